@@ -1,3 +1,4 @@
+/** Starts the server of one process: opens the database and services, builds the gateway, and listens. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdirSync } from 'node:fs';
@@ -58,7 +59,7 @@ export interface RunningServer {
   letGo(): void;
 }
 
-/** How a server starts. */
+/** Options of a start. */
 interface StartOptions {
   /** Another configuration serves meanwhile. */
   readonly isReload?: boolean;

@@ -62,8 +62,8 @@ const advice: Readonly<Record<OciIdentity['kind'], string>> = {
 };
 
 /**
- * Returns a function that finds the key. It rejects with a message for the operator. `http` reaches the metadata service of an instance, at OCI_METADATA_BASE_URL
- * where that is set, and the service that changes its certificate for tokens.
+ * Returns a function that finds the key. It rejects with a message for the operator. `http` reaches the metadata service of an instance, at
+ * OCI_METADATA_BASE_URL where that is set, and the service that changes its certificate for tokens.
  */
 export function ociSigners(identity: OciIdentity, http: HttpClient): () => Promise<OciSigner> {
   return async () => {

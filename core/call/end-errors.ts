@@ -1,3 +1,4 @@
+/** Reports errors of work at the end of a call: to the log and to plugins, or as a warning of the process. */
 import type { Log } from '../log.ts';
 import type { Notices } from '../sdk/notices.ts';
 

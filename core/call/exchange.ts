@@ -1,3 +1,4 @@
+/** State of one call that all its views share: request, attached values, account, dropped fields and lifetime. */
 import type { Observable } from 'rxjs';
 import type { GatewayError } from '../sdk/errors.ts';
 import { checkModelName } from '../formats/_shared/check.ts';
@@ -17,7 +18,7 @@ import { warnOfEndError, type EndErrorReporter } from './end-errors.ts';
 import { Lifetime } from './lifetime.ts';
 import type { CallKey } from '../sdk/call-key.ts';
 
-/** What was left under keys. A list, as a call is asked for some thirty of them on its way: a Map would have to search for each. */
+/** Values attached to a call. An array indexed by key, not a Map, because each call reads about 30 keys. */
 export class KeyedValues {
   readonly #values: unknown[] = [];
 
@@ -37,13 +38,13 @@ export class KeyedValues {
   }
 }
 
-/** Something that calls hold together, and let go of one by one. */
+/** A resource that several calls share, each of which releases its part. */
 export interface Held {
   share(): Held;
   letGo(): void;
 }
 
-/** What all views of one call share. */
+/** State of one call. */
 export class Exchange extends Lifetime {
   readonly gate = new Gate();
   readonly startedAt = performance.now();
@@ -122,7 +123,7 @@ export class Exchange extends Lifetime {
     return (this.#outlined ??= this.codec.validate(bodyOutline, this.wire.params));
   }
 
-  /** What that was decoded of. */
+  /** Parsed body of that request, without its long texts. */
   get bodyOutline(): JsonObject | undefined {
     const { outline } = this.wire;
     if (outline === undefined) return undefined;
@@ -136,7 +137,7 @@ export class Exchange extends Lifetime {
     this.#outlined = request;
   }
 
-  /** Lets go of both: they are made anew for whoever asks again. */
+  /** Drops both. They are built again on the next access. */
   forgetOutline(): void {
     this.#bodyOutline = undefined;
     this.#outlined = undefined;

@@ -1,16 +1,17 @@
+/** Runs callbacks and aborts a signal when a call or one of its attempts ends. */
 import { warnOfEndError } from './end-errors.ts';
 
 /** One reason for every abort: an Error per ended call would cost more than the call. */
 const ended = new DOMException('The call has ended.', 'AbortError');
 
-/** Lifetime of a call, or of one attempt: runs callbacks when it ends. */
+/** Lifetime of a call. */
 export class Lifetime {
   #controller: AbortController | undefined;
   #ended = false;
   /** Made on first use, as most of what a call may need. */
   #jobs: (() => void)[] | undefined;
 
-  /** Made on first use: most calls never wait for anything that must be told. */
+  /** Aborts when the lifetime ends. Created on first use, because most calls need none. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -67,7 +68,7 @@ export class Lifetime {
   }
 }
 
-/** One try of a call: over when it is given up, or with the call. */
+/** Lifetime of one attempt. It ends when the attempt is given up, or with the call. */
 export class AttemptLifetime extends Lifetime {
   readonly #whole: Lifetime;
   readonly #forget: (() => void) | undefined;

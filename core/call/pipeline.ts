@@ -1,3 +1,4 @@
+/** Orders plugins by stage and dependencies, and composes their handlers into the pipeline of a call. */
 import { isObservable, type Observable } from 'rxjs';
 import type { Call } from '../sdk/call.ts';
 import type { Handler, Next, PluginSpec, Stage } from '../sdk/define.ts';

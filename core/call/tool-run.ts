@@ -1,3 +1,4 @@
+/** Runs a plugin's tool as a call of its own, through a part of the pipeline. */
 import { of } from 'rxjs';
 import { caller } from '../sdk/caller.ts';
 import { callKey } from '../sdk/call-key.ts';

@@ -1,3 +1,4 @@
+/** Selects how the requests of a channel are authorized: by its keys, by an OAuth 2.0 identity, or by the credentials of clients. */
 import type { ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
 import type { Settings } from '../settings/index.ts';
 import { withIdentity } from './channel-identity.ts';
@@ -19,7 +20,7 @@ export interface Authorization {
   parts(made: ChannelParts): ChannelParts;
 }
 
-/** Reads it off the options of an entry. `wanted` are the models that it serves. */
+/** Returns the authorization that the options of an entry select. `wanted` are the models that the channel serves. */
 export function authorizationOf(
   options: ChannelOptions & Readonly<Record<string, unknown>>,
   wanted: ChannelOptions['models'],

@@ -1,3 +1,4 @@
+/** Forwards the credentials of clients to the provider, for channels with `credentials: 'client'`. */
 import { createHash } from 'node:crypto';
 import type { Call } from '../sdk/call.ts';
 import { clientCredentialOf, missingCredential, type ClientCredential } from '../sdk/client-credential.ts';

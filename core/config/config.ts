@@ -1,3 +1,4 @@
+/** Loads and checks the config file: imports it, applies SLUICE_* variables, and reports every problem as a sentence. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { z } from 'zod';
@@ -210,7 +211,7 @@ function flawOf(entry: object, kind: string): string | undefined {
   return undefined;
 }
 
-/** What stands in the place of something else, for a sentence. */
+/** Describes a value that is no definition, for a sentence. */
 function inWords(value: unknown): string {
   if (typeof value === 'function') return `the function "${value.name}"`;
   if (typeof value !== 'object' || value === null) return `a ${typeof value}`;

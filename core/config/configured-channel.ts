@@ -1,3 +1,6 @@
+/**
+ * Builds a channel from its entry in the config: checks options, opens connections, and combines models, traits, prices and authorization.
+ */
 import { createHash } from 'node:crypto';
 import { authorizationOf } from './channel-authorization.ts';
 import { bodyEditor } from '../upstream/body-edits.ts';
@@ -28,7 +31,7 @@ import type { DiscoveryOptions, ModelDiscovery } from '../routing/model-discover
 import { servicePricesOf } from '../models/services.ts';
 import { matchesModel } from '../sdk/allowed-models.ts';
 
-/** What a channel is made with besides its entry. */
+/** Inputs of {@link makeChannel} besides the entry. */
 export interface Making {
   readonly settings: Settings;
   /** File, place and name of the entry, for sentences about it. */
@@ -43,7 +46,7 @@ export interface Making {
   readonly onClose: (job: () => void | Promise<void>) => void;
 }
 
-/** A channel of the config, checked and set up; undefined when something is wrong with it, which `problems` then tells. */
+/** Returns a channel of the config, checked and set up; undefined when something is wrong with it, which is added to `problems`. */
 export function makeChannel(entry: ChannelEntry, making: Making): Channel | undefined {
   const { settings, where, problems, warnings, log, format, onClose } = making;
   const { spec } = entry;

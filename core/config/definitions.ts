@@ -1,3 +1,4 @@
+/** Finds the formats, channel kinds and plugins of the installation and beside the config, and selects the plugins that run. */
 import { basename, join, resolve } from 'node:path';
 import type { ChannelKind, Plugin, PluginEntry } from '../sdk/define.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
@@ -94,7 +95,7 @@ function isChannelKind(value: unknown): value is ChannelKind {
   return typeof value === 'function' && 'spec' in value && !('off' in value);
 }
 
-/** Which plugins run. */
+/** Plugins that run, and those that could. */
 export interface ChosenPlugins {
   readonly chosen: readonly { readonly entry: PluginEntry; readonly where: string }[];
   /** Names of those that were found but wait to be listed. */

@@ -1,3 +1,4 @@
+/** Loads the definitions in a folder, which are named by their files. */
 import { readdir } from 'node:fs/promises';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,8 +16,9 @@ export interface Discovered {
 }
 
 /**
- * The definitions in a folder: every `name.ts` (or .js, .mjs), and every `name/index.ts`. Names that begin with `_` or `.` are helpers, not
- * definitions; with `folders`, so are plain files. `wanted`: the definition of this name alone. A missing folder holds nothing. A module that fails to load is reported, not thrown.
+ * Returns the definitions in a folder: every `name.ts` (or .mts, .js, .mjs), and every `name/index.ts`. Names that begin with `_` or `.` are
+ * helpers, not definitions; with `folders`, so are plain files. `wanted`: the definition of this name alone. A missing folder holds nothing.
+ * A module that fails to load is reported, not thrown.
  */
 export async function discover(
   folder: string,

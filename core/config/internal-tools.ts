@@ -1,3 +1,4 @@
+/** Types of the tools that plugins receive in `setup`, with those that are not part of the public API. */
 import type { ApiKeys } from '../state/api-keys/index.ts';
 import type { DirectCalls, ProviderCalls, Subcalls, TaskCalls, ToolRuns } from '../sdk/direct-call.ts';
 import type { Context } from 'koa';
@@ -50,7 +51,7 @@ export interface AdminRoute {
 /** Checks that a request comes from whoever runs the gateway, and that they mean it. Throws the refusal. */
 export type AdminCheck = (ctx: RouteContext, route: AdminRoute) => Promise<AdminRequest>;
 
-/** What `setup` of a plugin gets besides its options: `PluginTools`, each of them whole, and what no promise is made of. */
+/** Tools that `setup` of a plugin receives: those of `PluginTools` in full, and others that may change in any release. */
 export interface InternalTools {
   /** Writes lines that carry the plugin's name; known secrets are masked. */
   readonly log: Log;

@@ -1,3 +1,4 @@
+/** Opens and closes the services that outlive one configuration: ledger, rates, health, users, usage log and overload protection. */
 import type { Settings } from '../settings/index.ts';
 import type { Log } from '../log.ts';
 import { DetachedCalls } from '../call/detached.ts';
@@ -28,7 +29,7 @@ import { type UsageLog } from '../money/usage-log/index.ts';
 import type { RuntimeConfig } from './runtime-config/index.ts';
 import type { HealthLine } from '../routing/health/primary.ts';
 
-/** What lives longer than one configuration. */
+/** Services of one process. */
 export interface Surroundings {
   readonly log: Log;
   readonly stores: Stores;
@@ -55,7 +56,7 @@ export interface Surroundings {
   readonly stopUpkeep: () => void;
 }
 
-/** How the processes of one gateway count calls, and tell each other of channels' health; nothing in one that is alone. */
+/** Connections between the processes of one gateway for rates and channel health. Absent in a process that is alone. */
 export interface ProcessLines {
   readonly rates?: RatesLine;
   readonly health?: HealthLine;
@@ -63,7 +64,7 @@ export interface ProcessLines {
   readonly waited?: () => number | undefined;
 }
 
-/** Opens all that stands on the stores. */
+/** Opens the services. */
 export function openSurroundings(
   log: Log,
   stores: Stores,

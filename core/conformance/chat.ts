@@ -1,8 +1,9 @@
+/** Trials of a chat model through a channel: text, streams, usage, limits, structured output, reasoning, media, caching and errors. */
 import type { JsonObject, JsonValue } from '../model/json.ts';
 import { pageWith, redSquare } from './media.ts';
 import { at, countAt, Differs, holds, Refused, type Answer, type Asking, type Trial } from './trial.ts';
 
-/** Where all chats are asked: what the gateway makes of one format it makes of all. */
+/** Path of all chats. One format suffices, because the gateway translates all formats alike. */
 export const chats = '/v1/chat/completions';
 
 /** Room for an answer, and for what a model may think before. */
@@ -39,7 +40,7 @@ const long = Array.from(
   (_, index) => `Rule ${index}: the lamp with the number ${index} is switched off at night.`,
 ).join('\n');
 
-/** What every chat model is tried with. */
+/** Trials for every chat model. */
 export const chatTrials: readonly Trial[] = [
   trial('text', async (asking) => {
     const answer = await chat(asking, 'Say the word "apple" and nothing else.');

@@ -1,3 +1,4 @@
+/** Builds the PNG image and the PDF document that trials send. */
 import { crc32, deflateSync } from 'node:zlib';
 
 /** A square of one colour as a PNG. */

@@ -1,7 +1,8 @@
+/** Types and errors of trials, which check what a channel can do, and functions that read the responses. */
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 import type { Operation } from '../sdk/format.ts';
 
-/** Names of what a provider may lack. */
+/** Names of features that a provider may lack. */
 export const lackNames = [
   'streams',
   'tools',

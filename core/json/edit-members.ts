@@ -1,3 +1,4 @@
+/** Sets, removes and renames members of a JSON body, and keeps all other bytes unchanged. */
 import type { JsonValue } from '../model/json.ts';
 import { plainMember, type RefusedMember, type TakenMember } from '../model/refused-member.ts';
 import { eachMember, Members } from './members.ts';

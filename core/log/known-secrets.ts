@@ -1,3 +1,4 @@
+/** Registers the secrets of this process, and masks them in text. */
 import { SecretSearch, shortest } from './secret-search.ts';
 
 /** Secrets of this process, in the forms in which text may contain them, and how often each must be forgotten: without end for most. */

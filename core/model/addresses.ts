@@ -1,3 +1,4 @@
+/** Matches IP addresses against lists of addresses and CIDR ranges. */
 import { BlockList, isIP } from 'node:net';
 
 /**

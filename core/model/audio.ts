@@ -1,3 +1,4 @@
+/** Requests and results of transcription and speech, in neutral form. */
 import type { Extra } from './extra.ts';
 import type { JsonObject } from './json.ts';
 import type { Upload } from './form.ts';

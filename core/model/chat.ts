@@ -1,3 +1,4 @@
+/** Requests for chat in neutral form: messages, blocks, tools and settings. */
 import type { Extra, Proof } from './extra.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { Reasoning } from './reasoning.ts';

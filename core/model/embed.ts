@@ -1,3 +1,4 @@
+/** Requests and results of embeddings, in neutral form. */
 import type { Extra } from './extra.ts';
 import type { JsonObject } from './json.ts';
 

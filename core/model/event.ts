@@ -1,3 +1,4 @@
+/** Events of a response in neutral form, from the first attempt to the last delta, and the results of operations. */
 import type { Transcript } from './audio.ts';
 import type { Citation, Logprob } from './chat.ts';
 import type { EmbedResult } from './embed.ts';
@@ -99,7 +100,7 @@ export interface AttemptEvent {
   readonly passThrough?: boolean;
   /** Why this attempt failed: an error's code, or `hedged` when another one that was asked beside it answered first. Absent on the one that answers. */
   readonly failure?: string;
-  /** What lies behind that. */
+  /** Cause of that failure. */
   readonly cause?: FailureCause;
   /** `performance.now()` when its request was sent, and when it failed. On attempts that failed, where they are known. */
   readonly startedAt?: number;

@@ -1,3 +1,4 @@
+/** Parts of requests and responses that belong to one format: members that only it knows, proofs of reasoning, and dropped fields. */
 import type { JsonObject } from './json.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** Multipart forms: their parts, uploaded files, and access to files by name. */
 import type { Readable } from 'node:stream';
 
 /**
@@ -19,7 +20,7 @@ export interface Upload {
   open(): Readable;
 }
 
-/** What a part of a form is called. */
+/** Names and media type of a part of a form. */
 export interface PartHead {
   readonly name: string;
   /** Without folders; undefined for a text. */

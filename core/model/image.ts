@@ -1,3 +1,4 @@
+/** Requests for images and their results, in neutral form. */
 import type { Source } from './chat.ts';
 import type { Extra } from './extra.ts';
 import type { Upload } from './form.ts';

@@ -1,3 +1,4 @@
+/** Requests for moderation and their results, in neutral form. */
 import type { JsonObject } from './json.ts';
 import type { Extra } from './extra.ts';
 

@@ -1,3 +1,4 @@
+/** Requests for OCR of documents and their results, in neutral form. */
 import type { Extra } from './extra.ts';
 import type { JsonObject } from './json.ts';
 

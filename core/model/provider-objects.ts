@@ -1,3 +1,4 @@
+/** Stored data of objects that a provider keeps for a client, such as files and batches, and of charges that are still to come. */
 import type { JsonObject } from './json.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** Union of the requests of all operations. */
 import type { SpeakRequest, TranscribeRequest } from './audio.ts';
 import type { ChatRequest } from './chat.ts';
 import type { EmbedRequest } from './embed.ts';

@@ -1,3 +1,4 @@
+/** Requests to rerank documents and their results, in neutral form. */
 import type { Extra } from './extra.ts';
 import type { JsonObject } from './json.ts';
 
@@ -29,7 +30,7 @@ export interface RerankRequest {
   readonly extra?: Extra;
 }
 
-/** One document's place. */
+/** Score of one document. */
 export interface RerankScore {
   /** In the request's `documents`, from 0. */
   readonly index: number;

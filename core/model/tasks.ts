@@ -1,8 +1,9 @@
+/** Stored data of a video task, the transitions between its states, and the report that clients get. */
 import type { Amounts } from './usage-record.ts';
 import type { JsonObject } from './json.ts';
 import type { VideoReport, VideoState } from './video.ts';
 
-/** What is known of a task that a provider works on. Times are Unix milliseconds. */
+/** Data of one task. Times are Unix milliseconds. */
 export interface Task {
   /** As its owner knows it. */
   readonly id: string;

@@ -1,8 +1,9 @@
+/** Decides whether a model reasons about a request, from the traits of the model and the settings of the request. */
 import type { ChatRequest } from './chat.ts';
 import type { Reasoning } from './reasoning.ts';
 import type { ModelTraits } from './traits.ts';
 
-/** What a wish says of thinking at all; undefined where it says nothing. */
+/** Returns true where a request switches reasoning on, false where it switches it off, and undefined where it does neither. */
 function asksToThink({ mode, effort, budget }: Reasoning): boolean | undefined {
   if (mode !== undefined) return mode !== 'off';
   if (effort !== undefined) return effort !== 'none';
@@ -14,7 +15,7 @@ export function takesOff({ stopsThinking, reasoning, efforts: taken }: ModelTrai
   return stopsThinking ?? (reasoning !== 'none' && (taken?.includes('none') ?? true));
 }
 
-/** True when a model that is asked in the right words does not think. */
+/** True when a request can keep the model from thinking. */
 export function canStopThinking(traits: ModelTraits): boolean {
   return traits.thinksByDefault !== true || takesOff(traits);
 }

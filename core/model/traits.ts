@@ -1,3 +1,4 @@
+/** Traits of a model: how requests to it must be written, and what it refuses. */
 import type { RefusedMember } from './refused-member.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** The record of a call in the usage log, and the amounts that are charged. */
 import type { FailureCause } from './event.ts';
 import type { JsonObject } from './json.ts';
 import type { Units } from './usage.ts';

@@ -1,3 +1,4 @@
+/** Usage of a call in tokens and other units, and sums of it. */
 import type { JsonObject } from './json.ts';
 
 /**

@@ -1,3 +1,4 @@
+/** Requests for videos and their tasks, and the states of tasks, in neutral form. */
 import type { Extra } from './extra.ts';
 import type { ImageInput } from './image.ts';
 import type { JsonObject } from './json.ts';

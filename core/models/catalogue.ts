@@ -1,3 +1,4 @@
+/** Reads the catalogue of known models: prices, limits and traits by provider. */
 import { readFileSync } from 'node:fs';
 import type { Operation } from '../sdk/format.ts';
 import type { KnownModel } from '../sdk/channel.ts';
@@ -40,7 +41,7 @@ function plainName(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1).toLowerCase();
 }
 
-/** What a list knows of the models of some of its providers. */
+/** Models of some providers in a list. */
 export class KnownModels {
   readonly #models: ModelList['models'];
   readonly #byProvider: readonly Readonly<Record<string, KnownModel>>[];

@@ -1,3 +1,4 @@
+/** Finds traits for which a channel kind and the catalogue of models disagree, and corrections that apply to no model. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ModelTraits } from '../model/traits.ts';
 import type { KnownModel } from '../sdk/channel.ts';

@@ -1,3 +1,4 @@
+/** Reads the corrections of the catalogue: traits of models that another source states better. */
 import { readFileSync } from 'node:fs';
 import type { ModelTraits } from '../model/traits.ts';
 import { matchesModel } from '../sdk/allowed-models.ts';

@@ -1,3 +1,4 @@
+/** Imports the catalogue of models from LiteLLM's price list, and writes it as a file. */
 import type { Operation } from '../sdk/format.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
 import { nameAt, providerOf, sample } from '../money/prices/import-list.ts';
@@ -9,7 +10,7 @@ import type { PriceRow } from '../settings/prices.ts';
 import { SizedPrices } from './sized-prices.ts';
 import { lookupTable } from '../model/lookup-table.ts';
 
-/** What a list of models is made with besides the price list. */
+/** Options of an import. */
 export interface KnownOptions extends Pick<ModelList, 'source' | 'date' | 'licence'> {
   /** As the price list names them. */
   readonly providers: readonly string[];
@@ -17,7 +18,7 @@ export interface KnownOptions extends Pick<ModelList, 'source' | 'date' | 'licen
   readonly without?: (name: string) => boolean;
 }
 
-/** What the list's kinds of models are for. Other kinds are for nothing that is served here. */
+/** Operations by the `mode` of an entry. Entries with other modes are left out. */
 const operations = lookupTable<Operation>({
   chat: 'chat',
   completion: 'chat',

@@ -1,9 +1,10 @@
+/** Builds the profile of a model: its traits by channel kind, catalogue and corrections. */
 import type { ModelTraits } from '../model/traits.ts';
 import type { KnownModel } from '../sdk/channel.ts';
 import { KnownModels } from './catalogue.ts';
 import { correctionsOf } from './corrections.ts';
 
-/** What the profile of a model is built from, except for the operator's config. */
+/** Sources of a profile, except for the operator's config. */
 export interface ProfileSources {
   /** The channel kind. */
   readonly kind: string;
@@ -21,8 +22,8 @@ export interface ProfileSources {
 }
 
 /**
- * Builds the profile of a model: the defaults of its channel kind, then the row of the catalogue, then corrections. The row replaces what a
- * pattern says, because it is about exactly this model and newer; what is known better than by the row is a correction.
+ * Returns the profile: the defaults of the channel kind, then the row of the catalogue, then corrections. The row replaces what a pattern
+ * says, because it is newer and about exactly this model. What is known better than by the row is a correction.
  */
 export function modelProfile(sources: ProfileSources): ModelTraits {
   const { kind, name, defaults, date } = sources;

@@ -1,3 +1,4 @@
+/** Prices of services that providers run for models, such as web search. */
 import { readFileSync } from 'node:fs';
 import { matchesModel } from '../sdk/allowed-models.ts';
 

@@ -1,12 +1,13 @@
+/** Serves messages of workers in the primary process: shared rate counts, channel health, and questions to other workers. */
 import { RatesDesk } from '../money/rates/desk.ts';
 import { HealthDesk } from '../routing/health/primary.ts';
 import { PeersDesk } from '../state/links/peers-primary.ts';
 import type { Question, WorkerProcess } from './worker-process.ts';
 
-/** What a worker asks or tells that concerns its peers. */
+/** Messages of a worker that concern other workers. */
 export type Shared = Extract<Question, { type: 'rates' | 'health' | 'peers' }>;
 
-/** Where workers count together, tell each other how providers are, and ask each other. */
+/** State that the workers of one gateway share. */
 export class Desks {
   readonly #workers = new Map<number, WorkerProcess>();
   readonly #rates = new RatesDesk((id, answer) => this.#workers.get(id)?.tell({ type: 'rates', answer }));

@@ -1,3 +1,4 @@
+/** Starts the workers of a generation, and starts them again when files change meanwhile or a worker ends early. */
 import type { Log } from '../log.ts';
 import type { Place, WorkerProcess } from './worker-process.ts';
 

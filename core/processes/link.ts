@@ -1,3 +1,4 @@
+/** Connects a worker to the primary process: receives orders, and sends messages about rates, health, other workers and reloads. */
 import type { HealthNews, HealthLine } from '../routing/health/primary.ts';
 import type { RatesAnswer, RatesLine, RatesRecall } from '../money/rates/index.ts';
 import { watchWaits } from './handed-connections.ts';
@@ -6,7 +7,7 @@ import { WorkerPeers, type PeerNews } from '../state/links/peers-primary.ts';
 import type { Processes, ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
 import type { ProcessLines } from '../config/surroundings.ts';
 
-/** What the primary may tell a worker to do. */
+/** Orders of the primary process to a worker. */
 export interface Orders {
   start(order: StartOrder): void;
   retire(): void;
@@ -15,7 +16,7 @@ export interface Orders {
   stop(): void;
 }
 
-/** A worker's way to the primary process: node:cluster's own channel, which also carries connections. */
+/** The worker's end of the connection: the IPC channel of node:cluster, which also carries client connections. */
 export class PrimaryLink {
   readonly #asked = new Map<number, (answer: ToWorker) => void>();
   #ids = 0;
@@ -66,7 +67,7 @@ export class PrimaryLink {
       sent?.();
       return false;
     }
-    // An error here says that the primary is gone, of which this process hears in another way.
+    // An error here says that the primary is gone: node:cluster ends this process then.
     process.send(message, undefined, {}, () => sent?.());
     return true;
   }

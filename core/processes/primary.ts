@@ -1,3 +1,4 @@
+/** The primary process: starts, reloads, replaces and stops workers, and serves no calls by itself. */
 import { createLog, type Log } from '../log.ts';
 import { firstLogLevel } from '../settings/environment.ts';
 import { Announcement } from './announcement.ts';
@@ -16,7 +17,7 @@ import { prepareWorkers, WorkerProcess, type Place, type Question } from './work
 /** Configurations whose workers may be leaving at once: the oldest beyond them get no more time than when the gateway stops. */
 const mostLeaving = 4;
 
-/** What a primary process is made of. */
+/** Options of a primary process. */
 export interface PrimaryOptions {
   /** The program that workers run. */
   readonly program: string;
@@ -29,15 +30,15 @@ export interface PrimaryOptions {
 }
 
 /**
- * Starts workers, starts others in their place, and lets them end. It serves nothing by itself. A reload starts new workers with what the
- * files say now, and only when all of them serve the old ones are told to finish: modules cannot be unloaded, processes can.
+ * Workers of one gateway. A reload starts new workers with the current files and retires the old ones when all new ones serve, because a
+ * process can be replaced, but a loaded module cannot.
  */
 export class Primary {
   readonly #options: PrimaryOptions;
   readonly #workers = new Set<WorkerProcess>();
   readonly #desks = new Desks();
   readonly #secrets = new HandedSecrets();
-  /** Replaced when the config is known: what happens before that must not go unsaid. */
+  /** Replaced when the config is known. The first one logs what happens before that. */
   #log: Log = createLog(firstLogLevel());
   /** What is in force: the facts of the first worker of the generation that serves. */
   #facts: Facts | undefined;

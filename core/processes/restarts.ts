@@ -1,3 +1,4 @@
+/** Restarts workers that ended on their own or did not start, with growing delays, and gives up when none can serve. */
 import { firstPause, mostEarlyEnds, type Launcher } from './launch.ts';
 import type { Facts } from './messages.ts';
 import { publicWords } from './public-words.ts';
@@ -21,7 +22,7 @@ export interface RestartOptions extends Launcher {
   root(): string | undefined;
 }
 
-/** Restarts workers that ended on their own or did not start, with growing delays. */
+/** Restarts of the workers of one gateway, and their numbers. */
 export class Restarts {
   readonly #options: RestartOptions;
   readonly #givenUp = Promise.withResolvers<string>();

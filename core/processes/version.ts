@@ -1,8 +1,9 @@
+/** Computes digests of the configuration's files: the version that operators see, and the digest that detects changes during a start. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Files whose change is a change of the configuration. */
+/** Names of files that belong to the configuration. */
 const scripts = /\.(ts|mts|js|mjs|json)$/;
 
 /**

@@ -1,3 +1,4 @@
+/** One worker as the primary process sees it: its start, state, messages and end. */
 import cluster, { type Worker } from 'node:cluster';
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
@@ -7,10 +8,10 @@ import type { WorkerStatus } from '../state/links/processes.ts';
 import { handConnections } from './handed-connections.ts';
 import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
 
-/** For a worker to end after its time has passed, in milliseconds: then it is killed. */
+/** Time in milliseconds that a worker has to end after its deadline, before it is killed. */
 const grace = 5_000;
 
-/** Where a worker stands among the others. */
+/** Number and generation of a worker. */
 export interface Place {
   /** Its number among those that serve together, from 1 on. */
   readonly worker: number;
@@ -19,22 +20,22 @@ export interface Place {
   readonly isSpare?: boolean;
 }
 
-/** How a worker's start came out. */
+/** Result of a worker's start. */
 export type Start =
   | { readonly facts: Facts }
   | { readonly problems: readonly string[] }
-  /** It ended without a word. */
+  /** It ended without a message. */
   | { readonly ended: string };
 
 /** Result of a worker's trial time: it still serves, or it ended with a signal or an exit code. */
 export type Trial = { readonly serves: true } | { readonly ended: string | number };
 
-/** What a worker asks of the primary process once it serves. */
+/** Questions of a worker that serves to the primary process. */
 export type Question = Exclude<ToPrimary, { type: 'awake' | 'ready' | 'tried' | 'retired' | 'failed' }>;
 
-/** What the primary process does for a worker. */
+/** Callbacks of the primary process for a worker. */
 export interface WorkerOwner {
-  /** What it is told when it is awake. */
+  /** Returns the order that the worker gets when it is awake. */
   order(): StartOrder;
   /** It serves from now on. */
   ready(): void;
@@ -51,7 +52,7 @@ export function prepareWorkers(program: string): void {
   cluster.setupPrimary({ exec: program, args: [], execArgv: workerArguments(process.execArgv) });
 }
 
-/** A process that serves, or will, or did: as the primary process sees it. It runs as soon as it is made. */
+/** One worker. The constructor starts its process. */
 export class WorkerProcess {
   /** Its number among those that serve together, from 1 on. */
   readonly worker: number;
@@ -106,7 +107,7 @@ export class WorkerProcess {
     });
   }
 
-  /** No other process of this gateway has it. */
+  /** Unique among the processes of this gateway. */
   get id(): number {
     return this.#process?.id ?? 0;
   }
@@ -120,7 +121,7 @@ export class WorkerProcess {
     return this.#since;
   }
 
-  /** What it says of itself, once it serves. */
+  /** Facts that the worker reports once it serves. */
   get facts(): Facts | undefined {
     return this.#facts;
   }
@@ -139,7 +140,7 @@ export class WorkerProcess {
     if (this.#process?.isConnected()) this.#process.send(message);
   }
 
-  /** Tells it what it can do without. False where it was not sent, because the worker reads nothing. */
+  /** Sends a message that the worker can do without. Returns false where it is not sent, because the worker has not read earlier ones. */
   offer(message: ToWorker): boolean {
     if (this.#isBehind || !this.#process?.isConnected()) return false;
     this.#isBehind = !this.#process.send(message, undefined, {}, () => {

@@ -1,3 +1,4 @@
+/** One attempt of a call at one target: timeout, cancellation, and reports to health and load when it ends. */
 import { catchError, throwError, type Observable } from 'rxjs';
 import { type Call, type Target } from '../sdk/call.ts';
 import type { Next } from '../sdk/define.ts';
@@ -10,10 +11,10 @@ import { isOfClient, withoutCredential } from '../upstream/credentials/client-an
 import type { KeyLoad, TargetLoads } from './load.ts';
 import { addressed } from './target.ts';
 
-/** The longest that a timer of Node can wait. */
+/** Maximum delay of a timer in Node, in milliseconds. */
 const longestTimer = 2_147_483_647;
 
-/** How long an attempt may take until the first event of its reply. */
+/** Timeout of an attempt until the first event of its response. */
 export interface Patience {
   /** Milliseconds. */
   readonly milliseconds: number;
@@ -21,12 +22,12 @@ export interface Patience {
   readonly callsOwn: boolean;
 }
 
-/** How an attempt ended, as health is told. */
+/** Outcome of an attempt for health. */
 type Outcome = 'succeeded' | 'failed' | 'left';
 
 /**
- * One try of a call at one target, from the request to the end of the reply. However it ends, health and load are told once, the timer is
- * taken off, and whatever belongs to this try alone is let go of, up to the provider's socket.
+ * Lasts from the request to the end of the response. However it ends, it reports to health and load once, clears its timer, and releases
+ * everything that belongs to it alone, up to the provider's socket.
  */
 export class Attempt {
   readonly target: Target;
@@ -168,7 +169,7 @@ function outcomeOf(error: unknown): Outcome {
   return error.retryable ? 'failed' : 'succeeded';
 }
 
-/** Lets go of a reply that comes too late for anybody to read it. */
+/** Cancels a response that comes too late for anybody to read it. */
 export function dismiss(reply: Observable<GatewayEvent>): void {
   reply.subscribe({ error: () => {} }).unsubscribe();
 }

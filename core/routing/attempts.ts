@@ -1,3 +1,4 @@
+/** Sends a call to the targets of its model until one responds: retries, fallbacks, hedges, and waits for a target. */
 import type { Observable } from 'rxjs';
 import { type Call, type Target } from '../sdk/call.ts';
 import type { Next } from '../sdk/define.ts';
@@ -18,7 +19,7 @@ import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
 import type { TargetLoads } from './load.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
 
-/** What the choice of a channel works with. */
+/** Services and settings for all calls. */
 export interface AttemptsOptions {
   readonly catalog: Catalog;
   readonly notices: Notices;
@@ -29,13 +30,13 @@ export interface AttemptsOptions {
   readonly translate: Next;
 }
 
-/** The longest that a call waits for a target to be ready, in milliseconds: what it is told to wait, and what clocks and timers add to that. */
+/** Maximum time that a call waits for a target to be ready, and tolerance for clocks and timers, in milliseconds. */
 const longestWait = 1_000;
 const slack = 100;
 
 /**
- * Chooses the channel: tries the model's targets in order until one answers. A failure that another target may not share moves on; the
- * caller's own mistake does not. Nothing has reached the client before the first event, so trying again is free of harm.
+ * Returns the step of the pipeline that makes the attempts. A failure that another target may not share causes a fallback; the client's own
+ * mistake does not. Another attempt does no harm, because nothing reaches the client before the first event.
  */
 export function createAttempts(options: AttemptsOptions): Next {
   return function attempts(call) {
@@ -64,7 +65,7 @@ class Attempts {
   readonly #options: AttemptsOptions;
   readonly #choice: Choice;
   readonly #startedAt = performance.now();
-  /** What the reply begins with: what was tried before it. */
+  /** Events with which the response begins: the request and the attempts that failed. */
   readonly #before: GatewayEvent[];
   #failures: GatewayError[] | undefined;
   #tries = 0;
@@ -109,7 +110,7 @@ class Attempts {
   readonly #begun = (reply: Observable<GatewayEvent>): Observable<GatewayEvent> =>
     startWithEvents(this.#before, reply);
 
-  /** Goes on with another target behind a failure that it may not share. */
+  /** Falls back to another target after a failure that it may not share. */
   #another(error: unknown): Promise<Observable<GatewayEvent>> {
     if (!movesOn(error)) throw error;
     if (this.#tries >= this.#options.settings.attempts || this.#timeLeft() <= 0) throw this.#failure();

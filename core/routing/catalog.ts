@@ -1,3 +1,4 @@
+/** Finds the channels and targets that serve a model, and lists the models that clients can call. */
 import type { Channel, Target } from '../sdk/call.ts';
 import type { Operation } from '../sdk/format.ts';
 import type { ListedModel } from '../model/event.ts';
@@ -13,7 +14,7 @@ export interface Candidate {
   readonly targets: readonly Target[];
 }
 
-/** Which channel serves which model. */
+/** Lookup of channels by model. */
 export interface Catalog {
   readonly channels: readonly Channel[];
   /** True when some channel serves this public name (exact, mapped, or by pattern). */

@@ -1,3 +1,4 @@
+/** Orders the targets of one call by affinity, rank, health, weight, load and response time. */
 import type { Affinity } from '../sdk/affinity.ts';
 import type { Target } from '../sdk/call.ts';
 import type { ChannelLoad, TargetLoads } from './load.ts';
@@ -5,7 +6,7 @@ import type { Candidate } from './catalog.ts';
 import type { Health } from '../sdk/health.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
 
-/** What a choice goes by. */
+/** Services and settings for a choice. */
 export interface ChoiceOptions {
   readonly health: Pick<Health, 'waitMs'>;
   readonly load: TargetLoads;
@@ -16,9 +17,9 @@ export interface ChoiceOptions {
   readonly now?: () => number;
 }
 
-/** What a failed try says about those that are left. */
+/** Scope of a failure: the targets that share it. */
 export type Failed =
-  /** That target alone: its key, or its share of a limit. */
+  /** That target alone: its key, or the key's part of a rate limit. */
   | 'key'
   /** The channel behind it, or that of its sites: the other keys there are asked when nothing else is left. */
   | 'channel';
@@ -108,7 +109,7 @@ export class Choice {
     return this.#failed?.some(isThere) === true || this.#beside.some(isThere);
   }
 
-  /** The best of the channels that come first, or of those that come last. */
+  /** Returns the best target of the channels that come first, or with `last` of those that failed or are being asked. */
   #ranked(last: boolean): Target | undefined {
     const candidates = this.#candidates;
     const [only] = candidates;

@@ -1,11 +1,12 @@
+/** Finds the cause of a failed attempt for operators, and builds the event that reports the attempt. */
 import { upstreamFailureOf } from '../sdk/upstream-failure.ts';
 import type { AttemptEvent, FailureCause } from '../model/event.ts';
 import type { Target } from '../sdk/call.ts';
 
-/** Number of errors behind each other of which the messages are joined. */
+/** Maximum number of nested causes whose messages are joined. */
 const maxDepth = 4;
 
-/** Returns what lies behind an error: the provider's status and words, or the messages of its causes. Undefined where nothing does. */
+/** Returns the provider's status and message, or the messages of the error's causes. Undefined where there are none. */
 export function failureCause(error: Error): FailureCause | undefined {
   const failure = upstreamFailureOf(error);
   if (failure !== undefined) {

@@ -1,9 +1,10 @@
+/** Decides what follows from a failed attempt: a retry, another key, a fallback, or the error that the client gets. */
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import { upstreamFailureOf } from '../sdk/upstream-failure.ts';
 import type { Failed } from './choice.ts';
 import { diagnose } from './health/diagnosis.ts';
 
-/** Statuses by which a provider asks for the same again: it timed out, something was in the way, it was too early. */
+/** Statuses after which the same request may succeed: timeout, conflict, too early. */
 const again: ReadonlySet<number> = new Set([408, 409, 425]);
 
 /** True when the same target may well answer the second time. */
@@ -12,7 +13,7 @@ export function isRepeatable(error: GatewayError): boolean {
   return failure?.fault === 'failed' && again.has(failure.status);
 }
 
-/** What a failure says about the other keys of its channel: what it spoils, and whether another of the keys is the next best. */
+/** Returns the scope of a failure, and true where another key of the same channel is the next best target. */
 export function spoils(error: GatewayError): readonly [Failed, boolean] {
   switch (upstreamFailureOf(error)?.fault) {
     case 'credentials':
@@ -30,7 +31,10 @@ function isUnknownModel(error: GatewayError): boolean {
   return diagnose(error).says === 'unknown';
 }
 
-/** What a client is told when every target was asked, and none of their providers has the model: asking again changes nothing. */
+/**
+ * Returns the error for a call whose providers all responded that they do not have the model; undefined for other failures. A retry would
+ * change nothing.
+ */
 export function nobodyKnows(failures: readonly GatewayError[], model: string): GatewayError | undefined {
   if (!failures.every(isUnknownModel)) return undefined;
   return new GatewayError('no_available_channel', `No provider of a channel knows the model "${model}".`, {
@@ -42,8 +46,8 @@ export function nobodyKnows(failures: readonly GatewayError[], model: string): G
 }
 
 /**
- * What a client is told when all have failed: the latest failure. That of a limit only where there was no other kind, as nobody else may
- * have wanted the client to wait; then with the shortest of the waits, in seconds, to which `ready` adds what is known otherwise.
+ * Selects the error to return when every attempt failed: the latest one that is not a rate limit, else the latest with the shortest
+ * `retryAfter` (seconds). `ready`: another such time, from health.
  */
 export function tellingError(failures: readonly GatewayError[], ready?: number): GatewayError {
   const other = failures.findLast(({ code }) => code !== 'rate_limit_exceeded');

@@ -1,3 +1,4 @@
+/** Decides how many hedges a call may have, and races attempts for the first response. */
 import type { Observable } from 'rxjs';
 import type { Call } from '../sdk/call.ts';
 import type { Operation } from '../sdk/format.ts';
@@ -5,7 +6,7 @@ import type { GatewayEvent } from '../model/event.ts';
 import { dismiss } from './attempt.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
 
-/** What may be asked twice at the same time without anything being made twice. */
+/** Operations that can be hedged because they create nothing at the provider. */
 const repeatable: ReadonlySet<Operation> = new Set<Operation>([
   'chat',
   'count-tokens',
@@ -40,14 +41,14 @@ function leavesSomething({ body, codec }: Call): boolean {
   return store === true || background === true || (previous ?? conversation ?? null) !== null;
 }
 
-/** One of several that were asked the same. */
+/** One attempt in a race. */
 export interface Runner {
   /** Resolves when it has begun to answer. */
   readonly reply: Promise<Observable<GatewayEvent>>;
   giveUp(): void;
 }
 
-/** How a race goes on. */
+/** Callbacks and delay of a race. */
 export interface RaceOptions<R extends Runner> {
   /** Milliseconds of silence after which another one starts. */
   readonly after: number;
@@ -60,8 +61,8 @@ export interface RaceOptions<R extends Runner> {
 }
 
 /**
- * Resolves with the reply of whoever begins first; all others are given up at once. Rejects with the failure of the last that ran, or with
- * one that all would share as soon as it is told.
+ * Resolves with the response of the attempt that begins first, and gives up all others at once. Rejects with the failure of the last one
+ * that ran, or as soon as one fails in a way that all would share.
  */
 export function firstToAnswer<R extends Runner>(
   first: R,

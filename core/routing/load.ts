@@ -1,3 +1,4 @@
+/** Counts the running attempts of channels and keys, and measures how soon their models begin to respond. */
 import type { Target } from '../sdk/call.ts';
 
 /** Milliseconds after which what was measured counts a third: old news fade, so that a place that was slow is tried again. */
@@ -87,7 +88,7 @@ export class ChannelLoad {
 }
 
 /**
- * How busy this process keeps its targets, and how soon they answer. It outlives a configuration: calls of the one before still run.
+ * Loads of all targets of this process. It outlives a configuration: calls of the one before still run.
  * Its size is that of the configuration, whatever models strangers name.
  */
 export class TargetLoads {

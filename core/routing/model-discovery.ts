@@ -1,9 +1,10 @@
+/** Asks a provider for its models and their prices in the background, and stores the list for restarts and other processes. */
 import type { Keyv } from 'keyv';
 import type { Log } from '../log.ts';
 import type { KnownPrice, PricedModel } from '../sdk/channel.ts';
 import { rowSchema, type PriceRow } from '../settings/prices.ts';
 
-/** What a provider said last of its models, and when. */
+/** Last list of a provider, and its time in milliseconds since 1970. */
 export interface SaidModels {
   readonly at: number;
   readonly names: readonly string[];
@@ -11,7 +12,7 @@ export interface SaidModels {
   readonly prices?: Readonly<Record<string, PriceRow>>;
 }
 
-/** What a discovery works with. Times are in milliseconds. */
+/** Options of a discovery. Times are in milliseconds. */
 export interface DiscoveryOptions {
   /** The provider's own names, some with prices. Rejects when it does not say. */
   readonly ask: () => Promise<readonly (string | PricedModel)[]>;
@@ -31,10 +32,7 @@ const mostNames = 5_000;
 /** How long the list of a place is kept that nobody asks any more. */
 const keptFor = 30 * 86_400_000;
 
-/**
- * The models that a provider lists. It is asked in the background, and now and then again; nothing waits for it, and what it said last
- * stays until it says something else.
- */
+/** Models that one provider lists. No call waits for the list, and the last one stays until there is another. */
 export class ModelDiscovery {
   readonly #options: DiscoveryOptions;
   readonly #every: number;
@@ -66,7 +64,7 @@ export class ModelDiscovery {
     return row && { name, source: `provider's list of ${new Date(at).toISOString().slice(0, 10)}`, row };
   }
 
-  /** Takes what was kept by those who asked before. */
+  /** Loads the stored list. */
   async load(): Promise<void> {
     try {
       this.#take(await this.#options.kept.get(this.#options.place));

@@ -1,8 +1,9 @@
+/** Prepares a call for one target: its system prompt, the codec of the channel's format, and support for several choices. */
 import type { Call, Channel, Target } from '../sdk/call.ts';
 import type { Codecs, Format } from '../sdk/format.ts';
 import { formatFor } from '../sdk/spoken-format.ts';
 
-/** The call on its way to a target: with what the operator wants every chat of its channel to be told. */
+/** Returns the call with its target, and for chats with the system prompt of the channel. */
 export function addressed(call: Call, target: Target): Call {
   const { systemPrompt } = target.channel;
   return call.with(
@@ -10,7 +11,7 @@ export function addressed(call: Call, target: Target): Call {
   );
 }
 
-/** What knows an operation in the words that a channel is spoken to: a shape that only this channel has, or a format. */
+/** Returns the codec of an operation in the format spoken to a channel: the channel's own, or that of a public format. */
 export function codecFor<O extends keyof Codecs>(
   format: string,
   operation: O,

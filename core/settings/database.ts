@@ -1,7 +1,8 @@
+/** Settings of the database: a URL, or a PostgreSQL server with its pool and read replica. */
 import { z } from 'zod';
 import { secretUrl } from './secret.ts';
 
-/** A database: its address alone, or with how it is connected to. */
+/** Address of a database, or a PostgreSQL server with options. */
 export type DatabaseSettings = string | PostgresSettings;
 
 /** Returns the address of a database. */
@@ -43,7 +44,7 @@ const postgresSchema = z.strictObject({
 /** A PostgreSQL server. */
 export type PostgresSettings = z.output<typeof postgresSchema>;
 
-/** Address of the database, or how a PostgreSQL server is connected to. */
+/** Schema of the setting `database`. */
 export const databaseSchema = z
   .union([url, postgresSchema])
   .optional()

@@ -1,3 +1,4 @@
+/** Reads the environment of the process: variables, `.env`, production mode, terminal and available memory. */
 import { existsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';

@@ -1,7 +1,8 @@
+/** Settings of fetches from addresses that clients give. */
 import { z } from 'zod';
 import { isAddressRange } from '../model/addresses.ts';
 
-/** What may be fetched from addresses that clients give. Only http and https, and only ports 80, 443 and those from 1024 on. */
+/** Limits of fetches. Only http and https are fetched, and only from ports 80, 443 and those from 1024 on. */
 export const fetchSchema = z
   .strictObject({
     enabled: z

@@ -1,3 +1,4 @@
+/** Schema of everything that an operator can set in the config besides plugins and channels. */
 import { databaseSchema } from './database.ts';
 import { secret } from './secret.ts';
 import { z } from 'zod';
@@ -13,7 +14,7 @@ import { runtimeConfigSchema } from './runtime-config.ts';
 import { secretsSchema } from './secrets.ts';
 import { sharedSchema } from './shared.ts';
 
-/** Everything an operator can set, with its defaults. Times are in milliseconds, sizes in bytes. */
+/** All settings with their defaults. Times are in milliseconds, sizes in bytes. */
 export const settingsSchema = z.strictObject({
   listen: z
     .strictObject({

@@ -1,7 +1,8 @@
+/** Settings of worker processes, their stop, and overload protection. */
 import { z } from 'zod';
 import { isProduction, memoryLimit, writesToTerminal } from './environment.ts';
 
-/** How many processes serve. */
+/** Number of processes that serve. */
 export const workersSchema = z
   .union([z.int().min(1).max(256), z.literal('auto')])
   .default(1)
@@ -10,7 +11,7 @@ export const workersSchema = z
 /** Memory from which on a spare worker is ready by default, in bytes. */
 const leastMemory = 1024 * 1024 * 1024;
 
-/** Whether a spare worker is ready beside those that serve. */
+/** Switch for a spare worker beside those that serve. */
 export const spareWorkerSchema = z
   .boolean()
   .default(() => isProduction() && !writesToTerminal() && memoryLimit() >= leastMemory)
@@ -21,7 +22,7 @@ export const spareWorkerSchema = z
 /** Default announcement of a stop in production: longer than two polls of a load balancer, in milliseconds. */
 const announcement = 5_000;
 
-/** How long a stop is announced before the listener closes. */
+/** Time between the announcement of a stop and the close of the listener, in milliseconds. */
 export const drainDelaySchema = z
   .int()
   .min(0)
@@ -31,7 +32,7 @@ export const drainDelaySchema = z
     'time in ms between SIGTERM and the close of the listener, in which /readyz answers 503 and new connections are still served. Default 5000 when NODE_ENV is production and standard output is no terminal, else 0',
   );
 
-/** When calls are refused before the process is at risk. */
+/** Limits beyond which calls are refused, before the process is at risk. */
 export const overloadSchema = z
   .strictObject({
     running: z.int().min(1).default(20_000).describe('most calls at once in one process'),

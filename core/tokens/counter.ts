@@ -1,13 +1,14 @@
+/** Counts the tokens of texts in a worker thread, and estimates them when the thread has too much to do or fails. */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
-/** A text to be counted, and what it is called. */
+/** Message to the thread: a text to count. */
 export interface Order {
   readonly id: number;
   readonly text: string;
 }
 
-/** How many tokens a text has. */
+/** Message from the thread: the number of tokens of a text. */
 export interface Counted {
   readonly id: number;
   readonly tokens: number;
@@ -32,8 +33,8 @@ export function estimateTokens(bytes: number): number {
 }
 
 /**
- * Counts tokens in a thread of its own, one text after the other, so that no call waits for another's count. The thread and its tables
- * come with the first text. When too much waits, or the thread fails, texts are estimated.
+ * Counts one text after the other in a thread, so that counting does not block the event loop. The thread and its tables are loaded for the
+ * first text.
  */
 export class TokenCounter {
   #thread: Worker | undefined;

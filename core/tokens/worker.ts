@@ -1,3 +1,4 @@
+/** Worker thread that counts tokens with the encoding o200k_base. */
 import { parentPort } from 'node:worker_threads';
 import { countTokens, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base';
 import type { Counted, Order } from './counter.ts';

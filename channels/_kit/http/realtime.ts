@@ -1,4 +1,4 @@
-/** Opens WebSocket sessions at the base URL of a channel, with its keys. */
+/** Opens WebSocket sessions at the base URL of a channel with its keys, and refuses kinds of sessions that a provider does not have. */
 import { GatewayError, type UpstreamRequest, type Call, type ChannelParts, type ChannelTools } from 'sluice';
 
 /** Address and key headers for the sessions of a provider. */

@@ -1,3 +1,4 @@
+/** Folders and version of this installation. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';

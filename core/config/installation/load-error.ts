@@ -1,3 +1,4 @@
+/** Describes why a file of an operator does not load, with the position of the error and without any source text. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

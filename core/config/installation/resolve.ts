@@ -1,3 +1,4 @@
+/** Resolves imports of `sluice`, and of packages that authors share with it, to this installation. */
 import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { extname, join } from 'node:path';
@@ -48,7 +49,7 @@ export function failedImportOf(error: unknown) {
 let isRegistered = false;
 let found: Set<string> | undefined;
 
-/** The URLs of all modules that are found while `load` runs. */
+/** Runs `load` with a set that receives the URLs of all modules that are found meanwhile. */
 export async function whatIsFound<T>(load: (urls: ReadonlySet<string>) => Promise<T>): Promise<T> {
   const mine = (found = new Set<string>());
   try {

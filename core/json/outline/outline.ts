@@ -1,6 +1,7 @@
+/** Types of the outline of a long JSON body, in which marks replace the long texts. */
 import type { JsonObject } from '../../model/json.ts';
 
-/** Where the texts stand that an outline leaves out. */
+/** Positions of the texts that an outline leaves out. */
 export interface LeftOutTexts {
   /** Where each begins and ends in the bytes of the whole, quotes excluded, one after the other. */
   readonly spans: Uint32Array;
@@ -9,7 +10,7 @@ export interface LeftOutTexts {
   readonly inTools: number;
 }
 
-/** A JSON object without its long texts: a mark stands for each, which `core/json/outline/marks.ts` reads. */
+/** JSON object without its long texts. `core/json/outline/marks.ts` reads the marks. */
 export interface Outline {
   /** As JSON text. */
   readonly text: string;

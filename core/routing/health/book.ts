@@ -1,3 +1,4 @@
+/** Opens and closes the circuit breakers of keys and models by the outcomes of attempts, and shares changes with other gateways. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import { Claims } from './claims.ts';
 import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
@@ -8,7 +9,7 @@ import type { Health, HealthChange, PlaceHealth, Standing, Visit } from '../../s
 import type { HealthSettings } from '../../settings/routing.ts';
 import type { Target } from '../../sdk/call.ts';
 
-/** What a book of health works with besides its settings. */
+/** Options besides the settings. */
 export interface HealthOptions {
   /** A clock in milliseconds that never goes back. Default: the process's own. */
   readonly now?: () => number;
@@ -19,9 +20,9 @@ export interface HealthOptions {
 }
 
 /**
- * What is known of all keys. A key rests when, within the window, enough visits have failed and at least half of all that ended; a key
- * that was refused rests at once. Its models have places of their own only while the provider limits them or does not know them. A call
- * costs a look into two maps and one small object; nothing is timed, nothing waits.
+ * All circuit breakers. A key's breaker opens when, within the window, at least `failures` attempts and half of all completed attempts
+ * failed, and at once when the provider refuses the key. A model of the key has a breaker of its own only while the provider limits it or
+ * does not know it. A call costs two lookups in maps and one small object, without timers or waits.
  */
 export class HealthBook implements Health, VisitJudge {
   readonly #settings: HealthSettings;

@@ -1,3 +1,4 @@
+/** State of one circuit breaker: when it is open, when it admits a probe, and how long the provider asked to be left alone. */
 import type { PlaceName, Standing } from '../../sdk/health.ts';
 import type { SharedPlace, Trouble } from './sharing.ts';
 
@@ -5,7 +6,7 @@ import type { SharedPlace, Trouble } from './sharing.ts';
 const earlyGap = 1_000;
 const earlyShare = 0.1;
 
-/** How long a rest lasts. */
+/** Limit and random part of the time for which a breaker is open, in milliseconds. */
 export interface RestTimes {
   readonly mostRest: number;
   /** 0 to 1. */
@@ -13,9 +14,8 @@ export interface RestTimes {
 }
 
 /**
- * One key of one channel, or one model behind it: a circuit breaker, and a time until which the provider asked for patience. Times are
- * those of one clock that never goes back. Written here rather than taken from a library of policies: those wrap a promise for each call
- * and know no keys, models or other gateways.
+ * Breaker of one key of one channel, or of one model behind it. All times are milliseconds of one monotonic clock. No library is used,
+ * because those wrap a promise for each call and know no keys, models or other gateways.
  */
 export class CircuitBreaker<Who> {
   readonly name: PlaceName;

@@ -1,8 +1,9 @@
+/** Classifies a failed attempt by what it says about the health of its key and model. */
 import { maskSecrets } from '../../log.ts';
 import type { GatewayError } from '../../sdk/errors.ts';
 import { upstreamFailureOf } from '../../sdk/upstream-failure.ts';
 
-/** What a failed visit says about where it was made. */
+/** Meaning of a failed attempt for its key and model. */
 export interface Diagnosis {
   /**
    * `fine`: it answered, and the mistake was the caller's. `nothing`: it says nothing about the place. `failure`: it counts against the
@@ -18,7 +19,7 @@ const nothing: Diagnosis = { says: 'nothing' };
 const failure: Diagnosis = { says: 'failure' };
 const refused: Diagnosis = { says: 'refused' };
 
-/** Reads an error as what it says about a channel's health. */
+/** Returns the diagnosis of an error. */
 export function diagnose(error: GatewayError): Diagnosis {
   const { code, origin } = error;
   // A connection that had been closed unseen before anything was sent: everybody's connections end like that.
@@ -55,7 +56,7 @@ function missingThing(message: string): Diagnosis {
   return /^\W*(not found\W*)?$/i.test(message) ? failure : fine;
 }
 
-/** The longest sentence that is kept of a failure. */
+/** Maximum number of characters of a failure's message. */
 const longestMessage = 500;
 
 /** The provider's own sentence where it gave one: a client may not see it, the operator must. */

@@ -1,3 +1,4 @@
+/** Opens the circuit breakers of targets, shared over Redis or the primary process, and finds the best and worst key of a channel. */
 import type { Channel } from '../../sdk/call.ts';
 import { HealthBook, type HealthOptions } from './book.ts';
 import { primarySharing, type HealthLine } from './primary.ts';
@@ -15,7 +16,7 @@ export function openHealth(settings: HealthSettings, shared: SharedStoreSettings
   return createHealth(settings, line === undefined ? {} : { share: primarySharing(line) });
 }
 
-/** Knows nothing yet: everything may be tried. */
+/** Returns health in its initial state: all targets are allowed. */
 export function createHealth(settings: HealthSettings, options: HealthOptions = {}): Health {
   return new HealthBook(settings, options);
 }

@@ -1,3 +1,4 @@
+/** Stores the circuit breakers of keys and models, a limited number of them, and converts them for reports and other gateways. */
 import type { PlaceHealth, PlaceName, Visit } from '../../sdk/health.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import type { SharedPlace } from './sharing.ts';
@@ -10,10 +11,10 @@ const longestModel = 200;
 /** Most keys that are remembered: those of other gateways need not be ours. */
 const mostKeys = 10_000;
 
-/** A key, or a model behind one. */
+/** Breaker of a key, or of a model behind one. */
 export type Place = CircuitBreaker<Visit>;
 
-/** A key with what happened lately, and those of its models that are in trouble. */
+/** Breaker of a key, with its recent outcomes and the breakers of its models. */
 export class KeyBreaker extends CircuitBreaker<Visit> {
   readonly tally: Tally;
   models: Map<string, Place> | undefined;
@@ -24,7 +25,7 @@ export class KeyBreaker extends CircuitBreaker<Visit> {
   }
 }
 
-/** All places that something is known of, a bounded number of them. */
+/** All breakers. */
 export class Places {
   /** Those that rest. */
   readonly resting = new Set<Place>();
@@ -68,7 +69,7 @@ export class Places {
     return made;
   }
 
-  /** Nothing is known of this model any more. */
+  /** Removes the breaker of a model. */
   drop(key: KeyBreaker, model: Place): void {
     this.resting.delete(model);
     key.models?.delete(model.name.model ?? '');
@@ -89,7 +90,7 @@ export class Places {
   }
 }
 
-/** What is told of a place. */
+/** Returns the status of a breaker for reports. */
 export function viewOf(place: Place, now: number): PlaceHealth {
   const until = place.until(now);
   return {
@@ -101,7 +102,7 @@ export function viewOf(place: Place, now: number): PlaceHealth {
   };
 }
 
-/** What other gateways are told of a place. */
+/** Returns the state of a breaker for other gateways. */
 export function sharedOf({ name, coolUntil, restUntil, rests, base, last }: Place, now: number): SharedPlace {
   return {
     name,

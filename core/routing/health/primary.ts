@@ -1,7 +1,8 @@
+/** Shares circuit breakers among the workers of one gateway through the primary process, and lets one worker at a time send a probe. */
 import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
 import type { PlaceName } from '../../sdk/health.ts';
 
-/** What a worker says of the health of places. */
+/** Message of a worker to the primary process. */
 export type HealthWord =
   /** It wants to hear what is known, and what others find out from now on. */
   | { readonly kind: 'join' }
@@ -9,13 +10,13 @@ export type HealthWord =
   | { readonly kind: 'claim'; readonly id: number; readonly name: PlaceName; readonly lease: number }
   | { readonly kind: 'release'; readonly name: PlaceName };
 
-/** What a worker is told. */
+/** Message of the primary process to a worker. */
 export type HealthNews =
   | { readonly kind: 'heard'; readonly places: readonly SharedPlace[] }
   /** Milliseconds until its turn: 0 when it is now. */
   | { readonly kind: 'turn'; readonly id: number; readonly wait: number };
 
-/** The way to the process that knows of all. */
+/** Connection of a worker to the primary process. */
 export interface HealthLine {
   /** False when it leads nowhere any more. */
   send(word: HealthWord): boolean;
@@ -23,7 +24,7 @@ export interface HealthLine {
   listen(listener: (news: HealthNews) => void): void;
 }
 
-/** Changes are told at once, and those that follow so many milliseconds later together. */
+/** Interval in milliseconds between two messages about changes. The first change is sent at once, later ones together. */
 const tellEvery = 25;
 
 /** How often places that rest are looked at, in milliseconds. */
@@ -41,7 +42,7 @@ const mostPlaces = 5_000;
 /** How long is remembered what nobody changes any more, in milliseconds. */
 const keptFor = 3_600_000;
 
-/** The way to the other workers of this gateway, through the process that started them all. */
+/** Returns the worker's end of the connection. */
 export function primarySharing(line: HealthLine): (hooks: SharingHooks) => HealthSharing {
   return (hooks) => new PrimarySharing(line, hooks);
 }
@@ -58,7 +59,7 @@ class PrimarySharing implements HealthSharing {
   readonly #claims = new Map<number, OpenClaim>();
   #ids = 0;
   #isUp: boolean;
-  /** What waits to be told, by place: the last word counts. */
+  /** Changes that wait to be sent, the latest of each breaker. */
   readonly #waiting = new Map<string, SharedPlace>();
   #pausing: NodeJS.Timeout | undefined;
 
@@ -170,7 +171,10 @@ interface Turn {
   readonly until: number;
 }
 
-/** Passes what workers find out on to the others, each known by a number, and knows whose turn it is to find out. */
+/**
+ * The primary process's end: forwards changes of a worker to the others, and decides which worker may send a probe. Workers are known by
+ * number.
+ */
 export class HealthDesk {
   readonly #now: () => number;
   readonly #members = new Map<number, (news: HealthNews) => void>();

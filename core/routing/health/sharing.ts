@@ -1,6 +1,7 @@
+/** Interface through which circuit breakers are shared with other gateways and workers. */
 import type { PlaceName } from '../../sdk/health.ts';
 
-/** What gateways tell each other about a place. Times are milliseconds from now. */
+/** State of a breaker as gateways exchange it. Times are milliseconds from now. */
 export interface SharedPlace {
   readonly name: PlaceName;
   readonly cool: number;
@@ -13,7 +14,7 @@ export interface SharedPlace {
   readonly forgotten?: boolean;
 }
 
-/** What sharing asks of the book of health. */
+/** Callbacks into the circuit breakers of this process. */
 export interface SharingHooks {
   /** Another gateway found this out. */
   readonly heard: (place: SharedPlace) => void;
@@ -23,7 +24,7 @@ export interface SharingHooks {
   readonly tick: () => void;
 }
 
-/** The way to other gateways. Nothing here throws, and nobody waits for it. */
+/** Connection to other gateways. Nothing here throws, and no call waits for it. */
 export interface HealthSharing {
   readonly isUp: boolean;
   tell(place: SharedPlace): void;
@@ -36,7 +37,7 @@ export interface HealthSharing {
   close(): Promise<void>;
 }
 
-/** What went wrong last at a place. */
+/** Last failure at a key or model. */
 export interface Trouble {
   /** Milliseconds since 1970. */
   readonly at: number;

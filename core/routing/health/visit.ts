@@ -1,8 +1,9 @@
+/** Reports the outcome of one attempt to its circuit breakers, at most once. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { Visit } from '../../sdk/health.ts';
 import type { KeyBreaker } from './places.ts';
 
-/** Who is told how visits go. */
+/** Receiver of reports. */
 export interface VisitJudge {
   answered(visit: CallVisit): void;
   succeeded(visit: CallVisit): void;
@@ -10,7 +11,7 @@ export interface VisitJudge {
   left(visit: CallVisit): void;
 }
 
-/** One attempt. What is told after its outcome is passed over. */
+/** One attempt. Reports after its outcome are ignored. */
 export class CallVisit implements Visit {
   readonly #judge: VisitJudge;
   readonly key: KeyBreaker;
@@ -46,5 +47,5 @@ export class CallVisit implements Visit {
   }
 }
 
-/** The visit of a gateway that keeps no book. */
+/** Attempt of which nothing is recorded. */
 export const unwatched: Visit = { answered() {}, succeeded() {}, failed() {}, left() {} };
