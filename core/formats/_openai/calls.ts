@@ -1,3 +1,7 @@
+/**
+ * Tool calls and tool results as chat completions and Responses spell them: arguments as text, failed results, and results that answer no
+ * call.
+ */
 import { wrongType } from '../../sdk/errors.ts';
 import type { ToolCallBlock } from '../../model/chat.ts';
 import { isObject, type JsonValue } from '../../model/json.ts';
@@ -23,13 +27,13 @@ function after(text: string, content: JsonValue | undefined, type: string): Json
   return [{ type, text }, ...listOf(content)];
 }
 
-/** The family has no mark for a failed call: the text says it. `type` is that of a text part. */
+/** Marks a result as failed by a text that begins with "Error", because these formats have no field for it. `type` is that of a text part. */
 export function markFailed(content: JsonValue, type: string): JsonValue {
   if (typeof content === 'string') return /^error\b/i.test(content) ? content : `Error: ${content}`;
   return after('Error:', content, type);
 }
 
-/** What a user says of a result that answers no call. */
+/** Returns the text of a user message that holds a result without a call. */
 export function toldOutput(
   id: JsonValue | undefined,
   content: JsonValue | undefined,

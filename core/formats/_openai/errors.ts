@@ -1,3 +1,4 @@
+/** Error envelope and reply headers of the formats that share OpenAI's `{error: {message, type, param, code}}`. */
 import type { ErrorCode, GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ErrorReply } from '../../sdk/format.ts';

@@ -1,3 +1,4 @@
+/** Maps `finish_reason` of chat completions and text completions to neutral finish reasons, and back. */
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import { setOf } from '../_shared/fields.ts';
 import { lookupTable } from '../../model/lookup-table.ts';

@@ -1,3 +1,7 @@
+/**
+ * Headers of OpenAI's formats: rate limits for the client (`x-ratelimit-…`, `retry-after-ms`), and `openai-beta`, which is forwarded to the
+ * provider.
+ */
 import type { RateStanding } from '../../sdk/format.ts';
 
 /** `x-ratelimit-limit-requests`, `-remaining-`, `-reset-` and the same of tokens; `retry-after-ms` with a refusal. */

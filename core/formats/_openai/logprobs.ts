@@ -1,3 +1,4 @@
+/** Decodes and encodes log probabilities of tokens as chat completions and Responses spell them. */
 import type { Logprob } from '../../model/chat.ts';
 import { defined, objectsOf } from '../_shared/fields.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
@@ -12,7 +13,7 @@ export function readLogprobs(list: JsonValue | undefined): readonly Logprob[] {
   });
 }
 
-/** A token as a delta says it: nothing is told that its provider did not tell. */
+/** Encodes a token of a delta, without fields that its provider did not send. */
 export function writeDeltaToken({ token, logprob, bytes, top }: Logprob): JsonObject {
   return defined({ token, logprob, bytes, top_logprobs: top?.map(writeDeltaToken) });
 }

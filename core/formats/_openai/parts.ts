@@ -1,3 +1,4 @@
+/** Reads the content parts of chat completions and Responses as blocks: data URLs, bare base64, audio formats and cache breakpoints. */
 import { wrongType } from '../../sdk/errors.ts';
 import type { Block, Source } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -13,7 +14,7 @@ export interface Content {
   readonly plain?: true;
 }
 
-/** How a format of the family reads the parts of a content. */
+/** Rules by which one of these formats reads the parts of a content. */
 interface PartReading {
   readonly format: string;
   readonly leftovers: () => Leftovers;
@@ -26,7 +27,7 @@ interface PartReading {
   readonly official?: (part: JsonObject) => JsonObject;
 }
 
-/** What a part says, and where it stands; `left` gets what the neutral model has no word for. Throws 400 with the path. */
+/** Reads a part at a path; `left` collects its fields that the neutral model does not have. Throws 400 with the path. */
 type PartReader = (part: JsonObject, at: string, left: Leftovers) => Block;
 
 /**
@@ -86,7 +87,7 @@ export function sourceOf(url: string, left: Leftovers): Source {
   return { kind: 'data', data, mimeType: shown };
 }
 
-/** `file_data` that is bare base64: what it is shows in its bytes, or in the file's name. */
+/** Reads `file_data` that is base64 without a data URL. The MIME type is detected from the bytes, else from the file's name. */
 export function bareFile(data: string, name: string | undefined, left: Leftovers): Source {
   left.put('$bare', true);
   const mimeType =

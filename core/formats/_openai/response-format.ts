@@ -1,3 +1,7 @@
+/**
+ * Structured output in OpenAI's formats: reads `json_schema`, `json_object` and `text`, and writes them, or a forced tool or an instruction
+ * where the model has no structured output.
+ */
 import { missingValue, wrongValue } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
@@ -38,12 +42,12 @@ export function responseFormatReader(holder?: string): (value: JsonValue, path: 
   };
 }
 
-/** How a format of the family asks for a form of answers. */
+/** Members and instructions by which a format asks for structured output. */
 interface FormWords {
   readonly place: (format: JsonObject) => void;
   /** The official API insists on a name, so one is given where the client had none. */
   readonly named: boolean;
-  /** Where the members of a schema stand: beside the `type` if nowhere else. */
+  /** Member that holds the schema's members. Absent: they stand beside `type`. */
   readonly holder?: string;
   readonly tool: (tool: JsonObject) => JsonObject;
   readonly choice: (name: string) => JsonObject;
@@ -52,9 +56,9 @@ interface FormWords {
 }
 
 /**
- * Asks for a form of answers. A model that has no structured output gets a tool that must be called, whose name is returned, or is asked
- * for mere JSON where other tools leave no room for that, or there is no schema. A model that no tool can be forced on is told to call it, and one
- * that takes no tools is told the schema.
+ * Asks for structured output. A model without it gets a forced tool, whose name is returned. Where the request has tools or no schema, the model
+ * is asked for JSON alone. A model that refuses forced tools gets an instruction to call the tool; a model without tools gets the schema as an
+ * instruction.
  */
 export function writeAnswerForm(
   format: ResponseFormat | undefined,

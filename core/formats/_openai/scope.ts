@@ -1,3 +1,7 @@
+/**
+ * State that the encoders of one request to a chat completions or Responses channel share, and the helpers that depend on it: tool names,
+ * ids, cache marks, URLs, dropped fields.
+ */
 import type { Block, ChatRequest, MediaBlock } from '../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { toDataUrl } from '../_shared/data-url.ts';
@@ -10,12 +14,12 @@ import { refuseContent } from '../_shared/refuse.ts';
 import { spellToolId, ToolNames } from '../_shared/tool-ids.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 
-/** What the encoders of one request share. */
+/** State that the encoders of one request share. */
 export interface Scope {
   /** The format that is written. */
   readonly format: string;
   readonly target: EncodeTarget;
-  /** What references have added to the schemas of the request. */
+  /** Number of characters that inlined references have added to the schemas of the request. */
   readonly inlined: Inlined;
   /** The request was written in another format: nothing of its spelling is known, and what the official API wants is supplied. */
   readonly foreign: boolean;
@@ -53,7 +57,7 @@ function wrappedTools(request: ChatRequest, target: EncodeTarget): ReadonlySet<s
   return new Set(request.tools.filter((tool) => tool.type === 'custom').map((tool) => tool.name));
 }
 
-/** What the reply to a request must undo. `unwrapTool` is the tool that stands in for structured output, where one does. */
+/** Changes to tools that the reply's decoder must undo. `unwrapTool` is the name of the tool that stands in for structured output. */
 export function undoing(
   { names, wrapped }: Scope,
   unwrapTool: string | undefined,
@@ -95,7 +99,7 @@ export function idOf({ id }: { readonly id: string }, { foreign }: Scope): strin
   return foreign ? spellToolId(id) : id;
 }
 
-/** Reports what rides on a piece and has no place here: a mark of the cache, and what other formats alone know of it. */
+/** Reports the cache mark of a piece and its fields of other formats, which this format cannot carry. */
 export function dropBeside(
   piece: Pick<Block, 'cache' | 'extra' | 'at'>,
   { format, target }: Pick<Scope, 'format' | 'target'>,

@@ -1,3 +1,4 @@
+/** Settings that OpenAI's formats have in common: their rows (path, type, range), and the encoding of `stop`, `user` and `service_tier`. */
 import type { ChatSettings } from '../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
@@ -13,7 +14,7 @@ export const samplingRows: readonly SettingRow[] = [
   { name: 'topP', path: 'top_p', kind: 'number', min: 0, max: 1 },
 ];
 
-/** Those of formats that complete a text or a chat. */
+/** Settings of chat completions and text completions. */
 export const completionRows: readonly SettingRow[] = [
   ...samplingRows,
   { name: 'stop', path: 'stop', kind: 'strings' },
@@ -22,7 +23,7 @@ export const completionRows: readonly SettingRow[] = [
   { name: 'presencePenalty', path: 'presence_penalty', kind: 'number', min: -2, max: 2 },
 ];
 
-/** Those of formats that chat. */
+/** Settings of chat completions and Responses. */
 export const chatRows: readonly SettingRow[] = [
   { name: 'topLogprobs', path: 'top_logprobs', kind: 'integer', min: 0, max: 20 },
   { name: 'parallelTools', path: 'parallel_tool_calls', kind: 'boolean' },
@@ -40,7 +41,7 @@ export const serviceTiers = setOf('auto default flex scale priority fast');
 /** Most stop sequences. */
 export const mostStops = 4;
 
-/** Keeps under which of its two names the user was told. */
+/** Keeps which of the two fields, `user` or `safety_identifier`, named the user. */
 export function keepUser(body: JsonObject, left: Leftovers): void {
   if (!given(body.safety_identifier)) return;
   left.put('$user', 'safety_identifier');

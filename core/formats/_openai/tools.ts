@@ -1,3 +1,4 @@
+/** Decodes and encodes function tools and custom tools (free text) for chat completions and Responses. */
 import type { Tool } from '../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
@@ -34,13 +35,13 @@ export function readNamedTool(
   return { type, name, at, ...defined({ description, schema, strict }) };
 }
 
-/** How a format writes a tool that the client carries out. */
+/** Rules by which a format encodes a tool that the client runs. */
 interface NamedToolWords {
   /** A tool of this kind with these members. */
   readonly place: (kind: NamedTool['type'], members: JsonObject) => MutableObject;
   /** {@link putBack} */
   readonly nested?: readonly string[];
-  /** What a function gets where it does not say so itself; `wrapped`: it stands for a tool that takes free text. */
+  /** Defaults for a function that lacks these members; `wrapped`: the function stands for a tool that takes free text. */
   readonly usual?: (
     scope: Scope,
     wrapped: boolean,

@@ -1,10 +1,11 @@
+/** Decodes token counts of OpenAI's formats, with details by modality and cache, and encodes the `usage` object of completions. */
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { byModalityIn, noUsage, serviceTierIn, tokenCount } from '../_shared/usage.ts';
 
 /**
- * Reads token counts: `input` and `output` are the members that hold them, and begin the names of those that hold their details. `reply`: the
- * chunk or the reply that has them, which tells the service tier.
+ * Reads token counts. `input` and `output` name the members that hold them; with `_details` appended, the members that hold their details.
+ * `reply` is the chunk or reply around the usage object; its `service_tier` is read.
  */
 export function usageReader(
   format: string,

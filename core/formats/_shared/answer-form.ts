@@ -1,3 +1,7 @@
+/**
+ * Asks a model for JSON on behalf of Messages and Converse: by a JSON Schema, an instruction, or a forced tool whose arguments are the
+ * answer.
+ */
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
@@ -8,7 +12,7 @@ export const answerTool = 'json_output';
 
 const jsonInstruction = 'Answer with one valid JSON object and nothing else: no prose, no code fence.';
 
-/** How a format asks for an answer in JSON. */
+/** Functions by which a format asks for an answer in JSON. */
 interface AnswerWords {
   /** By a schema. */
   readonly schema: (schema: JsonObject) => void;

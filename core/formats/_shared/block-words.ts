@@ -1,17 +1,18 @@
+/** Types of the stream encoder that Messages and Converse share: an open block, and how a format spells the frames of its blocks. */
 import type { Citation } from '../../model/chat.ts';
 import type { FinishReason } from '../../model/event.ts';
 import type { Extra } from '../../model/extra.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { CallInput } from './call-input.ts';
 
-/** What a block holds. */
+/** Kind of content that a block holds. */
 export type BlockKind = 'text' | 'reasoning' | 'tool' | 'media' | 'opaque';
 
-/** The block that has the floor. */
+/** The block that is open. */
 export interface OpenBlock {
   readonly block: number;
   readonly kind: BlockKind;
-  /** What only some format knows of its start. */
+  /** Fields of its start event that only one format knows. */
   readonly extra: Extra | undefined;
   /** Its place in the reply; undefined until its first frame is out, because no block may stay empty. */
   index: number | undefined;
@@ -21,7 +22,7 @@ export interface OpenBlock {
   input: CallInput | undefined;
 }
 
-/** How a format spells the pieces of its blocks. */
+/** Frames and names by which a format spells the pieces of its blocks. */
 export interface BlockWords {
   readonly format: string;
   readonly text: (text: string) => JsonObject;
@@ -30,12 +31,12 @@ export interface BlockWords {
   readonly citation: (citation: JsonObject) => JsonObject;
   /** A source in the format's words; undefined for one that it has no place for. */
   readonly citationOf: (citation: Citation) => JsonObject | undefined;
-  /** An empty piece of an input is said, too. */
+  /** Empty pieces of an input are sent too. */
   readonly emptyInputs?: true;
   /** An id for a call whose provider gave none. */
   readonly freshCallId: () => string;
   /** Neutral reason → stop reason. */
   readonly stops: Readonly<Record<FinishReason, string>>;
-  /** What the first frame of a text or of reasoning holds; absent where those begin with their first piece. */
+  /** Content of the first frame of a text or of reasoning; absent where those begin with their first piece. */
   readonly starts?: Readonly<Record<'text' | 'reasoning', JsonObject>>;
 }

@@ -1,3 +1,7 @@
+/**
+ * Block numbers and end events for stream decoders, and the filter that stream encoders use to skip events that are no part of a chat
+ * reply.
+ */
 import type { GatewayEvent } from '../../model/event.ts';
 
 /** Gives each block of a reply its number. */
@@ -35,7 +39,7 @@ const besides = [
 ] as const;
 const passedOver: ReadonlySet<GatewayEvent['type']> = new Set(besides);
 
-/** True for the events that an encoder of a chat's stream has something to say of. */
+/** True for the events that an encoder of a chat stream writes. */
 export function isReplyEvent(
   event: GatewayEvent,
 ): event is Exclude<GatewayEvent, { readonly type: (typeof besides)[number] }> {

@@ -1,3 +1,7 @@
+/**
+ * Checks values of a client's request body: types, ranges, required fields, `metadata` and model names. Throws 400 errors that name the
+ * field.
+ */
 import { GatewayError, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 
@@ -6,7 +10,7 @@ export function given(value: JsonValue | undefined): value is Exclude<JsonValue,
   return value !== undefined && value !== null;
 }
 
-/** 400 naming `param`, for what is told in a sentence of its own. */
+/** Returns a 400 error with this message that names `param`. */
 export function invalid(param: string, message: string): GatewayError {
   return new GatewayError('invalid_value', message, { param });
 }
@@ -53,7 +57,7 @@ export function requiredArray(value: JsonValue | undefined, path: string): reado
   return list;
 }
 
-/** What `read` makes of each object of a list, none when it is not given; 400 naming the list, or the item that is no object. */
+/** Returns the result of `read` for each object of a list, if it is given. Throws 400 naming the list, or the item that is no object. */
 export function readObjects<Item>(
   value: JsonValue | undefined,
   path: string,

@@ -1,3 +1,4 @@
+/** Decodes and encodes replies of token-counting endpoints, for all formats that have one. */
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { WholeEncoder } from '../../sdk/format.ts';

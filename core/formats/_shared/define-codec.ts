@@ -1,3 +1,4 @@
+/** Builds codecs for operations that have no stream, such as embeddings and rerank, from a few members and defaults for the rest. */
 import type { GatewayRequest } from '../../model/request.ts';
 import { requiredModel } from './check.ts';
 import type { Codec } from '../../sdk/format.ts';

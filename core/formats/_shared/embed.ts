@@ -1,7 +1,8 @@
+/** Channel kit for embeddings: token estimate for budgets, and splitting of requests with more inputs than a provider takes. */
 import type { EmbedRequest, EmbedResult } from '../../model/embed.ts';
 import type { Expected } from '../../sdk/format.ts';
 
-/** What providers write around each input: what it is for, where it begins and ends. */
+/** Maximum number of tokens that providers add around each input: its purpose, its beginning and end. */
 const frame = 16;
 
 /**

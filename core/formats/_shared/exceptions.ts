@@ -1,3 +1,4 @@
+/** Errors as AWS's SDKs read them, for Converse and InvokeModel: exception names, error headers, and exceptions inside an event stream. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { retryHeaders } from './retry-headers.ts';
@@ -37,7 +38,7 @@ export function errorReply(error: GatewayError, requestId: string): ErrorReply {
   };
 }
 
-/** The error in the middle of a stream: one of the exceptions that a stream of this format can tell of. */
+/** Returns an error in the middle of a stream, as one of the exceptions that an event stream can carry. */
 export function streamError(error: GatewayError): JsonObject {
   return { message: error.message, __type: exceptionOf(error) };
 }

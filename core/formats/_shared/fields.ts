@@ -1,3 +1,4 @@
+/** Reads members of JSON objects whose types are not known: unknown fields, texts, lists, optional members. */
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 
 /**
@@ -34,7 +35,7 @@ export function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]).filter(isObject) : [];
 }
 
-/** The second that a field names, which clients read as an integer; undefined where it names none. Some providers tell parts of it. */
+/** Returns a Unix time in whole seconds, because clients expect an integer and some providers send fractions; undefined where there is none. */
 export function secondOf(value: JsonValue | undefined): number | undefined {
   return typeof value === 'number' && value >= 1 && Number.isFinite(value) ? Math.floor(value) : undefined;
 }

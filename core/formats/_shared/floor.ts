@@ -1,3 +1,7 @@
+/**
+ * Base class of the stream encoders of Messages, Converse and Responses, which write one block at a time: delays interleaved blocks, and
+ * reports what the format cannot carry.
+ */
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import type { FinishReason, GatewayEvent, HeadEvent } from '../../model/event.ts';
@@ -12,14 +16,14 @@ export type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, {
 /** An event that belongs to a block. */
 export type BlockEvent = Extract<GatewayEvent, { readonly block: number; readonly choice: number }>;
 
-/** What is said in its block: `opaque` for a part that only the format knows. */
+/** An event of a block: `opaque` for a part that only the format knows. */
 export type Said = BlockEvent | EventOf<'opaque'>;
 
 const none: readonly WireFrame[] = [];
 
 /**
- * The streams of formats that say one block after the other, in one answer: one block has the floor, and those that come interleaved wait
- * until it has ended. What the frames look like is for the format to say.
+ * Stream encoder for one answer whose blocks are written one after the other. One block is open and has the floor; events of other blocks wait until
+ * it ends. Subclasses write the frames.
  */
 export abstract class FloorEncoder implements StreamEncoder {
   protected readonly context: ReplyContext;
@@ -37,27 +41,27 @@ export abstract class FloorEncoder implements StreamEncoder {
 
   /** The block that has the floor. */
   protected abstract readonly floor: number | undefined;
-  /** Says what a reply begins with. */
+  /** Writes the beginning of a reply. */
   protected abstract sayHead(head: HeadEvent | undefined): void;
-  /** Says an event of the block that has the floor, or that takes it. */
+  /** Writes an event of the open block, or of the block that it opens. */
   protected abstract sayEvent(block: number, event: Said): void;
-  /** Routes a part that only this format knows to its block, or says it apart. */
+  /** Routes a part that only this format knows to its block, or writes it by itself. */
   protected abstract takeOpaque(value: JsonObject, event: EventOf<'opaque'>): void;
   /** Ends the block that has the floor, if there is one. */
   protected abstract endFloor(): void;
-  /** Says what a reply ends with. */
+  /** Writes the end of a reply. */
   protected abstract sayEnd(): void;
   protected abstract sayError(error: GatewayError): void;
-  /** The frames that were said since they were last taken. */
+  /** Returns the frames that were written since the last call. */
   protected abstract takeFrames(): readonly WireFrame[];
 
-  /** The answer has ended; what comes now is told of it alone. */
+  /** Called when the answer has finished. */
   protected finished(_reason: FinishReason): void {}
 
-  /** The last block has ended. */
+  /** Called when the last block has ended. */
   protected ended(): void {}
 
-  /** Says what keeps a silent stream alive, if anything does. */
+  /** Writes a keep-alive frame, in formats that have one. */
   protected ping(): void {}
 
   event(event: GatewayEvent): readonly WireFrame[] {

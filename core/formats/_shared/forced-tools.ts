@@ -1,3 +1,7 @@
+/**
+ * Resolves forced tools (`tool_choice`) for models that refuse them, or that refuse them while they think: turns reasoning off, or lets the
+ * model choose.
+ */
 import type { ChatRequest, ChatSettings, ToolChoice } from '../../model/chat.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { canStopThinking, thinksAbout } from '../../model/thinks.ts';
@@ -9,9 +13,9 @@ export interface SettledRequest {
 }
 
 /**
- * Settles forced tools on a model that does not always take them. A forced tool and a schema that a forced tool stands in for are contracts, and
- * thinking is not: the model does not think about this request where it can be told so. Elsewhere the model chooses whether to call the tool, and
- * the traits say that no tool can be forced. `usual` is the rule of the format for models whose traits state none. What changes is reported.
+ * Resolves forced tools for a model that does not always accept them. A forced tool, or a schema that a forced tool stands in for, takes
+ * precedence over thinking: thinking is turned off where the model allows that. Otherwise the model chooses whether to call the tool, and the
+ * returned traits say that no tool can be forced. `usual` is the format's rule for models whose traits state none. Changes are reported to `drop`.
  */
 export function settleForcedTools(
   request: ChatRequest,
@@ -46,7 +50,7 @@ function settleByRule(
   return { request: { ...request, toolChoice: unforced(toolChoice) }, traits: free };
 }
 
-/** A tool that is forced by its name, where the model can only be told to call any: it gets no other. */
+/** Forces a named tool on a model that accepts only "required": removes all other tools. */
 function withTheOnlyTool(request: ChatRequest): ChatRequest {
   const { toolChoice, tools } = request;
   if (toolChoice?.type !== 'tool') return request;
@@ -54,7 +58,7 @@ function withTheOnlyTool(request: ChatRequest): ChatRequest {
   return named.length === 0 ? request : { ...request, tools: named, toolChoice: { type: 'required' } };
 }
 
-/** A tool that must be called, where the model can only be told which: the only one. Among several the model chooses whether to call any. */
+/** Replaces "required" by the tool's name for a model that accepts only names. With several tools the model chooses whether to call any. */
 function withNamedTool(request: ChatRequest, drop: (path: string) => void): ChatRequest {
   const { toolChoice, tools } = request;
   if (tools.length === 0 || !isForcedChoice(toolChoice) || toolChoice.type === 'tool') return request;
@@ -71,7 +75,7 @@ export function isForcedChoice(choice: ToolChoice | undefined): choice is ToolCh
   return choice !== undefined && choice.type !== 'auto' && choice.type !== 'none';
 }
 
-/** True for JSON from a model that would think about it, gives none then, and can be told not to think. */
+/** True for JSON output of a model that returns none while it thinks, and whose thinking can be turned off. */
 function isJsonWithoutThinking({ operation, settings }: ChatRequest, traits: ModelTraits): boolean {
   const { responseFormat, reasoning } = settings;
   if (operation !== 'chat') return false;

@@ -1,3 +1,4 @@
+/** Reports fields that only another format knows as dropped, for requests and for replies. */
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonValue } from '../../model/json.ts';
 import { aside } from './extra.ts';

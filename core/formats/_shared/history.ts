@@ -1,3 +1,4 @@
+/** Reads and writes the message history of Messages and Converse, whose messages are lists of blocks by two alternating roles. */
 import { wrongValue } from '../../sdk/errors.ts';
 import type { Block, ChatRequest, Message } from '../../model/chat.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
@@ -9,13 +10,13 @@ import { joinedTurns } from './join-turns.ts';
 import { orderTurns, userTurn, type Turn, type TurnWords } from './turn-order.ts';
 import { placeOf, refuse, type Writing } from './writing.ts';
 
-/** How such a format spells a history. */
+/** Functions by which such a format encodes a history. */
 export interface HistoryWords<W extends Writing> extends Omit<TurnWords, 'drop'> {
   /** A block on the wire, and what goes with it; nothing for one that is left out. */
   readonly blocks: (block: Block, writing: W) => readonly JsonObject[];
   /** The blocks of a message that is marked as a whole: the mark stands on the last of them, or behind it. */
   readonly marked: (message: Message, blocks: readonly JsonObject[], writing: W) => readonly JsonObject[];
-  /** What the instructions before the first turn are on the wire; undefined where there are none. */
+  /** Wire form of the instructions before the first turn; undefined where there are none. */
   readonly system: (entries: readonly Message[], blocks: readonly JsonObject[]) => JsonValue | undefined;
   /** The content of a message that a client of this format wrote. */
   readonly said: (message: Message, blocks: readonly JsonObject[]) => JsonValue;

@@ -1,17 +1,18 @@
+/** Collects the paths of dropped fields, each once, and formats them for the `x-sluice-loss` header. */
 import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Loss } from '../../model/extra.ts';
 import type { ReplyContext } from '../../sdk/format.ts';
 import { isText } from './fields.ts';
 import { dropForeignReply } from './foreign.ts';
 
-/** How many places of one call can be told of as lost: more than a header or a line of the log holds. */
+/** Maximum number of paths of one call that are reported as dropped: more than a header or a line of the log holds. */
 const mostTold = 1000;
 
-/** Which places have been told of as lost, each once. Behind the first thousand there is nothing new: nobody could be told of it. */
+/** Set of the paths that have been reported as dropped. After the first thousand no path counts as new. */
 export class ToldPlaces {
   readonly #told = new Set<string>();
 
-  /** True for the first time, as long as there is room for more. */
+  /** Adds a path. True when it was not in the set and the set is not full. */
   isNew(path: string): boolean {
     if (this.#told.size === mostTold || this.#told.has(path)) return false;
     this.#told.add(path);
@@ -19,7 +20,7 @@ export class ToldPlaces {
   }
 }
 
-/** The places of what was lost, in the client's words: printable, without commas in a name, and about 2,000 characters at most. */
+/** Returns the paths of dropped fields, as the client spells them: printable, without commas in a name, and about 2,000 characters at most. */
 export function toldLosses(losses: readonly Loss[]): string {
   const paths = new Set(
     losses.map(({ path }) => path.slice(0, 200).replaceAll(/[^\x21-\x2b\x2d-\x7e]/g, '_')),
@@ -33,7 +34,7 @@ export function toldLosses(losses: readonly Loss[]): string {
   return text;
 }
 
-/** What a reply loses on its way to a client of this format. Each loss is reported once. */
+/** Reports the fields of a reply that a client's format cannot carry, each once. */
 export class Losses {
   readonly #format: string;
   readonly #context: ReplyContext;
@@ -48,7 +49,7 @@ export class Losses {
     if (this.#told.isNew(path)) this.#context.drop(path);
   }
 
-  /** What only another format knows of an event. */
+  /** Reports the fields of an event that only another format knows. */
   dropForeign(extra: Extra | undefined): void {
     if (extra !== undefined) dropForeignReply(extra, this.#format, (path) => this.drop(path));
   }

@@ -1,10 +1,11 @@
+/** Keeps the open blocks of a Messages or Converse stream by their index, and emits the end event of each. */
 import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { BlockCounter } from './blocks.ts';
 import { unusableResponse } from './upstream-error/index.ts';
 
-/** Most blocks that may be open at once: such formats open one, a broken upstream may forget to close. */
+/** Maximum number of open blocks. These formats open one at a time; a faulty upstream may not close them. */
 const openLimit = 1024;
 
 type Kind = 'text' | 'reasoning' | 'tool' | 'media' | 'opaque';
@@ -20,12 +21,12 @@ export interface OpenBlock {
   input: string;
 }
 
-/** What a format says where a block ends. */
+/** Functions by which a format builds the end event of a block. */
 interface EndWords {
   readonly format: string;
   /** The end of a part that only the format knows; `frame` is what ended it, if anything did. */
   readonly stop: (index: number, frame: JsonObject | undefined) => GatewayEvent;
-  /** What only the format knows of a frame that ends a block. */
+  /** Returns the fields of a frame that ends a block which only the format knows. */
   readonly extra?: (frame: JsonObject) => { readonly extra?: Extra };
 }
 
@@ -43,7 +44,7 @@ export class OpenBlocks {
     return this.#open.get(index);
   }
 
-  /** Begins a block, of which the caller tells the start. Throws where too many are open. */
+  /** Opens a block; the caller emits its start event. Throws where too many are open. */
   begin(kind: Kind, index: number): OpenBlock {
     if (this.#open.size >= openLimit) throw unusableResponse('sent too many open blocks');
     const open = { kind, block: this.#counter.next(), signature: '', redacted: undefined, input: '' };

@@ -1,3 +1,7 @@
+/**
+ * Chooses the reasoning effort that a model accepts: nearest allowed level, conversion between effort and token budget, and reports of what
+ * is lost.
+ */
 import {
   budgetOfEffort,
   effortOfBudget,
@@ -7,12 +11,12 @@ import {
 } from '../../model/reasoning.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 
-/** A wish for reasoning that is being read. */
+/** Reasoning settings while they are being read. */
 export type ReasoningDraft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
 
 /**
- * The effort itself where it is among the allowed, else the nearest lower one that is, else the lowest; undefined where none is. A wish to
- * think is never one not to think, as long as any other effort is allowed.
+ * Returns the effort itself where it is allowed, else the nearest lower allowed one, else the lowest; undefined where none is allowed. An effort other
+ * than `none` becomes `none` only where nothing else is allowed.
  */
 export function nearestEffort(wanted: Effort, allowed: readonly string[]): Effort | undefined {
   const all = efforts.filter((effort) => allowed.includes(effort));
@@ -21,7 +25,7 @@ export function nearestEffort(wanted: Effort, allowed: readonly string[]): Effor
   return taken.findLast((effort) => efforts.indexOf(effort) <= efforts.indexOf(wanted)) ?? taken[0];
 }
 
-/** The effort that a wish asks for in any words; undefined where it gives no measure. */
+/** Returns the effort that the settings ask for by mode, effort or budget; undefined where they state none. */
 export function effortOf({ mode, effort, budget }: Reasoning): Effort | undefined {
   if (mode === 'off') return 'none';
   return effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
@@ -29,7 +33,7 @@ export function effortOf({ mode, effort, budget }: Reasoning): Effort | undefine
 
 type Drop = (path: string) => void;
 
-/** An effort stands for its budget; it is only a loss where the two say different things. */
+/** Reports a budget that is not sent, unless the effort that is sent stands for the same budget. */
 export function dropBudget(wanted: Reasoning, effort: Effort | undefined, drop: Drop): void {
   if (wanted.budget === undefined || wanted.mode === 'off') return;
   if (effort === undefined || (wanted.effort !== undefined && wanted.budget !== budgetOfEffort[effort]))

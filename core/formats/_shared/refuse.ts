@@ -1,10 +1,14 @@
+/**
+ * Refuses content and tools that the target's format does not support with a 400 error, or drops and reports them where the operator set
+ * `unsupported: 'drop'`.
+ */
 import { unsupportedContent, GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest, Tool } from '../../model/chat.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 
 /**
- * 400 for input content that a format cannot carry; nothing and a report where the operator prefers that or the conversation can do
- * without. `what` says what it is, with its article.
+ * Throws 400 for input content that a format cannot carry. Reports it instead where the operator set `drop`, or where the conversation does not need it
+ * (`spare`). `what` names the content, with its article.
  */
 export function refuseContent(
   piece: { readonly at?: string; readonly spare?: boolean },
@@ -18,7 +22,7 @@ export function refuseContent(
   return undefined;
 }
 
-/** 400 for a tool that a format has not; nothing and a report where the operator prefers that. */
+/** Throws 400 for a tool that a format does not have; reports it instead where the operator set `drop`. */
 export function refuseTool(tool: Tool, format: string, target: EncodeTarget): undefined {
   const at = tool.at ?? 'tools';
   if (target.unsupported === 'drop') {
@@ -33,7 +37,7 @@ export function refuseTool(tool: Tool, format: string, target: EncodeTarget): un
   );
 }
 
-/** 400 for a wish for several answers, where a format gives one. */
+/** Throws 400 for more than one choice, for formats that return one answer. */
 export function refuseChoices({ settings }: ChatRequest, format: string): void {
   if (settings.choices === undefined || settings.choices <= 1) return;
   throw new GatewayError(

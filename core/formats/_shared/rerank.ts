@@ -1,3 +1,4 @@
+/** Channel kit for rerank: document texts, token estimate for budgets, decoding and sorting of scores. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -22,7 +23,7 @@ export function documentText(document: string | JsonObject, fields: readonly str
     .join('\n');
 }
 
-/** What providers write around each document and its query. */
+/** Maximum number of tokens that providers add around each document and its query. */
 const frame = 16;
 
 /**

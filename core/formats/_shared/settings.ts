@@ -1,3 +1,4 @@
+/** Reads, checks and writes the settings of a request (`temperature`, `max_tokens` …) by a table of rows that each format defines. */
 import type { ChatSettings } from '../../model/chat.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';

@@ -1,7 +1,8 @@
+/** Keeps how a client spelled its request in `extra`, apart from the client's own unknown fields. */
 import type { Extra } from '../../model/extra.ts';
 import type { JsonObject } from '../../model/json.ts';
 
-/** Where a format notes how a request was spelled: beside the client's own fields, none of which can pass for such a note. */
+/** Key of `extra` under which a format notes the spelling. A key of its own, so that no field of a client can imitate such a note. */
 const place = (format: string): string => `$${format}`;
 
 /**
@@ -20,7 +21,7 @@ export function extraOf(
   return Object.keys(extra).length === 0 ? {} : { extra };
 }
 
-/** How a client of this format spelled its request. */
+/** Returns the spelling that a client of this format used. */
 export function spellingIn(extra: Extra | undefined, format: string): JsonObject {
   return extra?.[place(format)] ?? {};
 }

@@ -1,3 +1,4 @@
+/** Server-Sent Events: cuts a byte stream at blank lines, within a limit on the size of one event, and parses and writes events. */
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from '../../model/held-bytes.ts';
 import { unusableResponse } from './upstream-error/index.ts';
@@ -57,13 +58,13 @@ export class SseCutter {
     return whole;
   }
 
-  /** What is left at the end of the stream: a last frame without its blank line, or undefined. */
+  /** Returns the rest at the end of the stream: a last frame without its blank line, or undefined. */
   end(): Buffer | undefined {
     this.#seam = undefined;
     return this.#held.length === 0 ? undefined : this.#held.take();
   }
 
-  /** Where in the chunk the last blank line ends, be it one that began before; not above 0 when there is none. */
+  /** Returns the position in the chunk behind its last blank line, which may begin in earlier bytes; not above 0 when there is none. */
   #cutIn(chunk: Buffer): number {
     const cut = lastBoundary(chunk);
     if (cut > 0 || this.#seam === undefined) return cut;

@@ -1,9 +1,10 @@
+/** Parses the JSON of frames in a provider's stream, and recognizes their type and the end of a completion. */
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
 import { throwIfError, unusableResponse } from './upstream-error/index.ts';
 
-/** What an event is called that has no name. */
+/** Name of an event that has none, by the specification of Server-Sent Events. */
 const unnamed = 'message';
 
 /**

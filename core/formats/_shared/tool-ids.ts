@@ -1,3 +1,4 @@
+/** Spells tool-call ids and tool names within a provider's limits on characters and length, and restores the client's names in replies. */
 import { createHash } from 'node:crypto';
 
 /**

@@ -1,12 +1,16 @@
+/**
+ * Puts the turns of a conversation into the order that Messages and Converse demand: user first, roles alternating, each tool result
+ * directly behind its call.
+ */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 
-/** How a format spells what the order may need. */
+/** Functions by which a format builds the blocks that the order may need. */
 export interface TurnWords {
   text(text: string): JsonObject;
   /** The words of a block that is text and nothing else. */
   textIn(block: JsonObject): string | undefined;
-  /** What is said for a call, by the client's id, that the history leaves without an answer. */
+  /** Returns the result block for a call, by the client's id, that has no result in the history. */
   noResult(id: string): JsonObject;
   drop(path: string): void;
 }
@@ -34,11 +38,11 @@ interface Call {
   result?: readonly JsonObject[];
 }
 
-/** Said for a call that the history leaves without an answer. */
+/** Text of the result for a call that has no result in the history. */
 export const noResult = '(no result)';
 /**
- * What the user says when the history begins with the model's words: the format wants the user first and refuses empty text, and a
- * full stop adds no meaning.
+ * Text of the user turn that is put before a history that begins with the assistant. The format requires a user turn first and refuses empty
+ * text; a full stop adds no meaning.
  */
 export const opening = '.';
 
@@ -85,7 +89,7 @@ function resultTurn(at: string, calls: readonly Call[], words: TurnWords): Turn 
   return userTurn(at, content);
 }
 
-/** What the user says at a place of the client's. */
+/** Returns a user turn at a path of the client's request. */
 export function userTurn(at: string, content: readonly JsonObject[], plain = false): Turn {
   return { role: 'user', at, content, calls: [], results: [], plain };
 }
@@ -96,7 +100,7 @@ interface GrowingTurn extends Turn {
   plain: boolean;
 }
 
-/** Appends a turn: nothing when it says nothing, to its neighbour when that has the same role. */
+/** Appends a turn: skips an empty one, and merges it into the last turn when that has the same role. */
 function add(ordered: GrowingTurn[], turn: Turn): void {
   if (turn.content.length === 0) return;
   const last = ordered.at(-1);
@@ -108,7 +112,7 @@ function add(ordered: GrowingTurn[], turn: Turn): void {
   last.plain = false;
 }
 
-/** Providers refuse words put into the model's mouth that end in white space. */
+/** Trims a final assistant turn (prefill), because providers refuse one that ends in white space. */
 function withoutTrailingSpace(turns: Turn[], words: TurnWords): Turn[] {
   const last = turns.at(-1);
   const block = last?.role === 'assistant' ? last.content.at(-1) : undefined;

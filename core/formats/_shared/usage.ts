@@ -1,3 +1,4 @@
+/** Reads token counts, modalities and service tiers from the usage objects of providers, and asks for usage in streamed completions. */
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Modality, TokensByModality, Usage, UsageByModality } from '../../model/usage.ts';
@@ -9,7 +10,7 @@ export function tokenCount(value: JsonValue | undefined): number {
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : 0;
 }
 
-/** Members of details by which most formats tell tokens apart. */
+/** Members of details that hold the tokens of each modality in most formats. */
 const detailNames = [
   ['text', 'text_tokens'],
   ['audio', 'audio_tokens'],
@@ -17,7 +18,7 @@ const detailNames = [
   ['video', 'video_tokens'],
 ] as const;
 
-/** The parts of so many tokens that an object of details tells apart. What it says nothing of is text. */
+/** Splits a number of tokens by the modalities that an object of details lists. The remainder is text. */
 function partsIn(details: JsonValue | undefined, total: number): TokensByModality | undefined {
   if (!isObject(details)) return undefined;
   let parts: { [M in Modality]?: number } | undefined;
@@ -42,7 +43,7 @@ export interface UsageDetails {
   readonly output?: JsonValue | undefined;
 }
 
-/** Reads which tokens stand for sound, images and films, as a member to be added to usage; empty where that is not told. */
+/** Reads the tokens of each modality, as a member to be added to usage; empty where there are no details. */
 export function byModalityIn(
   { input, cached, output }: UsageDetails,
   counts: Pick<Usage, 'input' | 'cacheRead' | 'output'>,

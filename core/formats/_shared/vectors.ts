@@ -1,3 +1,4 @@
+/** Embedding vectors as lists of numbers or as base64 of little-endian 32-bit floats: reading, conversion and checks. */
 import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { unusableResponse } from './upstream-error/index.ts';
@@ -51,7 +52,7 @@ function floatsIn(base64: string): readonly number[] | undefined {
   return numbers.every((one) => Number.isFinite(one)) ? numbers : undefined;
 }
 
-/** Throws unless there is one vector for each input, where their number is known: with one too few nobody knows whose the others are. */
+/** Throws unless there is one vector for each input, where their number is known: otherwise vectors cannot be assigned to inputs. */
 export function checkCount({ vectors }: EmbedResult, inputs: number | undefined): void {
   if (inputs === undefined || vectors.length === inputs) return;
   throw unusableResponse(`gave ${vectors.length} embeddings for ${inputs} inputs`);

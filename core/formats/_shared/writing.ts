@@ -1,3 +1,7 @@
+/**
+ * State and rules that the encoders of Messages, Converse and generateContent requests share: blocks, function tools, cache marks, stop
+ * sequences.
+ */
 import type {
   Block,
   ChatRequest,
@@ -18,18 +22,18 @@ import { adaptSchema } from './json-schema/adapt.ts';
 import type { Inlined } from './json-schema/references.ts';
 import { ToolNames } from './tool-ids.ts';
 
-/** What the encoders of one request share, in formats whose messages are blocks of two speakers who alternate. */
+/** State that the encoders of one request share, in formats whose messages are lists of blocks with alternating roles. */
 export interface Writing {
   /** The format that is written. */
   readonly format: string;
   readonly target: EncodeTarget;
-  /** The client wrote this format: what it wrote is given back as it was, right or wrong. */
+  /** The client's request is in this format: its content is sent as it is, valid or not. */
   readonly native: boolean;
-  /** What references have added to the schemas of the request. */
+  /** Number of characters that inlined references have added to the schemas of the request. */
   readonly inlined: Inlined;
   /** The provider's spelling of a tool's name. */
   readonly toolName: (name: string) => string;
-  /** What the reply to the request must undo. */
+  /** Returns the changes to tools that the reply's decoder must undo. */
   readonly undoing: (
     customTools: readonly string[],
     unwrapTool: string | undefined,
@@ -37,8 +41,8 @@ export interface Writing {
 }
 
 /**
- * What the encoders of a request to a channel of this format share. `limit` is the length of its longest tool name; `allowed`
- * matches a character that it takes in one, `first` one that it takes at its beginning.
+ * Returns the shared state for a request to a channel of this format. `limit` is the maximum length of a tool name; `allowed` matches a legal character
+ * of one, `first` a legal first character.
  */
 export function writingOf(
   format: string,
@@ -98,7 +102,7 @@ export function visibleStops(stops: JsonValue | undefined, { target }: Writing):
   return visible.length === 0 ? undefined : visible;
 }
 
-/** Where the client said it. */
+/** Returns the path of a piece in the client's request. */
 export function placeOf({ at }: { readonly at?: string }): string {
   return at ?? 'messages';
 }
@@ -150,7 +154,7 @@ export function objectSchema(schema: JsonObject | undefined, { native }: Writing
   return native || schema.type !== undefined ? schema : { type: 'object', ...schema };
 }
 
-/** How such a format writes its blocks: undefined for one that is left out. */
+/** Functions by which such a format encodes its blocks; undefined for a block that is left out. */
 export interface BlockWriters<W extends Writing> {
   /** Words that can be said: see {@link canSay}. */
   readonly words: (text: string, block: Block, writing: W) => JsonObject;

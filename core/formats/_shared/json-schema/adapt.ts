@@ -1,3 +1,7 @@
+/**
+ * Adapts a JSON Schema to the subset that a model accepts for structured output and strict tools: closes objects, requires all properties,
+ * moves refused keywords to descriptions.
+ */
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { SchemaSubset } from '../../../model/traits.ts';
 import { setOf } from '../fields.ts';
@@ -15,11 +19,11 @@ const maps = setOf('properties patternProperties $defs definitions');
 /** Keywords that are lists of schemas. */
 const lists = setOf('anyOf oneOf allOf prefixItems');
 
-/** How a schema is adapted. */
+/** Options for adapting a schema. */
 export interface AdaptOptions {
   /** Called with the path of every keyword whose meaning changes: `properties.when.additionalProperties`. */
   readonly drop: (path: string) => void;
-  /** What references have added so far: one for all schemas of a request. */
+  /** Number of characters that inlined references have added so far: one counter for all schemas of a request. */
   readonly inlined?: Inlined;
 }
 

@@ -1,3 +1,4 @@
+/** Resolves local `$ref` pointers of a JSON Schema, with a limit on the text that inlining adds to one request. */
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 
 /** Most characters that the references of one request may add to its schemas. */
@@ -14,13 +15,13 @@ export class References {
   readonly #inlined: Inlined;
   readonly #sizes = new Map<JsonObject, number>();
 
-  /** `inlined` is what references have added so far: one for all schemas of a request. */
+  /** `inlined` counts the characters that references have added so far: one counter for all schemas of a request. */
   constructor(root: JsonObject, inlined: Inlined) {
     this.#root = root;
     this.#inlined = inlined;
   }
 
-  /** What a reference means; undefined where it leads nowhere or back to itself, or would add too much. */
+  /** Returns the schema that a reference points at; undefined where there is none, where it is a cycle, or where it would exceed the limit. */
   find(reference: string, inside: readonly string[]): JsonObject | undefined {
     const found = inside.includes(reference) ? undefined : resolvePointer(this.#root, reference);
     if (found === undefined) return undefined;
@@ -32,7 +33,7 @@ export class References {
   }
 }
 
-/** What a local reference (`#/$defs/address`) points at; undefined for one that leads nowhere or out of the document. */
+/** Returns the target of a local reference (`#/$defs/address`); undefined where there is none, or where it is in another document. */
 function resolvePointer(root: JsonObject, reference: string): JsonObject | undefined {
   if (reference === '#') return root;
   if (!reference.startsWith('#/')) return undefined;

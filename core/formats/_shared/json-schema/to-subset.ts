@@ -1,3 +1,4 @@
+/** Converts JSON Schema to the OpenAPI subset that generateContent's `Schema` accepts, and reports the keywords that it drops. */
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { setOf } from '../fields.ts';
 import { mergeAll } from './merge.ts';
@@ -24,11 +25,11 @@ const subsetFormats = lookupTable<readonly string[]>({
   integer: ['int32', 'int64'],
 });
 
-/** How a schema is cut down to the subset. */
+/** Options for converting a schema. */
 export interface SubsetOptions {
   /** Called with the path of every keyword that was left out: `properties.when.format`. */
   readonly drop: (path: string) => void;
-  /** What references have added so far: one for all schemas of a request. Those that would add too much are dropped. */
+  /** Number of characters that inlined references have added to all schemas of the request. References beyond the limit are dropped. */
   readonly inlined?: Inlined;
 }
 
@@ -199,7 +200,7 @@ class SubsetWriter {
     else this.#drop(join(path, 'format'));
   }
 
-  /** What the subset insists on: arrays say what they hold, and only named properties are required. */
+  /** Adds what the subset requires: `items` of arrays. Removes names from `required` that are no properties. */
   #finish(written: MutableObject, schema: JsonObject, path: string): void {
     if (written.type === 'ARRAY' && written.items === undefined) written.items = { type: 'STRING' };
     if (Array.isArray(schema.examples) && written.example === undefined && schema.examples.length > 0) {

@@ -1,3 +1,7 @@
+/**
+ * Encodes reasoning as `thinking` and `effort` of Messages, which Converse carries too: token budget, adaptive, on or off, as the model
+ * accepts.
+ */
 import {
   budgetOfEffort,
   effortOfBudget,
@@ -15,7 +19,7 @@ import type { ModelTraits } from '../../../model/traits.ts';
 export const defaultMaxTokens = 8192;
 const leastBudget = 1024;
 
-/** How a wish for reasoning is written. */
+/** Encoded reasoning settings. */
 export interface Thinking {
   readonly thinking?: JsonObject;
   /** For `output_config.effort`. */
@@ -24,7 +28,7 @@ export interface Thinking {
   readonly maxOutput?: number;
 }
 
-/** What bounds a wish for reasoning. */
+/** Limits within which reasoning settings are encoded. */
 export interface Room {
   readonly traits: ModelTraits;
   /** The client's output limit; undefined when it gave none. */
@@ -33,7 +37,7 @@ export interface Room {
   readonly drop: (path: string) => void;
 }
 
-/** Reasoning in the words that the model takes: a token budget, `adaptive` with an effort, or a switch with an effort. */
+/** Encodes reasoning settings as the model accepts them: a token budget, `adaptive` with an effort, or on and off with an effort. */
 export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
   const { traits } = room;
   if (isOff(reasoning)) {
@@ -54,7 +58,7 @@ export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
   return enabled(reasoning, room);
 }
 
-/** Some models refuse to be told not to think: they get the least effort there is, and nothing where they have none. */
+/** Turns thinking off. A model that refuses that gets the lowest effort, or nothing where it has no efforts. */
 function switchedOff({ traits, drop }: Room): Thinking {
   if (traits.reasoning === 'none') return {};
   if (traits.reasoning !== 'adaptive' && !takesOff(traits)) {
@@ -109,7 +113,7 @@ function enabled(reasoning: Reasoning, room: Room): Thinking {
   }
   const budget = Math.max(leastBudget, open ? wanted : Math.min(wanted, limit - 1));
   if (reasoning.budget !== undefined && reasoning.budget < 0) drop('settings.reasoning.budget');
-  // Effort and budget are two spellings of one wish: it is carried when the way back gives the same effort.
+  // The effort is carried by the budget where the budget converts back to the same effort.
   const effort = effortWanted(reasoning);
   if (effort !== undefined && effortOfBudget(budget) !== effort) drop('settings.reasoning.effort');
   return {

@@ -1,12 +1,16 @@
+/**
+ * Removes settings that providers refuse beside `thinking` (`temperature`, `top_p`, `top_k`), and detects histories with which thinking
+ * cannot be enabled.
+ */
 import type { ChatSettings } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { objectsOf } from '../fields.ts';
 import { removeAt, valueAt, type SettingRow } from '../settings.ts';
 
-/** How a format writes what thinking has to do with. */
+/** Functions by which a format finds thinking, and what thinking depends on, in a request. */
 export interface ThinkingWords {
   readonly rows: readonly SettingRow[];
-  /** What a request says of thinking. */
+  /** Returns the `thinking` object of a request. */
   readonly thinkingIn: (body: JsonObject) => JsonValue | undefined;
   readonly isResult: (block: JsonObject) => boolean;
   readonly isCall: (block: JsonObject) => boolean;
@@ -19,7 +23,7 @@ export function thinks(thinking: JsonValue | undefined): boolean {
   return isObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive');
 }
 
-/** Sampling that providers refuse beside thinking: whatever is not at rest. */
+/** Sampling settings with values that providers refuse beside thinking. */
 const refused: { readonly [Name in keyof ChatSettings]?: (value: number) => boolean } = {
   temperature: (value) => value !== 1,
   topP: (value) => value < 0.95,
@@ -42,7 +46,7 @@ export function makeRoomForThinking(
 }
 
 /**
- * True when the history forbids thinking for this turn: it ends with words put into the model's mouth, or (for `enabled`) inside a tool
+ * True when the history forbids thinking for this turn: it ends with a prefilled assistant turn, or (for `enabled`) inside a tool
  * loop whose assistant turn does not begin with reasoning that the provider would know again.
  */
 export function historyForbidsThinking(body: JsonObject, words: ThinkingWords): boolean {

@@ -1,19 +1,23 @@
+/**
+ * Classifies a provider's error (context length, content policy, credentials, rate limit …) by its status, codes and message, and states
+ * the client's error for each class.
+ */
 import type { ErrorCode } from '../../../sdk/errors.ts';
 import type { UpstreamFault } from '../../../sdk/errors.ts';
 import { setOf } from '../fields.ts';
 import type { ErrorShape } from './shape.ts';
 
-/** One thing that goes wrong at an upstream: what tells of it, and what the client sees. */
+/** A class of upstream errors: the signs by which it is recognized, and the error that the client receives. */
 interface Fault {
-  /** Machine-readable words that say more than the status beside them. */
+  /** Machine-readable codes of error bodies, in lower case. */
   readonly words?: ReadonlySet<string>;
-  /** What sentences about it contain, in lower case. */
+  /** Parts of error messages, in lower case. */
   readonly texts?: readonly string[];
   readonly statuses?: readonly number[];
   readonly code: ErrorCode;
   /** Shown when the upstream gave no sentence, or always when `hide`. */
   readonly message: string;
-  /** The upstream's sentence is about the operator's account and no business of the client. */
+  /** The upstream's message is about the operator's account and is hidden from the client. */
   readonly hide?: true;
   /** May another channel, or a later try, succeed? */
   readonly retryable: boolean;
@@ -148,7 +152,7 @@ const table = {
     message: 'The upstream refused the request.',
     retryable: false,
   },
-  // What the provider remembers of the conversation is not what the client thinks: it knows what to do, when it is told.
+  // The provider's stored conversation differs from what the client expects. Clients resend the history when they receive this error.
   conversation: {
     code: 'invalid_request',
     message: 'The upstream cannot go on with this conversation.',
@@ -162,12 +166,12 @@ const table = {
   },
 } satisfies Readonly<Record<UpstreamFault, Fault>>;
 
-/** Every fault, with what tells of it and what the client sees. */
+/** All classes of upstream errors. */
 export const faults: Readonly<Record<UpstreamFault, Fault>> = table;
 
 const names = Object.keys(table) as readonly UpstreamFault[];
 
-/** What went wrong, by what the upstream says, and by its status where that says more. */
+/** Returns the class of an error, by its codes and message, and by its status where that is more precise. */
 export function faultOf(status: number, shape: ErrorShape): UpstreamFault {
   const text = shape.message.slice(0, 4000).toLowerCase();
   const tells = (fault: UpstreamFault): boolean =>
@@ -175,7 +179,7 @@ export function faultOf(status: number, shape: ErrorShape): UpstreamFault {
   const word = names.find((name) => shape.words.some((candidate) => faults[name].words?.has(candidate)));
   const stated = status >= 400 ? status : shape.status;
   if (stated !== undefined && stated < 500 && shape.errorCode?.startsWith('thread_')) return 'conversation';
-  // A request too long or too bold is the client's to mend, under whatever 4xx (or inside a 200) it is told.
+  // The client must change a request that is too long or against the content policy, whatever status below 500 the provider reports.
   if (stated === undefined || stated < 500) {
     if (word === 'context-length' || tells('context-length')) return 'context-length';
     if (word === 'content-policy' || (isRefusal(stated) && tells('content-policy'))) return 'content-policy';

@@ -1,3 +1,4 @@
+/** Turns a provider's error response, error event or unusable reply into the GatewayError that the client receives. */
 import type { JsonObject } from '../../../model/json.ts';
 import { GatewayError, type ErrorCode, type ErrorDetails } from '../../../sdk/errors.ts';
 import { defined } from '../fields.ts';
@@ -43,13 +44,13 @@ export function upstreamError(status: number, body: string, headers: Headers = {
   );
 }
 
-/** Where the kind of an error stands in a header, as `ThrottlingException:http://…` or alone. */
+/** Adds the error code of a header, which may be followed by a URL: `ThrottlingException:http://…`. */
 function withKind(shape: ErrorShape, kind: string | undefined): ErrorShape {
   const word = kind?.split(':')[0]?.toLowerCase() ?? '';
   return word === '' ? shape : { ...shape, words: [...shape.words, word] };
 }
 
-/** The statuses of a lost thread (404) and of one that is busy (409) are the message: clients send everything again, or later. */
+/** Passes on the status of a lost thread (404) or a busy one (409), because clients resend everything, or later, depending on it. */
 function conversationAnswer(
   status: number,
   shape: ErrorShape,

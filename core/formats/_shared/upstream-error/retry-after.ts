@@ -1,3 +1,4 @@
+/** Reads from a provider's headers and error body how many seconds to wait before a retry. */
 import type { ErrorShape } from './shape.ts';
 
 /** Headers of an upstream's answer. */
@@ -5,7 +6,7 @@ export type Headers = Readonly<Record<string, string | readonly string[] | undef
 
 /**
  * Seconds, also parts of one, from `retry-after-ms`, `retry-after` (seconds or an HTTP date), the body's `RetryInfo`, or the headers that
- * tell when a limit that is used up is free again.
+ * state when an exhausted limit resets.
  */
 export function retryAfterOf(headers: Headers, shape: ErrorShape): number | undefined {
   const milliseconds = Number(header(headers, 'retry-after-ms') ?? Number.NaN);
@@ -33,7 +34,7 @@ function resetOf(headers: Headers): number | undefined {
 
 const units: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1, ms: 0.001 };
 
-/** A time as providers tell it: `6m0s`, `20ms`, seconds, seconds or milliseconds since 1970, or an RFC 3339 date. */
+/** Parses a time in the forms that providers send: `6m0s`, `20ms`, seconds, seconds or milliseconds since 1970, or an RFC 3339 date. */
 function secondsUntil(told: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(told)) {
     const count = Number(told);
@@ -48,7 +49,7 @@ function secondsUntil(told: string): number | undefined {
   return Number.isNaN(date) ? undefined : (date - Date.now()) / 1000;
 }
 
-/** Between a moment that no provider notices, and a day. */
+/** Limits a delay to 0.02 seconds to one day. */
 function bounded(seconds: number): number {
   return Math.min(Math.max(0.02, seconds), 86_400);
 }

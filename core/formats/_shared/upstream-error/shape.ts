@@ -1,17 +1,18 @@
+/** Parses error bodies of any provider: JSON of many shapes, nested errors of aggregators, Server-Sent Events and plain text. */
 import { parseJson } from '../../../json/parse.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { objectsOf } from '../fields.ts';
 
-/** What an upstream's error body says, whatever its shape. */
+/** Contents of an upstream's error body, independent of its shape. */
 export interface ErrorShape {
-  /** The upstream's own sentence; empty when it has none that is fit to show. */
+  /** The upstream's error message; empty when there is none that can be shown. */
   readonly message: string;
   /** Every machine-readable word of the body (`type`, `code`, `status`, `reason`), lower case. */
   readonly words: readonly string[];
   /** The HTTP status that the body states. */
   readonly status?: number;
   readonly param?: string;
-  /** `error.details.error_code`: what clients of the messages format act upon. */
+  /** `error.details.error_code`, on which clients of the messages format act. */
   readonly errorCode?: string;
   /** Seconds, from `RetryInfo`. */
   readonly retryDelay?: number;
@@ -19,7 +20,7 @@ export interface ErrorShape {
 
 /** Longest body that is parsed: an error needs no more. */
 const longestBody = 1024 * 1024;
-/** How many envelopes within envelopes are opened (aggregators quote the error of their own upstream). */
+/** Maximum depth of nested errors that are read: aggregators quote the error of their own upstream. */
 const deepest = 4;
 
 /** Recognises an error body by its structure, not by who sent it. */
@@ -29,7 +30,7 @@ export function readErrorShape(body: string): ErrorShape {
 
 function readText(body: string, depth: number): ErrorShape {
   const text = body.trim();
-  // Pages are for browsers.
+  // HTML pages are not shown to clients.
   if (text === '' || text.startsWith('<')) return { message: '', words: [] };
   const value = parse(text.startsWith('data:') || text.startsWith('event:') ? sseData(text) : text);
   if (value === undefined) return { message: text.startsWith('{') ? '' : text, words: [] };
@@ -113,7 +114,7 @@ function quoted(error: JsonObject, depth: number): ErrorShape | undefined {
   return undefined;
 }
 
-/** Where bodies with no `error` have their sentence, and the words for its kind; the third is that of AWS. */
+/** Members that hold the message and the code of bodies without `error`; `__type` is that of AWS. */
 const sentences = ['message', 'msg', 'detail', 'error_msg', 'err_msg', 'Message'];
 const kinds = ['code', 'type', '__type', 'name', 'status', 'error_code', 'err_code'];
 

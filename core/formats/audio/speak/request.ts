@@ -1,3 +1,4 @@
+/** Requests for speech (`/v1/audio/speech`): decoding, encoding, and the estimate of characters and tokens for budgets. */
 import { wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { SpeakRequest } from '../../../model/audio.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
@@ -25,7 +26,7 @@ export function decodeSpeech(body: JsonObject): SpeakRequest {
   } = body;
   const text = requiredString(input, 'input');
   if (text === '') throw wrongValue('input', 'a string that is not empty');
-  // What is far too long need not be taken apart to be counted.
+  // A text of more than twice the limit exceeds it however its characters are counted.
   if (text.length > 2 * mostCharacters || [...text].length > mostCharacters)
     throw wrongValue('input', `at most ${mostCharacters} characters long`);
   if (given(framing) && framing !== 'audio' && framing !== 'sse')
@@ -68,7 +69,7 @@ export function encodeSpeech(request: SpeakRequest, { model, traits, drop }: Enc
       ...(usual === true ? {} : { response_format: fileFormat }),
       ...(speed === undefined ? {} : { speed }),
       ...(instructions === undefined ? {} : { instructions }),
-      // A model that only gives bytes gives them, and the stream is made of them here.
+      // A model that cannot stream returns bytes, and the gateway makes the client's stream of them.
       ...(stream && traits.streamsSpeech !== false ? { stream_format: 'sse' } : {}),
       ...extra?.[formatName],
     },
@@ -83,7 +84,7 @@ export function passesSpeech({ stream_format: framing }: JsonObject, traits: Mod
 /** Providers that count a Han character as two: https://www.alibabacloud.com/help/en/model-studio/qwen-tts */
 const countsTwice = /\p{Script=Han}/u;
 
-/** What speaking may use: its characters, and as many tokens as its words have. */
+/** Estimates the usage of speech for budgets: characters and tokens, with an upper bound. */
 export function expectedOfSpeech({ text, instructions = '', speed = 1 }: SpeakRequest): Expected {
   let characters = 0;
   let most = 0;

@@ -1,9 +1,10 @@
+/** Checks that an uploaded file is a recording, and estimates its duration in seconds from its header and size. */
 import { GatewayError, missingValue } from '../../../sdk/errors.ts';
 import { filesOf, type Upload } from '../../../model/form.ts';
 import { mediaKind } from '../../../model/media-kind.ts';
 import type { RouteParams } from '../../../sdk/format.ts';
 
-/** Endings of the names of files that are taken where their bytes do not tell what they are: some encoders begin with silence or junk. */
+/** File name extensions that are accepted where the type cannot be detected from the bytes: some encoders begin with silence or padding. */
 const endings = /\.(mp3|mp4|mpeg|mpga|m4a|ogg|oga|opus|wav|webm|flac)$/i;
 
 /** The recording of a form. Throws 400 when there is none, or when its bytes are something else, whatever its name says. */
@@ -33,17 +34,17 @@ function isText(head: Buffer): boolean {
   return head.every((byte) => byte === 9 || byte === 10 || byte === 13 || (byte >= 32 && byte < 127));
 }
 
-/** Bytes a second of a recording whose header does not tell: what compressed speech has at most, so that it is rather too long. */
+/** Assumed bytes per second of a recording without a usable header. */
 const usualRate = 8_000;
 
-/** The same of the closest coding that is usual for speech. */
+/** Bytes per second of the most compressed encoding that is usual for speech, for the upper bound of the duration. */
 const leastRate = 500;
 
-/** How many seconds a recording lasts: exact for uncompressed WAV, else by its size, and at the most. */
+/** Returns the duration of a recording in seconds, and its upper bound: exact for uncompressed WAV, else estimated from the size. */
 export function secondsOf({ head, size }: Upload): { readonly about: number; readonly most: number } {
   const isWave = head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 16) === 'WAVEfmt ';
   const told = isWave && head.length >= 36 ? head.readUInt32LE(28) : 0;
-  // What a player goes by: the header may say something else.
+  // Players use these two fields; the byte rate in the header may differ from them.
   const isPlain = told > 0 && [1, 3].includes(head.readUInt16LE(20));
   const played = isPlain ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
   const last = (rate: number): number => Math.max(1, Math.ceil(size / rate));

@@ -1,3 +1,4 @@
+/** Replies with a transcript: decodes a provider's JSON, and encodes `json`, `verbose_json`, `diarized_json`, `text`, `srt` and `vtt`. */
 import type { Transcript, TranscriptSegment } from '../../../model/audio.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { parseObject } from '../../../json/parse.ts';
@@ -47,7 +48,7 @@ function isWord(value: JsonValue): value is Word {
   );
 }
 
-/** Longest recording of which anybody tells, in seconds: some thirty years. */
+/** Maximum duration and time that is accepted, in seconds: some thirty years. */
 const longest = 1e9;
 
 /** Seconds as a number or, in older replies, as text; undefined for what is no time. */
@@ -56,7 +57,7 @@ function secondsIn(value: JsonValue | undefined): number | undefined {
   return typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? seconds : undefined;
 }
 
-/** A time of a segment, 0 where none is told. */
+/** Reads a time of a segment; 0 where there is none. */
 function timeIn(value: JsonValue | undefined): number {
   const seconds = value === undefined || value === null ? 0 : secondsIn(value);
   if (seconds !== undefined) return seconds;
@@ -163,7 +164,7 @@ function timesOf(asked: JsonValue | undefined): ReadonlySet<JsonValue> {
   return new Set(named.length === 0 ? ['segment'] : named);
 }
 
-/** Returns the language that the provider heard, else the one that the client named, else the code for an undetermined one (ISO 639-2). */
+/** Returns the language that the provider detected, else the one that the client named, else the code for an undetermined one (ISO 639-2). */
 function languageOf(operation: string, { language }: Transcript, asked: JsonObject): string {
   if (language !== undefined) return language;
   if (operation === 'translate-audio') return 'english';

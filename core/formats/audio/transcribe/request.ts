@@ -1,3 +1,4 @@
+/** Requests for transcripts and translations of a recording, as multipart forms: decoding, encoding, and the estimate for budgets. */
 import { GatewayError, wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { TranscribeRequest } from '../../../model/audio.ts';
 import type { FormPart } from '../../../model/form.ts';
@@ -91,12 +92,12 @@ function listOf(value: JsonValue | undefined, path: string): readonly string[] |
   return list as readonly string[];
 }
 
-/** Names as they were spelled, brackets and all: fields that nobody here reads are written back so. */
+/** Returns the fields with their names as the client spelled them, with brackets, so that unknown fields can be written back. */
 function partsOf({ form }: RouteParams): readonly JsonValue[] {
   return (form ?? []).flatMap((part) => ('value' in part ? [[part.name, part.value]] : []));
 }
 
-/** What of a transcript a model can answer in: the format that is asked for, or the one that the wish is made from. */
+/** Returns the format to request from the model: the client's, or one that it can be made from; undefined where there is none. */
 export function askedFormat(replyFormat: string, traits: ModelTraits): string | undefined {
   const known = traits.transcripts;
   if (known === undefined || known.includes(replyFormat)) return replyFormat;
@@ -106,13 +107,13 @@ export function askedFormat(replyFormat: string, traits: ModelTraits): string | 
   return undefined;
 }
 
-/** True when the client's form can go as it is: its words are the official ones, and the model answers as it wishes. */
+/** True when the client's form can pass through: it has no unofficial fields, and the model supports its response format. */
 export function passesTranscript(body: JsonObject, traits: ModelTraits): boolean {
   const format = typeof body.response_format === 'string' ? body.response_format : 'json';
   return !given(body.instructions) && askedFormat(format, traits) === format;
 }
 
-/** Fields that are written from what they mean. */
+/** Fields that the encoder writes from the neutral request. */
 const written: ReadonlySet<string> = new Set([
   'model',
   'language',
@@ -160,7 +161,7 @@ export function encodeTranscript(
   return { path: paths[operation], body: {}, form: parts };
 }
 
-/** What writing a recording down may use: ten tokens a second heard, four said, as the models have it that count tokens. */
+/** Estimates the usage of a transcript for budgets: ten input and four output tokens per second, as models count that bill by tokens. */
 export function expectedOfRecording({ file, prompt = '' }: TranscribeRequest): Expected {
   const { about, most } = secondsOf(file);
   const words = Buffer.byteLength(prompt);
@@ -168,7 +169,7 @@ export function expectedOfRecording({ file, prompt = '' }: TranscribeRequest): E
     input: about * 10 + Math.ceil(words / 4),
     output: about * 4,
     units: { seconds: about },
-    // Other models hear up to 32 tokens a second, and fast speech in small letters has more of them too.
+    // Upper bound: other models count up to 32 input tokens per second, and fast speech in lower case has more output tokens.
     most: { input: most * 32 + words + 64, output: most * 16, units: { seconds: most } },
   };
 }

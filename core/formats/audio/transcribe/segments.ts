@@ -1,3 +1,4 @@
+/** Encodes the segments of a transcript for `verbose_json` and `diarized_json`, with the fields that the official types require. */
 import { deflateSync } from 'node:zlib';
 import type { TranscriptSegment } from '../../../model/audio.ts';
 import type { JsonObject } from '../../../model/json.ts';
@@ -15,7 +16,7 @@ const framesPerSecond = 100;
 /**
  * Writes segments of `verbose_json` with all members that the official type requires. Members that the provider sent are kept. Of the others
  * `avg_logprob` is the mean of the words' probabilities (0 where the provider states none), `compression_ratio` is computed of the text as
- * Whisper does, `no_speech_prob` is 0 because the provider heard words, and `tokens` is empty because no provider tells them.
+ * Whisper does, `no_speech_prob` is 0 because the provider found words, and `tokens` is empty because no provider sends them.
  */
 export function verboseSegments(
   segments: readonly TranscriptSegment[],
@@ -41,7 +42,7 @@ export function verboseSegments(
   });
 }
 
-/** Writes segments of `diarized_json`. Where no speaker was told there is one, who gets the first of the labels that the format has. */
+/** Writes segments of `diarized_json`. Where the provider names no speaker, all segments get the format's first label. */
 export function diarizedSegments(segments: readonly TranscriptSegment[]): readonly JsonObject[] {
   return segments.map(({ start, end, text, speaker = 'A', extra }, index) => ({
     id: `seg_${index + 1}`,

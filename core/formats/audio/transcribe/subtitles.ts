@@ -1,3 +1,4 @@
+/** Encodes the segments of a transcript as SubRip (`srt`) and WebVTT (`vtt`) subtitles. */
 import type { TranscriptSegment } from '../../../model/audio.ts';
 
 /** Segments as SubRip. */
