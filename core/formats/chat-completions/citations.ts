@@ -1,9 +1,10 @@
+/** Decodes and encodes `url_citation` annotations of chat completions. */
 import type { Citation } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { sameJson } from '../../json/same-json.ts';
 import { formatName } from './wire.ts';
 
-/** A source as neutral citation; what a rebuilt one would miss stays beside it. */
+/** Decodes an annotation. One that could not be rebuilt exactly is kept whole in `extra`. */
 export function readCitation(item: JsonObject): Citation {
   const inner = isObject(item.url_citation) ? item.url_citation : {};
   const citation: Citation = {
@@ -17,7 +18,7 @@ export function readCitation(item: JsonObject): Citation {
     : { ...citation, extra: { [formatName]: { $item: item } } };
 }
 
-/** A source in this format's words; undefined for one without an address, for which the format has no place. */
+/** Encodes a citation; undefined for one without a URL, which the format cannot carry. */
 export function writeCitation(citation: Citation): JsonObject | undefined {
   if (citation.url === undefined) return undefined;
   return {

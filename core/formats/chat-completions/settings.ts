@@ -1,3 +1,4 @@
+/** Settings of chat completions: the path, type and range of each. */
 import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
 import { chatRows, completionRows } from '../_openai/settings.ts';
@@ -5,8 +6,8 @@ import { setOf } from '../_shared/fields.ts';
 import { reasoningFields } from './reasoning/index.ts';
 
 /**
- * Every setting of this format that the neutral model has a word for. Of two rows with one name the later one wins on reading and the
- * first one is written; `max_completion_tokens` wins over `max_tokens`, as the spec says. Reasoning has several spellings: reasoning.ts.
+ * All settings that the neutral model has, except reasoning, whose several spellings are read in `reasoning/`. Of two rows with one name the later
+ * one wins on reading and the first one is written; `max_completion_tokens` wins over `max_tokens`, as the specification says.
  */
 export const rows: readonly SettingRow[] = [
   { name: 'maxOutput', path: 'max_tokens', kind: 'integer', min: 1 },

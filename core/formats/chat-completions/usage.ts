@@ -1,10 +1,11 @@
+/** Decodes and encodes the `usage` object of chat completions, with the spellings of cached and reasoning tokens that providers use. */
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { completionUsage, usageReader } from '../_openai/usage.ts';
 import { tapping, tokenCount } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
-/** The usage object of a chunk or a whole reply; some providers hang it one level down. */
+/** Returns the usage object of a chunk or a whole reply; some providers nest it one level deeper. */
 export function usageOf(body: JsonObject): JsonObject | undefined {
   if (isObject(body.usage)) return body.usage;
   return isObject(body.x_groq) && isObject(body.x_groq.usage) ? body.x_groq.usage : undefined;
@@ -12,7 +13,7 @@ export function usageOf(body: JsonObject): JsonObject | undefined {
 
 const readCounts = usageReader(formatName, 'prompt_tokens', 'completion_tokens');
 
-/** Token counts in the neutral meaning. Takes providers' spellings of the cache, and counts that leave the reasoning or the cache out. */
+/** Decodes token counts. Accepts several spellings of cached tokens, and corrects counts that exclude reasoning or cached tokens by the total. */
 export function readUsage(raw: JsonObject, reply?: JsonObject): Usage {
   const counts = readCounts(raw, reply);
   const cacheRead =
@@ -43,7 +44,7 @@ function searchContextIn(size: JsonValue | undefined): Pick<Usage, 'units'> {
   return typeof size === 'string' && size.length < 20 ? { units: { callsAt: { [size]: 1 } } } : {};
 }
 
-/** The usage object for a client, with both detail objects: typed clients read them without asking. */
+/** Encodes the usage object for a client, with both detail objects, because typed clients read them without a check. */
 export const writeUsage = completionUsage(formatName, true);
 
 /** Every figure of this format is cumulative, so nothing has to be remembered. */

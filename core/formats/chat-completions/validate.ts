@@ -1,10 +1,11 @@
+/** Rejects chat completions requests that the official API forbids, and returns the error for `top_p` beside `temperature`. */
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { GatewayError } from '../../sdk/errors.ts';
 import { checkMetadata, given, invalid } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
 
-/** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
+/** Checks what the specification and the official API forbid, and the types of all fields that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject): ChatRequest {
   const request = decodeRequest(body);
   if (given(body.top_logprobs) && body.logprobs !== true) {

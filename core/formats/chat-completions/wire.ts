@@ -1,3 +1,4 @@
+/** Constants of the chat completions format, and its functions to keep unknown fields. */
 import type { JsonObject } from '../../model/json.ts';
 import { extrasOf } from '../_shared/extra.ts';
 

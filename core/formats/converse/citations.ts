@@ -1,9 +1,10 @@
+/** Decodes and encodes citations of Converse; locations in documents are kept as they came. */
 import type { Citation } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { textsIn } from '../_shared/fields.ts';
 import { own, withExtra } from './wire.ts';
 
-/** A citation of the wire. What it is in this format's words is kept: places in documents mean nothing to others. */
+/** Decodes a citation. Its wire form is kept in `extra`, because locations in documents have no neutral form. */
 export function decodeCitation(value: JsonObject): Citation {
   const web = isObject(value.location) && isObject(value.location.web) ? value.location.web : {};
   const quote = textsIn(value.sourceContent).join('');
@@ -15,13 +16,13 @@ export function decodeCitation(value: JsonObject): Citation {
   };
 }
 
-/** The wire form of a citation that this format made; undefined for another's. */
+/** Returns the wire form of a citation that came in this format; undefined for others. */
 export function ownCitation(citation: Citation): JsonObject | undefined {
   const { $wire } = own(citation.extra);
   return isObject($wire) ? $wire : undefined;
 }
 
-/** A citation for a client: this format's own as it was, another's as a page of the web; undefined when it names none. */
+/** Encodes a citation for a client: this format's own unchanged, another's as a web page; undefined when it has no URL. */
 export function citationForClient(citation: Citation): JsonObject | undefined {
   const wire = ownCitation(citation);
   const { url, title, quote } = citation;

@@ -1,3 +1,4 @@
+/** Codec of Converse and ConverseStream, and the members that it shares with the codec of CountTokens. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest, MediaBlock } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -15,7 +16,7 @@ import { ConverseFold, decodeWhole } from './whole.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
 
-/** What the codecs of both operations share. */
+/** Members that the codecs of both operations share. */
 export const base = {
   format: formatName,
   marks: { usage: ['"usage"'], terminal: ['messageStop'] },
@@ -52,7 +53,7 @@ export const chat: Codec<ChatRequest> = {
   usageTap,
 };
 
-/** What would be another answer without the provider: a guardrail that does not guard, a prompt that is not there. */
+/** Returns an error for requests that only a Converse provider can answer: with a guardrail, or with variables of a stored prompt. */
 function onlyNative(body: JsonObject): GatewayError | undefined {
   const param = ['guardrailConfig', 'promptVariables'].find((field) => given(body[field]));
   if (param === undefined) return undefined;

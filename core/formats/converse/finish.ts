@@ -1,3 +1,4 @@
+/** Maps `stopReason` of Converse to neutral finish reasons, and back. */
 import type { FinishReason } from '../../model/event.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 

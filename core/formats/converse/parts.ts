@@ -1,3 +1,4 @@
+/** Table of the media types that Converse accepts, and their conversion to the `format` of images, documents, video and audio. */
 import type { MediaBlock } from '../../model/chat.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 

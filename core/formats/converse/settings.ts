@@ -1,3 +1,4 @@
+/** Settings of Converse: the path, type and range of each. */
 import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 import { setOf } from '../_shared/fields.ts';
 
@@ -7,7 +8,7 @@ export const settingRows: readonly SettingRow[] = [
   { name: 'temperature', path: 'inferenceConfig.temperature', kind: 'number', min: 0, max: 1 },
   { name: 'topP', path: 'inferenceConfig.topP', kind: 'number', min: 0, max: 1 },
   { name: 'stop', path: 'inferenceConfig.stopSequences', kind: 'strings' },
-  // Where the models that know it have it: this one is in no field of the API's own.
+  // The API has no field of its own for it: models take it among their additional fields.
   { name: 'topK', path: 'additionalModelRequestFields.top_k', kind: 'integer' },
   {
     name: 'serviceTier',
@@ -20,7 +21,7 @@ export const settingRows: readonly SettingRow[] = [
 
 const tiers = setOf('priority default flex reserved');
 
-/** The fields of each object of the top level that are settings, or are read by the files of their own. */
+/** Fields of top-level objects that are decoded, as settings or in other files. */
 export const knownFields: Readonly<Record<string, ReadonlySet<string>>> = {
   inferenceConfig: setOf('maxTokens temperature topP stopSequences'),
   additionalModelRequestFields: setOf('top_k thinking'),

@@ -1,11 +1,12 @@
+/** Decodes and encodes token counts of Converse, and reads them from pass-through bytes. */
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { serviceTierIn, tapping, tokenCount } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
 /**
- * What `metadata` tells. The wire counts cache reads and writes beside `inputTokens`, the neutral `input` holds all three. `raw` is all of
- * it, so that metrics and traces come back where the same format is spoken.
+ * Decodes the usage in `metadata`. Converse counts cache reads and writes beside `inputTokens`; the neutral `input` includes all three. `raw` is
+ * the whole `metadata`, so that clients of this format receive metrics and traces unchanged.
  */
 export function decodeUsage(metadata: JsonObject): Usage {
   const usage = isObject(metadata.usage) ? metadata.usage : {};
@@ -25,7 +26,7 @@ export function decodeUsage(metadata: JsonObject): Usage {
   };
 }
 
-/** What was written for an hour, of all that was written. */
+/** Returns the tokens that were written to the cache for one hour. */
 function longLived(details: JsonValue | undefined): number {
   if (!Array.isArray(details)) return 0;
   let sum = 0;

@@ -1,3 +1,4 @@
+/** Whole Converse replies: decodes a provider's reply by way of stream events, and merges the frames of a stream into one reply. */
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { argumentsObject } from '../../json/arguments.ts';
@@ -71,7 +72,7 @@ function asObject(value: JsonValue | undefined): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** Text that quotes sources is a block of another kind. */
+/** Appends text, to `citationsContent` where the block already has citations. */
 function addText(block: MutableObject, text: string): void {
   if (block.citationsContent === undefined) {
     block.text = textOf(block.text) + text;
@@ -124,7 +125,7 @@ interface ParsedFrame {
   readonly json: JsonObject;
 }
 
-/** The frames in which a stream would have said this whole reply, whose message is `message`. */
+/** Splits a whole reply, whose message is `message`, into stream frames. */
 function unfold(body: JsonObject, { role, content }: JsonObject): readonly ParsedFrame[] {
   const { output: _, stopReason, additionalModelResponseFields, ...metadata } = body;
   return [
@@ -145,7 +146,7 @@ function framesOf(block: JsonObject, contentBlockIndex: number): readonly Parsed
   ];
 }
 
-/** How a block begins, where its kind has a start, and what is said of it after. A block of a kind that has no pieces comes at once. */
+/** Splits a block into its start, where its kind has one, and its deltas. A block of a kind without deltas is its start. */
 function pieces(block: JsonObject): readonly JsonObject[] {
   const { text, toolUse, reasoningContent, citationsContent, image } = block;
   if (typeof text === 'string') return [{ delta: { text } }];

@@ -1,3 +1,4 @@
+/** Name of the Converse format, and its functions to keep unknown fields. */
 import { extrasOf } from '../_shared/extra.ts';
 
 /** The name of this format: the key of its `extra` entries and the `format` of its proofs. */

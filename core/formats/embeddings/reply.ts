@@ -1,3 +1,4 @@
+/** Decodes and encodes replies of `/v1/embeddings`, with vectors as floats or base64. */
 import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { parseObject } from '../../json/parse.ts';
@@ -11,7 +12,7 @@ import type { ReplyContext, UsageTap, WholeEncoder } from '../../sdk/format.ts';
 import { countInputs } from './request.ts';
 import { formatName } from './wire.ts';
 
-/** A provider's reply as events; the vectors in the order of their inputs. */
+/** Decodes a provider's reply, with the vectors in the order of their inputs. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { data, usage, model, object: _, ...rest } = body;
@@ -29,7 +30,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   return events;
 }
 
-/** The vectors by the places that are told with them; undefined unless there is one for each place. */
+/** Sorts the vectors by their `index`; undefined unless there is one for each index. */
 function inOrder(entries: readonly JsonValue[]): readonly EmbedVector[] | undefined {
   const vectors = new Map<number, EmbedVector>();
   for (const [place, entry] of entries.entries()) {

@@ -1,3 +1,4 @@
+/** Decodes and encodes requests of `/v1/embeddings`. */
 import { unsupportedContent, GatewayError, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { EmbedInput, EmbedRequest } from '../../model/embed.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -15,12 +16,12 @@ export function decodeRequest(body: JsonObject): EmbedRequest {
   const length = optionalNumber(dimensions, 'dimensions', { min: 1, integer: true });
   const endUser = optionalString(user, 'user');
   const purpose = purposeOf(type) ?? purposeOf(task);
-  // Official requests do not say what vectors are for; vendors of this shape have two fields for it.
+  // The official API has no field for the purpose of vectors; other vendors of this format use one of two.
   const said: JsonObject = {
     ...(type === undefined ? {} : { input_type: type }),
     ...(task === undefined ? {} : { task }),
   };
-  // How something was spelled is for the same format alone, and no loss elsewhere.
+  // The spelling is kept for channels of this format, and is not reported as dropped elsewhere.
   const spelled: JsonObject = {
     ...(purpose === undefined ? {} : { purpose: said }),
     ...(given(encoding) ? { encoding } : {}),
@@ -43,7 +44,7 @@ function isList(input: JsonValue | undefined): boolean {
   return Array.isArray(input) && !isTokens(input as readonly JsonValue[]);
 }
 
-/** How many inputs a body has; undefined where it has none. */
+/** Returns the number of inputs in a body; undefined where it has none. */
 export function countInputs({ input }: JsonObject): number | undefined {
   if (!given(input)) return undefined;
   return Array.isArray(input) && isList(input as readonly JsonValue[]) ? input.length : 1;

@@ -1,15 +1,16 @@
+/** Constants of the embeddings format, and the purposes of embeddings (`input_type`, `task`) in the words of several vendors. */
 import type { EmbedPurpose } from '../../model/embed.ts';
 
 /** The name under which this format keeps what only it knows. */
 export const formatName = 'embeddings';
 
-/** Below a provider's base URL. */
+/** Path below a provider's base URL. */
 export const path = '/embeddings';
 
 /** Most inputs of one request. */
 export const mostInputs = 2048;
 
-/** How vendors that speak this format beyond its official fields say what vectors are for. */
+/** Purposes of embeddings by the words of vendors that extend this format. */
 const purposes: Readonly<Record<string, EmbedPurpose>> = {
   query: 'query',
   search_query: 'query',
@@ -33,7 +34,7 @@ const purposes: Readonly<Record<string, EmbedPurpose>> = {
   CODE_RETRIEVAL_QUERY: 'code-query',
 };
 
-/** The purpose that a vendor's word names; undefined for one that nobody else knows. */
+/** Returns the purpose that a vendor's word names; undefined for an unknown word. */
 export function purposeOf(word: unknown): EmbedPurpose | undefined {
   return typeof word === 'string' && Object.hasOwn(purposes, word) ? purposes[word] : undefined;
 }

@@ -1,8 +1,9 @@
+/** Decodes and encodes `groundingMetadata` of generateContent: sources, and the UTF-8 byte ranges of the text that they support. */
 import type { Citation } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { listOf, objectsOf } from '../_shared/fields.ts';
 
-/** The sources that `groundingMetadata` names, each with the stretch of text it supports. Offsets there are bytes of UTF-8. */
+/** Decodes the sources in `groundingMetadata`, each with the range of text that it supports. Offsets there count bytes of UTF-8. */
 export function readGrounding(value: JsonValue | undefined, text: string): readonly Citation[] {
   if (!isObject(value)) return [];
   const chunks = listOf(value.groundingChunks);
@@ -43,7 +44,7 @@ function readChunk(chunk: JsonValue | undefined): Citation | undefined {
   };
 }
 
-/** Reads byte offsets into a text as character offsets. The text is put into bytes once. */
+/** Converts byte offsets in a text to character offsets. The text is encoded once. */
 function characterAt(text: string): (offset: JsonValue | undefined) => number {
   let bytes: Buffer | undefined;
   return (offset) => {
@@ -53,7 +54,7 @@ function characterAt(text: string): (offset: JsonValue | undefined) => number {
   };
 }
 
-/** A citation and the text of its block as far as it had come, or further. */
+/** A citation, and the text of its block up to the citation or beyond. */
 export interface Cited {
   readonly citation: Citation;
   readonly text: () => string;

@@ -1,10 +1,11 @@
+/** Maps `finishReason` of generateContent to neutral finish reasons, and back, and recognizes the last frame of a stream. */
 import type { FinishReason } from '../../model/event.ts';
 import { parseJson } from '../../json/parse.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 
-/** The provider's words that mean something particular; all others are `other`. */
+/** Neutral reasons by the provider's words; all other words are `other`. */
 const reasons = lookupTable<FinishReason>({
   STOP: 'stop',
   MAX_TOKENS: 'length',
@@ -25,7 +26,7 @@ const reasons = lookupTable<FinishReason>({
   CONTINUATION: 'pause',
 });
 
-/** A `finishReason` that is one; undefined for the empty or unspecified one that some providers write in every chunk. */
+/** Returns the `finishReason` of a candidate; undefined for the empty or unspecified one that some providers write in every chunk. */
 export function reasonIn({ finishReason: word }: JsonObject): string | undefined {
   return typeof word === 'string' && word !== '' && word !== 'FINISH_REASON_UNSPECIFIED' ? word : undefined;
 }
@@ -47,7 +48,7 @@ export function endsStream({ data }: Frame): boolean {
   );
 }
 
-/** There is no word for an answer that ends with calls: they are seen. */
+/** Decodes a finish reason. `STOP` after function calls is `tool-calls`, because the format has no word for that. */
 export function readFinish(word: string, called: boolean): FinishReason {
   const reason = reasons[word] ?? 'other';
   return reason === 'stop' && called ? 'tool-calls' : reason;

@@ -1,3 +1,4 @@
+/** Decodes and encodes `logprobsResult` of generateContent. */
 import type { Logprob } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { listOf } from '../_shared/fields.ts';

@@ -1,3 +1,4 @@
+/** Media of generateContent for both directions: reads `inlineData` and `fileData`, infers MIME types, maps `mediaResolution`. */
 import type { MediaBlock, Source } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
@@ -6,7 +7,7 @@ import type { Leftovers } from '../_shared/extra.ts';
 import { defined, setOf } from '../_shared/fields.ts';
 import { formatName, official } from './wire.ts';
 
-/** What kind of block a MIME type makes. */
+/** Returns the kind of media block for a MIME type. */
 export function mediaType(mimeType: string | undefined): MediaBlock['type'] {
   const family = mimeType?.slice(0, mimeType.indexOf('/')).toLowerCase();
   return family === 'image' || family === 'audio' || family === 'video' ? family : 'file';
@@ -33,7 +34,7 @@ const endings: Readonly<Record<string, string>> = {
   webm: 'video/webm',
 };
 
-/** The type that an address suggests; undefined when its last path segment has no known ending. */
+/** Returns the MIME type that a URL suggests; undefined when its last path segment has no known extension. */
 export function typeOfAddress(address: string): string | undefined {
   const path = /^[^?#]*/.exec(address)?.[0] ?? '';
   const ending = path.slice(path.lastIndexOf('.') + 1).toLowerCase();
@@ -41,17 +42,17 @@ export function typeOfAddress(address: string): string | undefined {
   return isVideoPage(address) ? 'video/mp4' : undefined;
 }
 
-/** Pages whose videos every provider of this format plays by itself. */
+/** True for video pages that every provider of this format fetches itself. */
 function isVideoPage(address: string): boolean {
   return /^https?:\/\/(?:www\.)?(?:youtube\.com\/watch|youtu\.be\/)/i.test(address);
 }
 
-/** Older models take addresses of files kept by the vendor alone. */
+/** True for a URL that the gateway must fetch, because older models take only URLs of the vendor's file store. */
 export function wantsBytes({ source }: MediaBlock, traits: ModelTraits): boolean {
   return traits.fetchesUrls === false && source.kind === 'url' && !isVideoPage(source.url);
 }
 
-/** Files of the vendor's own store: ids that mean nothing elsewhere. */
+/** True for a file in the vendor's own store, whose URI no other provider can read. */
 function isVendorFile(uri: string): boolean {
   return (
     !/^https?:\/\//i.test(uri) || /^https?:\/\/[^/]*\.googleapis\.com\/(?:upload\/)?v\w+\/files\//i.test(uri)

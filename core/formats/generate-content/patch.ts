@@ -1,3 +1,4 @@
+/** Edits the model, reasoning and output limit of a generateContent request that otherwise passes through. */
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { Edits } from '../../sdk/format.ts';

@@ -1,3 +1,4 @@
+/** Embeddings by Vertex AI's `:predict`: decodes its requests and encodes its replies. */
 import type { EmbedInput, EmbedRequest, EmbedResult } from '../../model/embed.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
@@ -8,7 +9,7 @@ import { extraOf } from '../_shared/spelling.ts';
 import { asNumbers } from '../_shared/vectors.ts';
 import { formatName, purposes } from './wire.ts';
 
-/** Name under which members are kept that only `:predict` knows: every provider's encoder reports them as lost. */
+/** Key of `extra` for members that only `:predict` knows: the encoders of all formats report them as dropped. */
 const predictName = 'predict';
 
 /** One text of a request. */
@@ -55,7 +56,7 @@ function readInstance(instance: JsonObject, at: string): Instance {
   };
 }
 
-/** What all instances say. */
+/** Returns the value that all instances share. Throws 400 where they differ. */
 function shared(instances: readonly Instance[], name: 'task' | 'title'): string | undefined {
   const value = instances[0]?.[name];
   const other = instances.findIndex((instance) => instance[name] !== value);
@@ -64,7 +65,7 @@ function shared(instances: readonly Instance[], name: 'task' | 'title'): string 
   throw new GatewayError('invalid_value', `${path} must be the same in all instances.`, { param: path });
 }
 
-/** The reply to `:predict`. Tokens are known of all texts together, so that only the reply to one text has them. */
+/** Encodes the reply to `:predict`. Only a reply to one text has token counts, because they are known only for all texts together. */
 export function predictions({ vectors }: EmbedResult, usage: Usage | undefined): JsonObject {
   const tokens = vectors.length === 1 ? usage?.input : undefined;
   return {

@@ -1,3 +1,4 @@
+/** `responseMimeType`, `responseSchema` and `responseJsonSchema`, in both directions. */
 import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
@@ -7,7 +8,7 @@ import { fromSchemaSubset } from '../_shared/json-schema/from-subset.ts';
 import { toSchemaSubset } from '../_shared/json-schema/to-subset.ts';
 import { putAt } from '../_shared/settings.ts';
 
-/** What the answer must look like. Undefined for a MIME type that no other format knows (`text/x.enum`). Throws 400 for a schema of plain text. */
+/** Decodes the response format. Undefined for a MIME type that no other format knows (`text/x.enum`). Throws 400 for a schema of plain text. */
 export function readResponseFormat(body: JsonObject): ResponseFormat | undefined {
   const config = isObject(body.generationConfig) ? body.generationConfig : {};
   const mimeType = optionalString(config.responseMimeType, 'generationConfig.responseMimeType');
@@ -26,12 +27,12 @@ export function readResponseFormat(body: JsonObject): ResponseFormat | undefined
   return { type: mimeType === 'application/json' ? 'json' : 'text' };
 }
 
-/** Models from before thinking (2.0 and older) know only the Schema subset, not JSON Schema. */
+/** True for models that accept JSON Schema. Those without thinking (2.0 and older) accept only the Schema subset. */
 export function takesJsonSchema(traits: ModelTraits): boolean {
   return traits.reasoning !== 'none';
 }
 
-/** Writes what another format asked for; what has no place here is reported under `settings.responseFormat`. */
+/** Encodes the response format of another format; dropped members are reported under `settings.responseFormat`. */
 export function writeResponseFormat(
   body: MutableObject,
   format: ResponseFormat,

@@ -1,3 +1,7 @@
+/**
+ * Settings of generateContent: the path, type and range of each, and the ones that go back as the client spelled them while their meaning
+ * is unchanged.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { wrongType } from '../../sdk/errors.ts';
 import type { ChatSettings } from '../../model/chat.ts';
@@ -19,7 +23,7 @@ import { readResponseFormat } from './response-format.ts';
 import { official, structures } from './wire.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 
-/** Settings that mean the same here and in the neutral request. The provider checks the ranges that have no limit here. */
+/** Settings that have the same values here and in the neutral request. Ranges that are absent here are checked by the provider. */
 export const rows: readonly SettingRow[] = [
   { name: 'maxOutput', path: 'generationConfig.maxOutputTokens', kind: 'integer', min: 1 },
   { name: 'temperature', path: 'generationConfig.temperature', kind: 'number' },
@@ -34,11 +38,11 @@ export const rows: readonly SettingRow[] = [
   { name: 'topLogprobs', path: 'generationConfig.logprobs', kind: 'integer', min: 0, max: 20 },
 ];
 
-/** A setting with words of its own: it is kept as it was written beside its neutral meaning, and goes back so while the meaning holds. */
+/** A setting with a form of its own. The client's spelling is kept beside the neutral value, and is sent while the value is unchanged. */
 interface Respelled {
   readonly name: 'reasoning' | 'responseFormat' | 'modalities' | 'serviceTier';
   readonly paths: readonly string[];
-  /** Throws 400 with the path. Undefined when nothing of it has a neutral meaning. */
+  /** Returns the neutral value; undefined when there is none. Throws 400 with the path. */
   readonly read: (body: JsonObject) => JsonValue | undefined;
   readonly write?: (value: JsonValue) => JsonValue | undefined;
 }
@@ -77,7 +81,7 @@ export const respelled: readonly Respelled[] = [
   },
 ];
 
-/** Neutral tier → word here. `auto` is what is meant when nothing is said, and has no word. */
+/** Words for neutral service tiers. `auto` has none: it is the default. */
 const tiers = lookupTable<string>({ default: 'standard', flex: 'flex', priority: 'priority' });
 
 function readTier(body: JsonObject): JsonValue | undefined {
@@ -108,7 +112,7 @@ const numeric: ReadonlySet<string> = new Set([
   'thinkingBudget',
 ]);
 
-/** `generationConfig` with its official names, and what it says of thinking; proto JSON may write numbers as strings. */
+/** Returns `generationConfig` and its `thinkingConfig` with official names. Proto JSON may write numbers as strings; these are converted. */
 function officialConfig(body: JsonObject): { readonly config?: JsonObject; readonly thinking?: JsonObject } {
   const wire = optionalObject(body.generationConfig, 'generationConfig');
   if (wire === undefined) return {};
@@ -117,7 +121,7 @@ function officialConfig(body: JsonObject): { readonly config?: JsonObject; reado
   return { config, ...defined({ thinking: thought && numbers(official(thought, 'thinkingConfig')) }) };
 }
 
-/** The older name of a member by its newer one. */
+/** Renames the older `_responseJsonSchema` to `responseJsonSchema`. */
 function withSchema(config: JsonObject): JsonObject {
   if (!Object.hasOwn(config, '_responseJsonSchema')) return config;
   const { _responseJsonSchema: responseJsonSchema, ...rest } = config;
@@ -159,7 +163,7 @@ function rawOf(body: JsonObject, paths: readonly string[]): JsonObject | undefin
   return raw.length === 0 ? undefined : Object.fromEntries(raw);
 }
 
-/** Unknown fields of the two objects, that an object was there though nothing was in it, and words that have no neutral meaning. */
+/** Keeps unknown fields of both objects, the presence of an empty object, and values that have no neutral meaning. */
 function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras: Leftovers): void {
   extras.takeInner('generationConfig', config, read);
   extras.takeInner('generationConfig.thinkingConfig', thinking, structures.thinkingConfig.known);

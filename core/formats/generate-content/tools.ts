@@ -1,3 +1,4 @@
+/** Decodes `functionResponse` parts of generateContent, and encodes the text of a tool result as their `response` object. */
 import { missingValue } from '../../sdk/errors.ts';
 import type { Block, TextBlock, ToolResultBlock } from '../../model/chat.ts';
 import { parseObject } from '../../json/parse.ts';
@@ -13,7 +14,7 @@ import { defined, isText, setOf } from '../_shared/fields.ts';
 const textKeys = setOf('output result error');
 const resultFields = setOf('id name response parts');
 
-/** A part with a `functionResponse`. `at` is the part's path, `extras` already holds the part's own. Throws 400 with the path. */
+/** Decodes a part with a `functionResponse`. `at` is the part's path, `extras` already holds the part's unknown fields. Throws 400 with the path. */
 export function readResult(
   { functionResponse }: JsonObject,
   at: string,
@@ -46,7 +47,7 @@ export function readResult(
   };
 }
 
-/** `response` as text: the one text it holds by convention, else compact JSON. */
+/** Reads `response` as text: its one text member by convention, else compact JSON. */
 function readResponse(
   response: JsonObject | undefined,
   path: string,
@@ -75,7 +76,7 @@ function decodeFile(value: JsonObject, at: string): Block {
   return { ...media, at, ...extras.extra() };
 }
 
-/** A result's text as `response`. An object stays one; anything else stands under `output`, or `error` when the tool failed. */
+/** Encodes a result's text as `response`. JSON of an object is sent as that object; other text under `output`, or `error` when the tool failed. */
 export function writeResponse(text: string, failed: boolean, key: JsonValue | undefined): JsonObject {
   if (typeof key === 'string' && textKeys.has(key)) return { [key]: text };
   const parsed = text.trimStart().startsWith('{') ? parseObject(text) : undefined;
@@ -84,12 +85,12 @@ export function writeResponse(text: string, failed: boolean, key: JsonValue | un
   return parsed;
 }
 
-/** `{error: {…}}`: it already says that the tool failed. */
+/** True for `{error: {…}}`, which already states that the tool failed. */
 function isErrorObject(object: JsonObject): boolean {
   return Object.keys(object).length === 1 && object.error !== undefined && typeof object.error !== 'string';
 }
 
-/** An object that would not be read as itself on the way back. */
+/** True for an object that would be decoded as the text of its one member. */
 function isConventional(object: JsonObject): boolean {
   const [only, second] = Object.keys(object);
   if (only === undefined || second !== undefined) return false;

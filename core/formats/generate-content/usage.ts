@@ -1,3 +1,4 @@
+/** Decodes and encodes `usageMetadata` of generateContent, and reads it from pass-through bytes. */
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { Modality, TokensByModality, Usage } from '../../model/usage.ts';
@@ -13,7 +14,7 @@ function count(value: JsonValue | undefined): number {
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? Math.trunc(number) : 0;
 }
 
-/** `usageMetadata` as neutral usage: prompts count with what tools added, candidates with the thoughts. */
+/** Decodes `usageMetadata`: input includes the prompt tokens of tools, output includes thoughts. */
 export function readUsage(raw: JsonObject): Usage {
   const input = count(raw.promptTokenCount) + count(raw.toolUsePromptTokenCount);
   const reasoning = count(raw.thoughtsTokenCount);
@@ -74,7 +75,7 @@ function partsIn(...lists: readonly (JsonValue | undefined)[]): TokensByModality
 /** Maximum number of details that are read: there is one for each modality. */
 const maxDetails = 20;
 
-/** Vertex AI tells the tier as the kind of its traffic. */
+/** Service tiers by the `trafficType` of Vertex AI. */
 const traffic = lookupTable<string>({
   ON_DEMAND: 'standard',
   ON_DEMAND_PRIORITY: 'priority',
@@ -86,7 +87,7 @@ function decodeTier({ serviceTier, trafficType }: JsonObject): Pick<Usage, 'serv
   return serviceTierIn(serviceTier ?? traffic[String(trafficType)]);
 }
 
-/** Neutral usage as `usageMetadata`; what came in this format goes back as it was. */
+/** Encodes `usageMetadata`; usage that came in this format is sent unchanged. */
 export function writeUsage(usage: Usage): JsonObject {
   if (usage.format === formatName && usage.raw !== undefined) return usage.raw;
   const written: MutableObject = { promptTokenCount: usage.input };
@@ -97,7 +98,7 @@ export function writeUsage(usage: Usage): JsonObject {
   return written;
 }
 
-/** Counts of tokens are cumulative. Before the last frame they may all be missing. Searches are counted over all frames. */
+/** Reads usage from pass-through frames. Token counts are cumulative and may be missing before the last one; searches are summed. */
 export function usageTap(): UsageTap {
   const searches = new SearchCounter();
   return {

@@ -1,3 +1,4 @@
+/** Whole generateContent replies, which are one chunk of a stream: decoding and encoding. */
 import type { GatewayEvent } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
@@ -6,7 +7,7 @@ import { ReplyEncoder } from './stream-out/index.ts';
 import { replySigns } from './wire.ts';
 import { unusableResponse } from '../_shared/upstream-error/index.ts';
 
-/** A whole reply is one chunk that says everything. Throws for an error body and for what is no reply at all. */
+/** Decodes a whole reply. Throws for an error body and for JSON that is no reply. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   if (!replySigns.some((key) => body[key] !== undefined))
     throw unusableResponse('sent something that is no answer');
@@ -14,7 +15,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   return [...decoder.chunk(body), ...decoder.end()];
 }
 
-/** Gathers events into one chunk: the stream's encoder, which holds everything back. */
+/** Encodes events as one chunk, by a stream encoder that writes everything at the end. */
 export function encodeWhole(context: ReplyContext): WholeEncoder {
   const encoder = new ReplyEncoder(context, true);
   return {

@@ -1,3 +1,4 @@
+/** Field names of generateContent in camelCase and snake_case, and constants and functions to keep unknown fields. */
 import type { EmbedPurpose } from '../../model/embed.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { setOf } from '../_shared/fields.ts';
@@ -9,7 +10,7 @@ export const formatName = 'generate-content';
 /** {@link extrasOf} */
 export const { own, withExtra, leftovers } = extrasOf(formatName);
 
-/** What embeddings are for, in the words of this format. */
+/** Purposes of embeddings, neutral and in this format. */
 export const purposes: readonly (readonly [EmbedPurpose, string])[] = [
   ['query', 'RETRIEVAL_QUERY'],
   ['document', 'RETRIEVAL_DOCUMENT'],
@@ -113,20 +114,20 @@ export function pick(object: JsonObject, names: Iterable<string>): MutableObject
   return picked;
 }
 
-/** Keys of a chunk that have an event, or a member of one. */
+/** Keys of a chunk that are decoded as events. */
 export const chunkFields = setOf('candidates usageMetadata modelVersion responseId');
 
-/** Keys of which every reply has one, and so has the first chunk of each. */
+/** Keys of which every reply, and the first chunk of every stream, has at least one. */
 export const replySigns: readonly string[] = [...chunkFields, 'promptFeedback', 'error'];
 
-/** Keys of a candidate that have an event. */
+/** Keys of a candidate that are decoded as events. */
 export const candidateFields = setOf('content finishReason index');
 
 /**
  * Extras of reply events, beside plain names, which are fields of the candidate:
  * `response.NAME` a field of the chunk, `part.NAME` of the part, `functionCall.NAME` and the like of an object in the part.
- * `$more` says that the next event was in the same chunk, `$content` keeps a content that held nothing, `$noCandidate` and `$noReason`
- * what was absent.
+ * `$more` marks that the next event was in the same chunk, `$content` keeps an empty content, `$noCandidate` and `$noReason` mark absent
+ * members.
  */
 export const levels = { chunk: 'response.', part: 'part.' } as const;
 

@@ -1,10 +1,11 @@
+/** Decodes and encodes entries of `reasoning_details`, with the signatures and encrypted payloads that they carry for several providers. */
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { sealProof, unsealProof } from '../../_shared/proof.ts';
 import { formatName } from '../wire.ts';
 import { lookupTable } from '../../../model/lookup-table.ts';
 
-/** Who made a proof, by the `format` word of a `reasoning_details` entry. */
+/** Format whose provider made a proof, by the `format` of a `reasoning_details` entry. */
 const makers = lookupTable<string>({
   'anthropic-claude-v1': 'messages',
   'google-gemini-v1': 'generate-content',
@@ -12,7 +13,7 @@ const makers = lookupTable<string>({
 });
 const spellings = Object.fromEntries(Object.entries(makers).map(([word, maker]) => [maker, word]));
 
-/** What one entry of `reasoning_details` says. */
+/** Contents of one entry of `reasoning_details`. */
 export interface Detail {
   readonly text: string;
   readonly proof?: Proof;

@@ -1,3 +1,4 @@
+/** Encodes chat completions requests to a provider. */
 import type { ChatRequest } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { objectsOf } from '../../_shared/fields.ts';
@@ -16,10 +17,10 @@ import { headersFor } from '../../_openai/headers.ts';
 import { writeStream } from '../../_openai/stream.ts';
 import { writeAnswerForm } from '../../_openai/response-format.ts';
 
-/** Where chat requests go, below the provider's base URL. */
+/** Path of chat requests below the provider's base URL. */
 export const chatPath = '/chat/completions';
 
-/** A neutral request in this format's words, as the target's model takes them. */
+/** Encodes a neutral request as the target's model accepts it. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
   const scope = scopeOf(formatName, request, target);
   const body: MutableObject = { model: target.model };
@@ -106,7 +107,7 @@ function writeLimit(request: ChatRequest, limit: number, body: MutableObject, ta
   const taken = Math.max(1, moved(limit, target.traits.ranges?.maxOutput));
   if (taken !== limit) target.drop('settings.maxOutput');
   body[field] = taken;
-  // The client wrote both. Once the one that counts was changed, none is left that says otherwise.
+  // The client sent both fields. Where the effective one was changed, the other gets the same value.
   if (target.traits.outputLimitField === undefined && typeof marks.$max_tokens === 'number')
     body.max_tokens = limit === marks.$max_completion_tokens ? marks.$max_tokens : body[field];
 }
@@ -124,7 +125,7 @@ function writeWishes(request: ChatRequest, body: MutableObject, scope: Scope): v
   else if (isObject(own(request.extra).$reasoning)) dropSpelled(request, drop);
 }
 
-/** Members in the place of a wish for reasoning that say nothing known, to a model that is asked in other members. */
+/** Reports members of the client's reasoning fields that have no neutral meaning, for a model that takes other fields. */
 function dropSpelled({ extra }: ChatRequest, drop: (path: string) => void): void {
   const { $reasoning } = own(extra);
   for (const member of Object.keys(isObject($reasoning) ? $reasoning : {})) drop(member);

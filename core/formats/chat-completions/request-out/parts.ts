@@ -1,3 +1,4 @@
+/** Encodes text, images, audio, video and files as content parts of chat completions. */
 import type { MediaBlock } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { contentWriter } from '../../_openai/content.ts';
@@ -37,7 +38,7 @@ function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   }
 }
 
-/** Sounds and documents have no place for an address here. */
+/** True for media that must be fetched by the gateway, because audio and files have no URL in this format. */
 export function wantsBytes({ type }: MediaBlock, traits: ModelTraits): boolean {
   return traits.fetchesUrls === false || type === 'audio' || type === 'file';
 }

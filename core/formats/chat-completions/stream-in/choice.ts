@@ -1,3 +1,4 @@
+/** Decodes the deltas of one choice in a chat completions stream into text, reasoning, refusals, tool calls and media. */
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
@@ -31,7 +32,7 @@ export class ChoiceDecoder {
   #open: { readonly kind: Kind; readonly block: number } | undefined;
   /** The `index` of the `reasoning_details` entry that the open reasoning came from. */
   #detailIndex: JsonValue | undefined;
-  /** What the open reasoning has said in plain fields: an entry that vouches for it may say it once more. */
+  /** Text of the open reasoning from plain fields: an entry with its signature may repeat it. */
   #thought = '';
   #finished = false;
   #strays: JsonObject[] = [];
@@ -49,7 +50,7 @@ export class ChoiceDecoder {
     return this.#finished;
   }
 
-  /** Entries of the last delta's `reasoning_details` that say nothing neutral. */
+  /** Returns the entries of the last delta's `reasoning_details` that have no neutral meaning. */
   takeStrays(): readonly JsonObject[] {
     const strays = this.#strays;
     if (strays.length > 0) this.#strays = [];
@@ -76,7 +77,7 @@ export class ChoiceDecoder {
     return events;
   }
 
-  /** The answer has ended. A "stop" after tool calls means that they are to be made. */
+  /** Ends the answer. Some providers send "stop" after tool calls, which is read as `tool_calls`. */
   finish(word: string, events: GatewayEvent[]): void {
     this.#finished = true;
     for (const run of this.#thinking?.flush() ?? []) this.#run(run, events);
@@ -98,7 +99,7 @@ export class ChoiceDecoder {
   #enter(kind: Kind, events: GatewayEvent[]): number {
     if (this.#open?.kind === kind) return this.#open.block;
     this.#leave(events);
-    // What follows calls comes after all of them.
+    // A block after tool calls begins when all of them have ended.
     if (this.#tools.open) this.#tools.close(events);
     const block = this.#nextBlock();
     this.#open = { kind, block };
@@ -154,7 +155,7 @@ export class ChoiceDecoder {
       if (isText(inner.text)) this.#run({ kind: 'reasoning', text: inner.text }, events);
   }
 
-  /** `reasoning_details` says most, then `reasoning_content`, then `reasoning`; each of the others is a copy. */
+  /** Reads reasoning from `reasoning_details`, else `reasoning_content`, else `reasoning`; the others are copies. */
   #reasoning(delta: JsonObject, events: GatewayEvent[]): void {
     const entries = objectsOf(delta.reasoning_details);
     if (entries.length > 0) {
@@ -222,15 +223,15 @@ export class ChoiceDecoder {
       this.#leave(events);
     const block = this.#enter('reasoning', events);
     this.#detailIndex = index;
-    // The text itself is the event's: whoever edits it there edits it here.
+    // The text is kept in the event alone, so that a plugin which edits the event edits the entry too.
     const $detail = { ...entry, [typeof entry.text === 'string' ? 'text' : 'summary']: '' };
     const own = withExtra({ ...marks, $detail });
     events.push({ type: 'reasoning-delta', block, choice: this.#choice, text: detail.text, ...own });
-    // The signature rides in `$detail`; the block must still say who vouches for it.
+    // `$detail` holds the signature; the end event still needs it as its proof.
     if (detail.proof !== undefined) this.#leave(events, detail.proof, { [formatName]: { $written: true } });
   }
 
-  /** A signature closes the reasoning it vouches for; an encrypted payload is a reasoning of its own. */
+  /** Closes the open reasoning with its signature. An encrypted payload is a reasoning block of its own. */
   #proofBlock(detail: Detail, entry: JsonObject, events: GatewayEvent[]): void {
     const { proof } = detail;
     if (proof === undefined) return;

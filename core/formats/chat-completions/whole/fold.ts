@@ -1,3 +1,4 @@
+/** Merges the chunks of a chat completions stream into one `chat.completion`. */
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { objectsOf, setOf } from '../../_shared/fields.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
@@ -13,12 +14,12 @@ interface Answer {
   readonly message: MutableObject;
   readonly fields: MutableObject;
   readonly calls: Map<number, MutableObject>;
-  /** Lists that grow, by their names: those of the chunks belong to others. */
+  /** Growing lists by name. They are copies, because the lists of the chunks must not be changed. */
   readonly lists: Map<string, JsonValue[]>;
-  /** Base64 of the sound, as it came. */
+  /** Pieces of the audio's base64. */
   readonly sound: string[];
   content: string;
-  /** Some content was said, be it empty. */
+  /** True after a delta with content, even an empty one. */
   spoke: boolean;
   shape: Shape | undefined;
 }
@@ -31,7 +32,7 @@ export class ChatFold extends CompletionFold<Answer> {
     super('chat.completion');
   }
 
-  /** Which empty fields an answer had at its provider. */
+  /** Sets the empty fields that an answer had at its provider. */
   shape(index: number, shape: Shape): void {
     this.answer(index).shape = shape;
   }
@@ -156,7 +157,7 @@ function joinStrings(present: JsonValue | undefined, delta: JsonObject, appended
 function joinedBase64(pieces: readonly string[]): string {
   const last = pieces.length - 1;
   if (!pieces.some((piece, index) => index < last && piece.endsWith('='))) return pieces.join('');
-  /** What may be read on its own: a piece that ends in padding cannot simply be followed by another. */
+  /** Parts that are decoded by themselves, because base64 with padding cannot be continued. */
   const runs: Buffer[] = [];
   let run: string[] = [];
   pieces.forEach((piece, index) => {

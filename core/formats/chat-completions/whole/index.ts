@@ -1,3 +1,4 @@
+/** Whole chat completions: decodes a provider's reply by way of stream chunks, and encodes a client's reply from events. */
 import { gathered, marked, unfolded } from '../../_openai/whole.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
@@ -9,7 +10,7 @@ import { ChatFold } from './fold.ts';
 import { formatName, own } from '../wire.ts';
 import { objectsOf } from '../../_shared/fields.ts';
 
-/** A whole reply as the chunks that a stream would have had: one with all that was said for each answer, one with its end, one with the usage. */
+/** Splits a whole reply into stream chunks: for each choice one with its message and one with its finish reason, then one with the usage. */
 export function unfold(body: JsonObject): JsonObject[] {
   const { choices, usage, object: _, ...top } = body;
   const list = objectsOf(choices);
@@ -45,7 +46,7 @@ export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly Gat
   return events.map((event) => {
     const choice = event.type === 'finish' ? choices.get(event.choice) : undefined;
     if (event.type !== 'finish' || choice === undefined) return event;
-    // Which empty fields the answer had, so that the same reply can be made again.
+    // The answer's empty fields are kept, so that the same reply can be encoded again.
     const $message = isObject(choice.message) ? empties(choice.message) : {};
     const $choiceEmpty = choice.logprobs === null ? { logprobs: null } : {};
     return marked(event, formatName, { $message, $choiceEmpty });

@@ -1,3 +1,4 @@
+/** Decodes the content blocks of a Converse request, with its cache points. */
 import { wrongType } from '../../../sdk/errors.ts';
 import type { Block, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -54,7 +55,7 @@ interface BlockReading {
   readonly read: (opened: Opened) => Block | undefined;
 }
 
-/** How each block is read, by the member that says what it is. The others travel verbatim. */
+/** Readers of blocks, by the member that states the kind. Other blocks are kept verbatim. */
 const readings: Readonly<Record<string, BlockReading>> = {
   toolUse: { known: setOf('toolUseId name input'), read: readCall },
   toolResult: { known: setOf('toolUseId content status'), read: readResult },
@@ -95,7 +96,7 @@ function object(inner: JsonValue, path: string): JsonObject {
   return inner;
 }
 
-/** What a block has beside its one member: mostly nothing. */
+/** Collects the fields of a block beside its one member. Most blocks have none. */
 function beside(block: JsonObject, key: string): Leftovers {
   const left = leftovers();
   for (const name in block) if (name !== key) return left.take(block, new Set([key]));
@@ -148,13 +149,13 @@ function readReasoning({ wire, path, left }: Opened): Block {
 
 function readCited({ wire, path, left }: Opened): Block {
   const content = optionalArray(wire.content, `${path}.content`) ?? [];
-  // How the words are divided is a spelling.
+  // The division of the text into parts is kept for clients of this format only.
   left.put('$cited', wire.content ?? []);
   const citations = readObjects(wire.citations, `${path}.citations`, decodeCitation);
   return { type: 'text', text: textsIn(content).join(''), citations };
 }
 
-/** Text or an image that a guardrail shall look at; to others it is that text or image. */
+/** Decodes text or an image that a guardrail checks; for other formats it is plain text or an image. */
 function decodeGuarded(wire: JsonObject, block: JsonObject, at: string): Block {
   const guarded = isObject(wire.text) && typeof wire.text.text === 'string' ? wire.text : undefined;
   if (guarded !== undefined) {
@@ -187,7 +188,7 @@ function decodeSource(
   left: Leftovers,
 ): Source | undefined {
   const mimeType = mimeOf(kind, format ?? (given(wire.text) ? 'txt' : ''));
-  // Where the type says the same in other words the client's word is kept.
+  // The client's format name is kept where the MIME type would be encoded as another name.
   if (formatOf(kind, mimeType) !== format) left.put('$format', format ?? null);
   left.take(wire, sourceFields, `${kind.key}.source.`);
   const location = optionalObject(wire.s3Location, `${path}.s3Location`);

@@ -1,3 +1,4 @@
+/** Decodes `toolConfig` of a Converse request: tools and tool choice. */
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import {
@@ -54,7 +55,7 @@ function decodeTool(wire: JsonObject, at: string): Tool {
   };
 }
 
-/** What `toolConfig.toolChoice` says; a choice that only this format knows goes to `left`. */
+/** Decodes `toolConfig.toolChoice`; a choice that only this format knows goes to `left`. */
 export function decodeToolChoice(value: JsonValue | undefined, left: Leftovers): ToolChoice | undefined {
   const path = 'toolConfig.toolChoice';
   const wire = optionalObject(value, path);

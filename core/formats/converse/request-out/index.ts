@@ -1,3 +1,4 @@
+/** Encodes Converse, ConverseStream and CountTokens requests to a provider. */
 import type { ChatRequest } from '../../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { reportForeign } from '../../_shared/foreign.ts';
@@ -20,7 +21,7 @@ const nameLimit = 64;
 /** Settings that are written elsewhere, and the number of answers: one is what there is anyway. */
 const handled = setOf('reasoning responseFormat parallelTools choices');
 
-/** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
+/** Encodes a request. Throws 400 for content and tools that the format cannot carry. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
   const writing: Writing = { ...writingOf(formatName, request, target, nameLimit), documents: new Map() };
   reportForeign(request.extra, formatName, undefined, target.drop);
@@ -39,7 +40,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   };
 }
 
-/** Where a model is asked: names may be addresses with slashes and colons. */
+/** Returns the path of a model's method. The name is encoded because it may be an ARN with slashes and colons. */
 export function modelPath(model: string, method: string): string {
   return `/model/${encodeURIComponent(model)}/${method}`;
 }
@@ -48,7 +49,7 @@ function chatPath({ model, stream }: EncodeTarget): string {
   return modelPath(model, stream ? 'converse-stream' : 'converse');
 }
 
-/** A count is of what the model would read: settings have no place in it. */
+/** Encodes a request for a token count, which has no settings. */
 function counted({ model }: EncodeTarget, body: JsonObject): Pick<EncodedRequest, 'path' | 'body'> {
   const { messages, system, toolConfig, additionalModelRequestFields } = body;
   const converse: MutableObject = { messages };

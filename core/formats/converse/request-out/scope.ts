@@ -1,9 +1,10 @@
+/** State that the encoders of one Converse request share, and the cache point behind a marked block. */
 import type { JsonObject } from '../../../model/json.ts';
 import { cacheMark, type Writing as HistoryWriting } from '../../_shared/writing.ts';
 
-/** What the encoders of one request share. */
+/** State that the encoders of one request share. */
 export interface Writing extends HistoryWriting {
-  /** How often each name of a document was given out: providers refuse a name that two have. */
+  /** Number of uses of each document name, because providers refuse two documents of one name. */
   readonly documents: Map<string, number>;
 }
 

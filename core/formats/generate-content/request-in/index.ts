@@ -1,3 +1,4 @@
+/** Decodes a client's generateContent request. */
 import { missingValue, wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Block, ChatRequest, Message } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -21,12 +22,12 @@ export function modelOf(params: RouteParams): string {
   return model;
 }
 
-/** A client's body as a neutral request. Throws 400 with the path. */
+/** Decodes a client's body. Throws 400 with the path. */
 export function decodeRequest(body: JsonObject, params: RouteParams): ChatRequest {
   return decodeChat(body, params, leftovers());
 }
 
-/** The same, with extras that the caller has begun. */
+/** Decodes a client's body, with extras that the caller has begun. Throws 400 with the path. */
 export function decodeChat(wire: JsonObject, params: RouteParams, extras: Leftovers): ChatRequest {
   const body = official(wire, 'request');
   const model = modelOf(params);
@@ -62,7 +63,7 @@ function decodeSystem(value: JsonValue | undefined, calls: CallPairs): readonly 
   return [decodeContent(value, at, calls, true)];
 }
 
-/** Throws 400 for instructions that are more than text, whoever is to be asked. Parts of a kind that nobody knows yet may be meant so. */
+/** Throws 400 for instructions with parts other than text, whatever the target. Parts of unknown kinds are allowed. */
 function checkInstructions(blocks: readonly Block[]): void {
   const wrong = blocks.find((block) => {
     if (block.type === 'opaque') return dataFields.some((field) => given(block.value[field]));

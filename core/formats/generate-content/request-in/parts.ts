@@ -1,3 +1,4 @@
+/** Decodes the parts of a content in a generateContent request. */
 import { missingValue, wrongType } from '../../../sdk/errors.ts';
 import type { Block } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -19,7 +20,7 @@ import type { Proof } from '../../../model/extra.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
 import { defined, isText, setOf } from '../../_shared/fields.ts';
 
-/** How a part with one kind of data is read. */
+/** Reader of parts with one kind of data. */
 interface PartReading {
   /** The data, and the metadata that becomes a member of the block. */
   readonly known: ReadonlySet<string>;
@@ -45,7 +46,7 @@ export function decodePart(value: JsonValue, at: string, calls: CallPairs): Bloc
   return extras.onto({ ...reading.read(part, at, extras, calls), at });
 }
 
-/** The one field that holds the data; `text` also for a part with nothing but metadata, undefined for one that is not understood. */
+/** Returns the one field that holds the data; `text` also for a part with metadata alone, undefined for a part that is not understood. */
 export function dataField(part: JsonObject): (typeof dataFields)[number] | undefined {
   const fields = dataFields.filter((field) => given(part[field]));
   const [first, second] = fields;

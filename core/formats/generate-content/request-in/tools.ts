@@ -1,3 +1,4 @@
+/** Decodes `tools` and `toolConfig` of a generateContent request. */
 import { wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -37,7 +38,7 @@ export function decodeTools(value: JsonValue | undefined, request: Leftovers): r
   return tools;
 }
 
-/** Adds the tools of one entry; returns what must be said for an empty list of declarations to come back. */
+/** Adds the tools of one entry. Returns an object for an entry with an empty list of declarations, so that the list can be written back. */
 function decodeEntry(entry: JsonObject, at: string, index: number, tools: Tool[]): JsonObject | undefined {
   let shell: JsonObject | undefined;
   for (const key of Object.keys(entry)) {
@@ -83,7 +84,7 @@ function decodeDeclaration(raw: JsonObject, at: string, entry: number): Tool {
   };
 }
 
-/** `toolConfig` as a tool choice; its other fields and the words it was said in go to the request's extras. */
+/** Decodes `toolConfig` as a tool choice; its other fields and its spelling go to the request's extras. */
 export function decodeToolConfig(value: JsonValue | undefined, request: Leftovers): ToolChoice | undefined {
   const raw = optionalObject(value, 'toolConfig');
   if (raw === undefined) return undefined;
@@ -103,7 +104,7 @@ export function decodeToolConfig(value: JsonValue | undefined, request: Leftover
 
 const modes = setOf('MODE_UNSPECIFIED AUTO ANY NONE VALIDATED');
 
-/** The choice that `functionCallingConfig` means; undefined when it leaves everything open. */
+/** Returns the tool choice that `functionCallingConfig` means; undefined when it states none. */
 export function readCalling(calling: JsonObject): ToolChoice | undefined {
   const base = 'toolConfig.functionCallingConfig';
   const mode = optionalString(calling.mode, `${base}.mode`)?.toUpperCase();

@@ -1,3 +1,4 @@
+/** Encodes generateContent and streamGenerateContent requests to a provider. */
 import { answerTool } from '../../_shared/answer-form.ts';
 import { refuse } from '../../_shared/writing.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
@@ -21,7 +22,7 @@ import { formatName, own } from '../wire.ts';
 /** Most stop sequences that the provider takes. */
 const stopLimit = 5;
 
-/** A neutral request in this format's words. */
+/** Encodes a neutral request. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
   const writing = startWriting(request, target);
   const body = encodeBody(request, writing);
@@ -33,7 +34,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   };
 }
 
-/** Where a method of a model is called. The whole id is one path segment, so that none of its characters can lead elsewhere. */
+/** Returns the path of a model's method. The id is encoded as one path segment, so that none of its characters can change the path. */
 export function methodPath(model: string, method: string): Omit<EncodedRequest, 'body'> {
   const tuned = model.startsWith('tunedModels/');
   const id = encodeURIComponent(model.replace(/^(?:tunedModels|models)\//, ''));
@@ -41,7 +42,7 @@ export function methodPath(model: string, method: string): Omit<EncodedRequest, 
   return method === 'streamGenerateContent' ? { path, query: { alt: 'sse' } } : { path };
 }
 
-/** Everything of the body but what differs between the operations. */
+/** Encodes the members of the body that chat and other operations share. */
 export function encodeBody(request: ChatRequest, writing: Writing): MutableObject {
   const { target } = writing;
   const fields = own(request.extra);
@@ -121,7 +122,7 @@ function encodeSettings(body: MutableObject, request: ChatRequest, writing: Writ
   }
 }
 
-/** True where a model with these traits takes the words in which a client of this format asks for it. */
+/** True where a model with these traits accepts the setting as a client of this format spelled it. */
 function standsAsWritten(
   name: string,
   { reasoning, responseFormat }: ChatSettings,
@@ -137,11 +138,11 @@ function standsAsWritten(
   return traits.reasoning === 'level' || (traits.reasoning === 'budget' && effort === undefined);
 }
 
-/** The settings whose words depend on the model. */
+/** Encodes the settings whose form depends on the model. */
 function writeForModel(body: MutableObject, request: ChatRequest, { target }: Writing, name: string): void {
   const { reasoning, responseFormat } = request.settings;
   if (name === 'reasoning' && reasoning !== undefined) {
-    // A Responses client says itself whether it wants a summary; the others show thoughts whenever there are some.
+    // A Responses client asks for a summary itself; clients of other formats receive thoughts whenever there are some.
     const showByDefault = request.format !== 'responses' && request.format !== formatName;
     const config = writeReasoning({ reasoning, traits: target.traits, showByDefault, drop: target.drop });
     if (config !== undefined) putAt(body, 'generationConfig.thinkingConfig', config);

@@ -1,3 +1,4 @@
+/** State that the encoders of one generateContent request share. */
 import type { ChatRequest } from '../../../model/chat.ts';
 import type { MutableObject } from '../../../model/json.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
@@ -7,17 +8,17 @@ import { formatName } from '../wire.ts';
 /** Longest function name. */
 const longestName = 128;
 
-/** What the encoders of one request share. */
+/** State that the encoders of one request share. */
 export interface Writing extends SharedWriting {
   /** The names of the functions that the history calls, by the ids of the calls. */
   readonly calledNames: ReadonlyMap<string, string>;
   /** The client's names of the free-text tools that go as functions. */
   readonly customTools: string[];
-  /** Parts from which a proof of another vendor was taken off. */
+  /** Parts from which another vendor's signature was removed. */
   readonly unproved: Set<MutableObject>;
 }
 
-/** What the encoders of this request share. */
+/** Returns the shared state for this request. */
 export function startWriting(request: ChatRequest, target: EncodeTarget): Writing {
   const writing = writingOf(formatName, request, target, longestName, /[A-Za-z0-9_.:-]/, /[A-Za-z_]/);
   const calledNames = new Map<string, string>();
@@ -25,7 +26,7 @@ export function startWriting(request: ChatRequest, target: EncodeTarget): Writin
     for (const block of content) if (block.type === 'tool-call') calledNames.set(block.id, block.name);
   return {
     ...writing,
-    // A native client's own spelling is its own affair.
+    // Tool names of clients of this format are sent unchanged.
     ...(writing.native ? { toolName: (tool: string) => tool } : {}),
     calledNames,
     customTools: [],
@@ -33,7 +34,7 @@ export function startWriting(request: ChatRequest, target: EncodeTarget): Writin
   };
 }
 
-/** Models that are asked by level (3 and later) want signatures, and take media in results and a resolution for each part. */
+/** True for models that take a thinking level (3 and later): these require signatures, and accept media in results and a resolution per part. */
 export function asksByLevel({ target: { traits } }: Writing): boolean {
   return traits.reasoning === undefined || traits.reasoning === 'level';
 }

@@ -1,3 +1,4 @@
+/** Encodes `tools` and `toolConfig` of a generateContent request. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
@@ -56,7 +57,7 @@ function addTo<Key>(entries: Map<Key, MutableObject>, key: Key, written: Mutable
   entry.functionDeclarations = before;
 }
 
-/** An `auto` choice among some tools has no word here: the others are left out. */
+/** Returns the tools to send. The format has no `auto` choice among some tools, so that the others are left out. */
 function keptTools(request: ChatRequest, { native, target }: Writing): readonly Tool[] {
   const choice = request.toolChoice;
   if (native || choice?.type !== 'allowed' || choice.mode !== 'auto') return request.tools;
@@ -98,7 +99,7 @@ function encodeFunction(tool: FunctionTool, writing: Writing): MutableObject {
   return declaration;
 }
 
-/** A function's schema: as it was written in the format's own subset while it still says the same. */
+/** Returns a function's schema: as the client wrote it in the format's own subset while it still means the same. */
 function schemaOf(tool: FunctionTool, { native, target, inlined }: Writing): JsonObject {
   const { schema } = tool;
   const { $parameters, $both } = own(tool.extra);
@@ -113,11 +114,11 @@ function schemaOf(tool: FunctionTool, { native, target, inlined }: Writing): Jso
   return { ...written, ...defined({ parameters: toSchemaSubset(schema, { drop, inlined }) }) };
 }
 
-/** Writes how functions may be called. */
+/** Encodes `toolConfig`. */
 export function encodeToolConfig(body: MutableObject, request: ChatRequest, writing: Writing): void {
   const { native, target } = writing;
   encodeToolChoice(body, request, writing);
-  // Clients of this format say themselves whether they can put arguments together. Without a stream the provider refuses to be asked.
+  // Clients of this format ask for streamed arguments themselves. Without a stream the provider refuses the option.
   if (!native && target.stream && target.traits.streamsArguments === true && declares(body))
     putAt(body, 'toolConfig.functionCallingConfig.streamFunctionCallArguments', true);
 }
@@ -144,7 +145,7 @@ function encodeToolChoice(body: MutableObject, request: ChatRequest, writing: Wr
   else putAt(body, 'toolConfig.functionCallingConfig', calling);
 }
 
-/** A function choice without functions is refused by the provider. */
+/** True when the body declares functions: the provider refuses a function choice without any. */
 function declares(body: MutableObject): boolean {
   return (
     Array.isArray(body.tools) &&

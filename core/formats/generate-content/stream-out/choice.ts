@@ -1,21 +1,22 @@
+/** State of one candidate while a generateContent stream is encoded. */
 import type { EventOf } from '../../_shared/floor.ts';
 import type { Cited } from '../citations.ts';
 
-/** A block that has begun. */
+/** An open block. */
 export interface Block {
   readonly kind: 'text' | 'reasoning' | 'tool' | 'media';
   /** Text so far, arguments so far, or base64 so far. */
   text: string;
-  /** How a call or a medium began: it is said when it has ended. */
+  /** Start event of a call or a medium, which is written when the block ends. */
   readonly start: EventOf<'tool-start' | 'media-start'> | undefined;
 }
 
-/** One answer of several. */
+/** State of one candidate. */
 export class Choice {
   readonly blocks = new Map<number, Block>();
   readonly cited: Cited[] = [];
   finished = false;
-  /** Its last chunk may go out without a part: so it came from this format's own provider. */
+  /** True where the last chunk may have no part, because this format's own provider sent it so. */
   bare = false;
 
   /** The block of this number, begun when there is none. */

@@ -1,3 +1,4 @@
+/** Encodes function calls, media and the response id of a generateContent reply. */
 import { randomBytes } from 'node:crypto';
 import { argumentsObject } from '../../../json/arguments.ts';
 import { officialType, sniffBase64 } from '../../_shared/data-url.ts';
@@ -6,13 +7,13 @@ import type { MutableObject } from '../../../model/json.ts';
 import { formatName, own } from '../wire.ts';
 import { writeSignature } from '../reasoning.ts';
 
-/** Ids are opaque here: another format's prefix is all that is taken off. */
+/** Returns the response id without the prefix of another format. */
 export function responseId(id: string): string {
   const plain = id.replace(/^(?:chatcmpl-|cmpl-|gen-|msg_|resp_)/, '');
   return plain === '' ? randomBytes(16).toString('base64url') : plain;
 }
 
-/** A call as one part. `input` is all that its deltas said. */
+/** Encodes a call as one part. `input` is the text of all its deltas. */
 export function callPart(start: EventOf<'tool-start'>, input: string): MutableObject {
   const fields = own(start.extra);
   const call: MutableObject = {};
@@ -34,7 +35,7 @@ const usualTypes = {
   file: 'application/octet-stream',
 } as const;
 
-/** Media as one part; undefined when there is nothing to show. */
+/** Encodes media as one part; undefined when there is no data. */
 export function mediaPart(
   start: EventOf<'media-start'>,
   data: string,

@@ -1,3 +1,4 @@
+/** Long-running operations of generateContent's videos: decodes and encodes their state, and builds the request for a finished file. */
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { VideoReport, VideoTaskRequest } from '../../../model/video.ts';
 import type { Codec } from '../../../sdk/format.ts';
@@ -5,7 +6,7 @@ import { redact } from '../../_shared/redact.ts';
 import { videoError } from '../../_shared/video-report.ts';
 import { listOf } from '../../_shared/fields.ts';
 
-/** What the provider says of an operation. */
+/** Decodes the state of an operation. */
 export function readReport(body: JsonObject): VideoReport {
   const { name, done, error, response } = body;
   const id = typeof name === 'string' ? name : '';
@@ -41,10 +42,10 @@ function failureIn({ code, status, message }: JsonObject): NonNullable<VideoRepo
   );
 }
 
-/** An internal error, as the numbers of these operations have it. */
+/** Code of internal errors: `INTERNAL` of `google.rpc.Code`. */
 const internal = 13;
 
-/** The operation: for who has begun it, and for who asks for it. */
+/** Encodes the operation, for the reply that starts it and for replies to polls. */
 export function writeReport(report: VideoReport): JsonObject {
   const { id, state, error, url } = report;
   const name = `operations/${id}`;
@@ -65,7 +66,7 @@ export function writeReport(report: VideoReport): JsonObject {
   };
 }
 
-/** Files of the provider are given to whoever shows its key; other addresses are open. */
+/** Returns the request for a file of the provider, which needs its API key; undefined for other URLs, which are public. */
 export const contentRequest: NonNullable<Codec<VideoTaskRequest>['contentRequest']> = (
   _request,
   part,
