@@ -1,3 +1,4 @@
+/** Input images and masks of image requests: files of a form, data URLs, addresses and file ids. */
 import { GatewayError, missingValue, wrongType } from '../../sdk/errors.ts';
 import { filesOf, type Upload } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';
@@ -8,14 +9,14 @@ import { parseDataUrl, toDataUrl } from '../_shared/data-url.ts';
 import type { RouteParams } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
-/** The images of a form. Throws 400 where there is none, or where the bytes of one are something else, whatever its name says. */
+/** Returns the images of a form. Throws 400 where there is none, or where the bytes of one are no image. */
 export function uploadsOf({ image }: JsonObject, { form }: RouteParams): readonly ImageInput[] {
   const files = filesOf(form, 'image');
   if (files.length === 0) throw given(image) ? wrongType('image', 'a file') : missingValue('image');
   return files.map((file) => ({ kind: 'upload', upload: checked(file, 'image') }));
 }
 
-/** The mask of a form. */
+/** Returns the mask of a form. */
 export function uploadedMask({ mask }: JsonObject, { form }: RouteParams): ImageInput | undefined {
   const [file, another] = filesOf(form, 'mask');
   if (another !== undefined)
@@ -36,7 +37,7 @@ function checked(file: Upload, param: string): Upload {
   );
 }
 
-/** The images that a JSON body names, and what else it says of each. */
+/** Decodes the images that a JSON body names, and returns the other members of each beside them. */
 export function namedImages(value: JsonValue | undefined): {
   readonly images: readonly ImageInput[];
   readonly others: readonly JsonObject[];
@@ -47,7 +48,7 @@ export function namedImages(value: JsonValue | undefined): {
   return { images: read.map(({ image }) => image), others: read.map(({ other }) => other) };
 }
 
-/** An image by its address, as a data URL, or by the id of a file at the provider. */
+/** Decodes an image that is given by URL, as a data URL, or by the id of a file at the provider. */
 export function namedImage(
   value: JsonValue | undefined,
   path: string,
@@ -71,7 +72,7 @@ export function namedImage(
   return { image: { kind: 'data', ...data }, other };
 }
 
-/** An image as a JSON body names it. */
+/** Encodes an image for a JSON body. */
 export function writeImage(image: ImageInput, other: JsonObject = {}): JsonObject {
   switch (image.kind) {
     case 'data':

@@ -1,3 +1,4 @@
+/** Decodes and encodes whole replies of `/v1/images`. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { ImageResult, GeneratedImage } from '../../model/image.ts';
@@ -11,7 +12,7 @@ import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { formatName } from './wire.ts';
 
-/** A provider's JSON as events. */
+/** Decodes a provider's JSON as events. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { data, usage, ...rest } = body;
@@ -25,7 +26,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   ];
 }
 
-/** The provider gave no image. */
+/** Returns the error for a reply without images. */
 export function noImages(): GatewayError {
   return unusableResponse('gave no image');
 }
@@ -42,7 +43,7 @@ function readImage(value: JsonValue): GeneratedImage | undefined {
   };
 }
 
-/** What is said of all images of a reply, or of one in a stream; `time` is the name of the second at which they were made. */
+/** Reads the members about all images of a reply, or about one in a stream; `time` names the member with the Unix time of creation. */
 export function readFacts(
   body: JsonObject,
   time: 'created' | 'created_at',

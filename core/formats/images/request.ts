@@ -1,3 +1,4 @@
+/** Decodes and encodes requests of `/v1/images` to generate, edit or vary images, as JSON or multipart forms. */
 import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import { plainName, type FormPart } from '../../model/form.ts';
 import type { ImageInput, ImageRequest } from '../../model/image.ts';
@@ -11,14 +12,14 @@ import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './
 import { asBoolean, readSettings, settingNames, typed, writeSettings } from './settings.ts';
 import { formatName, paths, type Making } from './wire.ts';
 
-/** What a decoder of requests finds in a body besides settings: pictures, and how they were spelled. */
+/** Images and mask of a request, and how they were spelled. */
 interface Pictures {
   readonly images: readonly ImageInput[];
   readonly mask?: ImageInput | undefined;
   readonly spelling: JsonObject;
 }
 
-/** Reads and checks a request: JSON, or a form whose fields are texts. */
+/** Decodes a request: JSON, or a form whose fields are texts. Throws 400 with the path. */
 export function decodeRequest(operation: Making): (body: JsonObject, params: RouteParams) => ImageRequest {
   return (wire, params) => {
     const body = params.form === undefined ? wire : typed(wire);
@@ -42,7 +43,7 @@ export function decodeRequest(operation: Making): (body: JsonObject, params: Rou
   };
 }
 
-/** Model and stream flag. */
+/** Reads the model and the stream flag. */
 export function peek(operation: Making): (
   body: JsonObject,
   params: RouteParams,
@@ -95,11 +96,11 @@ function isFull(object: JsonObject): boolean {
   return Object.keys(object).length > 0;
 }
 
-/** What is not left for `extra`. */
+/** Members that are decoded; others go to `extra`. */
 const read: ReadonlySet<string> = new Set(['model', 'prompt', ...settingNames]);
 const readWithImages: ReadonlySet<string> = new Set([...read, 'image', 'images', 'mask']);
 
-/** Writes a request for a provider: a form where its images are files. */
+/** Encodes a request to a provider: a form where its images are uploaded files, else JSON. */
 export function encodeRequest(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   const { operation, images, mask, extra, prompt } = request;
   const { drop } = target;

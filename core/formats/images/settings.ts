@@ -1,3 +1,4 @@
+/** Settings of image requests (`n`, `size`, `quality` …): decoding, encoding, and the test for pass-through. */
 import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { ImageRequest } from '../../model/image.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
@@ -6,7 +7,7 @@ import { given, optionalBoolean, optionalNumber, optionalString } from '../_shar
 import type { EncodeTarget } from '../../sdk/format.ts';
 import type { Making } from './wire.ts';
 
-/** Texts of a form as what they mean, where they mean something else. What they cannot mean is left for the checks to refuse. */
+/** Converts texts of a form to numbers and booleans. Texts that cannot be converted are left for the checks to refuse. */
 export function typed(body: JsonObject): JsonObject {
   const read: MutableObject = {};
   for (const name of ['n', 'output_compression', 'partial_images'])
@@ -19,7 +20,7 @@ function asNumber(value: JsonValue | undefined): JsonValue | undefined {
   return typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
 }
 
-/** The word of a form for true or false, as what it means. */
+/** Converts a form's text for true or false to a boolean; returns other values unchanged. */
 export function asBoolean(value: JsonValue | undefined): JsonValue | undefined {
   if (value === 'true' || value === 'True' || value === '1') return true;
   return value === 'false' || value === 'False' || value === '0' || value === '' ? false : value;
@@ -50,7 +51,7 @@ const texts = [
   ['user', 'user'],
 ] as const;
 
-/** Every setting that is written from what it means. */
+/** Members that are decoded as settings. */
 export const settingNames: ReadonlySet<string> = new Set([
   ...texts.map(([name]) => name),
   'n',
@@ -60,7 +61,7 @@ export const settingNames: ReadonlySet<string> = new Set([
   'response_format',
 ]);
 
-/** The settings of a body. Throws 400 naming the field that is wrong. */
+/** Decodes the settings of a body. Throws 400 naming the field that is wrong. */
 export function readSettings(body: JsonObject, operation: Making): Settings {
   const found: { -readonly [Name in keyof Settings]: Settings[Name] } = { stream: false };
   for (const [name, member] of texts) {
@@ -90,7 +91,7 @@ export function readSettings(body: JsonObject, operation: Making): Settings {
   return found;
 }
 
-/** The settings as a provider takes them. */
+/** Encodes the settings for a provider. */
 export function writeSettings(request: ImageRequest, { stream, traits, drop }: EncodeTarget): JsonObject {
   const { count, compression, partials, delivery } = request;
   const written: MutableObject = {};
@@ -114,12 +115,12 @@ export function writeSettings(request: ImageRequest, { stream, traits, drop }: E
   return written;
 }
 
-/** Whether the client gets bytes in base64: it asked for them, or for a stream, which has no other way. */
+/** True when the client receives base64: it asked for that, or for a stream, which has no other form. */
 function wantsBase64({ delivery, stream }: Pick<ImageRequest, 'delivery' | 'stream'>): boolean {
   return stream || delivery === 'base64';
 }
 
-/** True when the client's request can go as it is: the model has streams and answers as the client wishes, by itself. */
+/** True when the client's request can pass through: the model supports streams, where one is requested, and the requested `response_format`. */
 export function passes(body: JsonObject, { images }: ModelTraits): boolean {
   if (images === undefined) return true;
   const stream = asBoolean(body.stream) === true;

@@ -1,3 +1,4 @@
+/** Usage of images: number, quality and size of images, and tokens where the provider reports them. */
 import type { ImageTokens } from '../../model/image.ts';
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
@@ -7,7 +8,7 @@ import { noUsage, readTokenUsage } from '../_shared/usage.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
-/** Usage of so many images: the tokens where they are told, and quality and size where the reply tells both. */
+/** Returns the usage of a number of images: tokens where the provider reports them, and quality and size where the reply states both. */
 export function readUsage(
   usage: JsonObject | undefined,
   images: number,
@@ -42,7 +43,7 @@ export function writeUsage(
   };
 }
 
-/** Reads usage of a reply or a stream that passes through. Each image of a stream tells its own. */
+/** Reads usage of a reply or a stream that passes through. In a stream each image has its own usage. */
 export function usageTap(): UsageTap {
   let total: Usage | undefined;
   return {

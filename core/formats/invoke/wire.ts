@@ -1,3 +1,4 @@
+/** Constants of InvokeModel, and the envelope with base64 in which its event stream carries Messages events. */
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Frame, WireFrame } from '../../sdk/format.ts';
@@ -5,19 +6,19 @@ import type { Frame, WireFrame } from '../../sdk/format.ts';
 /** The name of this format. */
 export const name = 'invoke';
 
-/** The event whose data holds, in base64, what the model itself has said. */
+/** Name of the event whose data holds, in base64, an event of the format inside. */
 const chunkEvent = 'chunk';
 
-/** The version that a body names; there is no other. */
+/** The only `anthropic_version` of a body. */
 export const bodyVersion = 'bedrock-2023-05-31';
 
-/** A frame of the format inside as one of the envelope. Text that is no JSON has no place in it. */
+/** Wraps a frame of the format inside in the envelope. Frames that are no JSON are dropped. */
 export function enclosed(frame: WireFrame): readonly WireFrame[] {
   if ('text' in frame) return [];
   return [{ event: chunkEvent, json: { bytes: Buffer.from(JSON.stringify(frame.json)).toString('base64') } }];
 }
 
-/** The frame of the format inside; undefined for one that holds none. */
+/** Unwraps the frame of the format inside; undefined for a frame that holds none. */
 export function opened({ event, data }: Frame): Frame | undefined {
   if (event !== undefined && event !== chunkEvent) return undefined;
   const said = inside(parseObject(data));

@@ -1,12 +1,13 @@
+/** Decodes and encodes citations of Messages; citations of other formats become web search results. */
 import type { Citation } from '../../model/chat.ts';
 import { parseObject } from '../../json/parse.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { own, withExtra } from './wire.ts';
 
-/** Marks a citation that another format made; where it stood rides in `encrypted_index`, which only the provider reads. */
+/** Prefix of an `encrypted_index` that the gateway wrote: it marks a citation of another format, whose offsets follow in base64url. */
 const sealed = 'gw1.';
 
-/** A citation of the wire. Offsets into the quoted document stay in `extra`: the neutral ones count characters of the answer. */
+/** Decodes a citation. Offsets in the quoted document are kept in `extra`, because neutral offsets count characters of the answer. */
 export function decodeCitation(value: JsonObject): Citation {
   const index = value.encrypted_index;
   if (typeof index === 'string' && index.startsWith(sealed)) return unsealed(value, index);
@@ -40,7 +41,7 @@ function unsealed(value: JsonObject, index: string): Citation {
   };
 }
 
-/** The wire form of a citation that this format made; undefined for another's: a provider refuses an index that it did not make. */
+/** Encodes a citation that came in this format; undefined for others, because a provider refuses an `encrypted_index` that it did not make. */
 export function encodeCitation(citation: Citation): JsonObject | undefined {
   const fields = own(citation.extra);
   if (fields.type === undefined) return undefined;
@@ -53,7 +54,7 @@ export function encodeCitation(citation: Citation): JsonObject | undefined {
   return wire;
 }
 
-/** A citation for a client: this format's own as it was, another's as a web search result; undefined when it names no address. */
+/** Encodes a citation for a client: this format's own unchanged, another's as a web search result; undefined when it has no URL. */
 export function citationForClient(citation: Citation): JsonObject | undefined {
   const wire = encodeCitation(citation);
   if (wire !== undefined || citation.url === undefined) return wire;

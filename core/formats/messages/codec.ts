@@ -1,3 +1,4 @@
+/** Codecs of Messages: chat and token counting. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -20,10 +21,10 @@ import { countEncoder, decodeCount } from '../_shared/count-tokens.ts';
 import { folded } from '../_shared/folded.ts';
 import { unusableResponse, throwIfError } from '../_shared/upstream-error/index.ts';
 
-/** Where a count stands. */
+/** Member that holds a token count. */
 const countField = 'input_tokens';
 
-/** What the codecs of both operations share. */
+/** Returns the members that the codecs of both operations share. */
 function base(
   operation: ChatRequest['operation'],
 ): Omit<Codec<ChatRequest>, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
@@ -33,7 +34,7 @@ function base(
     operation,
     upstreamFraming: counting ? 'none' : 'sse',
     toleratesComments: true,
-    // Quotes and line ends keep an answer that talks about these words from being taken for them.
+    // The text of an answer cannot contain `"usage"`, because its quotes are escaped. It can contain `message_stop`: `endsStream` decides.
     marks: {
       usage: ['"usage"'],
       terminal: ['message_stop'],
@@ -66,7 +67,7 @@ function base(
   };
 }
 
-/** What only channels of this format have. The SDK resends without a thread when it reads that code. */
+/** Returns an error for requests that only channels of this format can answer. The SDK resends without a thread when it reads that code. */
 function onlyNative(body: JsonObject, operation: ChatRequest['operation']): GatewayError | undefined {
   if (operation === 'chat' && body.max_tokens === 0) {
     return new GatewayError(
@@ -83,7 +84,7 @@ function onlyNative(body: JsonObject, operation: ChatRequest['operation']): Gate
   );
 }
 
-/** Messages in, messages out. */
+/** Codec of chats. */
 export const chatCodec: Codec<ChatRequest> = {
   ...base('chat'),
   decodeStream: () => new MessagesStreamDecoder(),

@@ -1,3 +1,4 @@
+/** Maps `stop_reason` of Messages to neutral finish reasons, and back. */
 import type { FinishReason } from '../../model/event.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 

@@ -1,3 +1,4 @@
+/** Settings of Messages: the path, type and range of each. */
 import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 
 /** Every setting that has one field of its own. Reasoning, response format and parallel tools span several and have their own files. */

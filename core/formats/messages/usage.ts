@@ -1,3 +1,4 @@
+/** Decodes and encodes `usage` of Messages, merges it over the events of a stream, and reads it from pass-through bytes. */
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { sumByModel, sumTokens, type ModelUsage, type TokenCounts, type Usage } from '../../model/usage.ts';
@@ -5,15 +6,15 @@ import type { UsageTap } from '../../sdk/format.ts';
 import { serviceTierIn } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
-/** A count of the wire; 0 for whatever is no count. */
+/** Reads a token count; 0 for any other value. */
 function count(value: JsonValue | undefined): number {
   return typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : 0;
 }
 
 /**
- * Wire usage as neutral usage. The wire counts cache reads and writes beside `input_tokens`, the neutral `input` holds all three. Where
- * `iterations` lists the runs of models that the reply was made of, their sum is what is charged: the figures at the top leave out those of
- * advisors and of compaction, and count the input of later runs once.
+ * Decodes usage. Messages counts cache reads and writes beside `input_tokens`; the neutral `input` includes all three. Where `iterations` lists
+ * several runs of models, their sum is charged, because the figures at the top exclude runs of advisors and of compaction, and count the input
+ * of later runs once.
  */
 export function decodeUsage(raw: JsonObject): Usage {
   const top = decodeTokens(raw);
@@ -25,18 +26,18 @@ export function decodeUsage(raw: JsonObject): Usage {
   return { ...all, ...units, ...(otherModels.length === 0 ? {} : { otherModels }), format: formatName, raw };
 }
 
-/** The mode that changes the price. `standard` as service tier says nothing of it; `priority` is capacity that was bought before. */
+/** Reads the mode that changes the price. The service tier `standard` does not change it; `priority` is capacity that was bought before. */
 function decodeTier({ speed, service_tier: tier }: JsonObject): Pick<Usage, 'serviceTier'> {
   return serviceTierIn(speed ?? (tier === 'standard' ? undefined : tier));
 }
 
-/** Searches are counted here. Containers are not: a call that may run code is charged for one. */
+/** Reads the number of web searches. Containers are not counted here: a call that may run code is charged for one. */
 function decodeServices({ server_tool_use: used }: JsonObject): Pick<Usage, 'units'> {
   const searches = isObject(used) ? used.web_search_requests : undefined;
   return count(searches) > 0 ? { units: { services: { 'web-search': count(searches) } } } : {};
 }
 
-/** Maximum number of other models whose tokens are told apart. Those of further ones count as the tokens of the call's own model. */
+/** Maximum number of other models whose tokens are listed. Tokens of further models count as those of the call's own model. */
 const maxModels = 20;
 
 function decodeIterations(
@@ -55,7 +56,7 @@ function decodeIterations(
     if (type !== 'message' && type !== 'compaction' && typeof model === 'string' && model !== '')
       others.push({ model: model.slice(0, longestName), usage });
   }
-  // What the top says beyond its iterations was used too.
+  // Tokens in the figures at the top that no iteration lists were used too.
   return { all: sumTokens(all, beyond(top, atTop)), otherModels: sumByModel(others).slice(0, maxModels) };
 }
 
@@ -93,7 +94,7 @@ function decodeTokens(raw: JsonObject): TokenCounts {
   };
 }
 
-/** Neutral usage as wire usage: as it was when this format wrote it, else computed. */
+/** Encodes usage: unchanged when it came in this format, else computed. */
 export function encodeUsage(usage: Usage): JsonObject {
   if (usage.format === formatName && usage.raw !== undefined) return usage.raw;
   const { input, output, cacheRead, cacheWrite, cacheWriteLong, reasoning } = usage;
@@ -114,7 +115,7 @@ export function encodeUsage(usage: Usage): JsonObject {
   };
 }
 
-/** What `message_delta` says over what `message_start` said: its numbers are totals, a null says nothing. */
+/** Merges the usage of `message_delta` into that of `message_start`. Counts in deltas are cumulative; null is ignored. */
 export function mergeUsage(before: JsonObject | undefined, after: JsonObject): JsonObject {
   const merged: MutableObject = { ...before };
   for (const key in after) {

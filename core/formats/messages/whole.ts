@@ -1,3 +1,4 @@
+/** Whole Messages replies: splits a reply into stream events, and merges stream events into a reply. */
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { argumentsObject } from '../../json/arguments.ts';
 import { repliedArguments } from '../_shared/replied-arguments.ts';
@@ -11,7 +12,7 @@ export class MessagesFold implements FrameFold {
   #message: MutableObject = {};
   readonly #blocks: MutableObject[] = [];
   readonly #inputs = new Map<MutableObject, string>();
-  /** The citations of the last block that has any; those that its first frame brought are the frame's. */
+  /** Citations of the last block that has any. A copy, because the list in its first frame must not be changed. */
   #cited: { readonly block: MutableObject; readonly citations: JsonValue[] } | undefined;
 
   frame(frame: WireFrame): void {
@@ -82,7 +83,7 @@ function append(block: MutableObject, key: string, value: JsonValue | undefined)
   block[key] = typeof before === 'string' && typeof value === 'string' ? before + value : value;
 }
 
-/** The frames in which a stream would have said this whole reply. */
+/** Splits a whole reply into stream frames. */
 export function unfold(reply: JsonObject): JsonObject[] {
   const { content, stop_reason, stop_sequence, stop_details, ...message } = reply;
   const blocks = listOf(content);
@@ -113,7 +114,7 @@ function framesOf(block: JsonObject, index: number): JsonObject[] {
   ];
 }
 
-/** How a block begins, and what is said of it after. A block of a kind that has no pieces comes at once. */
+/** Splits a block into its start and its deltas. A block of a kind without deltas is its start. */
 function pieces(block: JsonObject): readonly JsonObject[] {
   const { text, thinking, signature, citations } = block;
   switch (block.type) {

@@ -1,3 +1,4 @@
+/** Constants of the Messages format, and its functions to keep unknown fields and nulls of requests and stream frames. */
 import type { Extra } from '../../model/extra.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { extrasOf } from '../_shared/extra.ts';
@@ -12,7 +13,7 @@ export const imageTypes = setOf('image/jpeg image/png image/gif image/webp');
 /** {@link extrasOf} */
 export const { own, withExtra, leftovers } = extrasOf(formatName);
 
-/** What an object of a reply says beside the known, and its frame beside it. A null says nothing, so that it is only a spelling. */
+/** Collects the unknown fields of an object in a reply and of its frame. Fields that are null are kept by name only, because they carry no value. */
 export function unknownIn(
   object: JsonObject,
   known: ReadonlySet<string>,
@@ -32,14 +33,14 @@ export function unknownIn(
   return rest;
 }
 
-/** Keeps what a frame says beside its ordinary fields, apart from what its inner object says. */
+/** Keeps the unknown fields of a frame, apart from those of its inner object. */
 export function keepFrame(into: MutableObject, frame: JsonObject, first: string, second?: string): void {
   for (const key in frame) {
     if (key !== 'type' && key !== first && key !== second) into[`frame.${key}`] = frame[key];
   }
 }
 
-/** What {@link unknownIn} kept: for the inner object, and for the frame. */
+/** Returns the fields that {@link unknownIn} kept, for the inner object and for the frame. */
 export function unpack(extra: Extra | undefined): { readonly inner: JsonObject; readonly frame: JsonObject } {
   const fields = own(extra);
   const inner: MutableObject = {};

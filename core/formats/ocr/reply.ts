@@ -1,3 +1,4 @@
+/** Decodes and encodes replies of the OCR format, and reads its usage in pages. */
 import type { GatewayEvent } from '../../model/event.ts';
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -22,7 +23,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   ];
 }
 
-/** Pages that were read, and those that were annotated where the provider tells them. */
+/** Reads the number of pages, and of annotated pages where the provider reports them. */
 function readUsage(usage: JsonObject): Usage {
   const annotated = countIn(usage['pages_processed_annotation']);
   return {

@@ -1,9 +1,10 @@
+/** Decodes usage of realtime responses and transcriptions: tokens by modality, or seconds. */
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { byModalityIn } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
-/** The usage of an answer or a transcription as the provider tells it; further details stay in `raw`. Undefined when it tells none. */
+/** Decodes the usage of a response or a transcription; further details are kept in `raw`. Undefined when there is none. */
 export function readUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isObject(value)) return undefined;
   const input = count(value.input_tokens);
@@ -32,10 +33,10 @@ export function readUsage(value: JsonValue | undefined): Usage | undefined {
   };
 }
 
-/** More than any session uses: keeps what a provider gets wrong out of sums of money. */
+/** Maximum count, more than any session uses: limits the cost of a provider's wrong figures. */
 const most = 1e9;
 
-/** A figure of a provider's; 0 where it tells none that makes sense. */
+/** Reads a count of a provider; 0 where there is none or it is invalid. */
 export function count(value: JsonValue | undefined): number {
   return typeof value === 'number' && value > 0 ? Math.min(most, value) : 0;
 }

@@ -1,20 +1,24 @@
+/**
+ * Paths, headers and subprotocols of the realtime format, and functions that read the type and the audio length of a message without
+ * parsing its JSON.
+ */
 import type { JsonValue } from '../../model/json.ts';
 
 /** The format's name. */
 export const formatName = 'realtime';
 
-/** Where sessions are opened, for clients and below a provider's base URL. */
+/** Paths of sessions, for clients and below a provider's base URL. */
 export const clientPath = '/v1/realtime';
 export const providerPath = '/realtime';
 
-/** The same for sessions that translate what is spoken. */
+/** Paths of sessions that translate speech. */
 export const translationClientPath = '/v1/realtime/translations';
 export const translationProviderPath = '/realtime/translations';
 
-/** The subprotocol that is selected when a client offers it. Others that it offers say who it is, or which dialect it speaks. */
+/** Subprotocol that is selected when a client offers it. Other subprotocols that it offers carry its credentials or the API version. */
 export const subprotocol = 'realtime';
 
-/** The header, and the subprotocol in its place, by which a client asks for the dialect of before general availability. */
+/** Header, and the subprotocol in its place, by which a client asks for the beta version of the API. */
 export const betaHeader = 'openai-beta';
 export const betaValue = 'realtime=v1';
 export const betaProtocol = 'openai-beta.realtime-v1';

@@ -1,3 +1,4 @@
+/** Decodes and encodes requests of `/v1/rerank`. */
 import { missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest } from '../../model/rerank.ts';
@@ -15,7 +16,7 @@ import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { formatName, mostDocuments, mostFields, path } from './wire.ts';
 
-/** Reads and checks a request, in the words of both families of providers. */
+/** Decodes a request, with the field names of both families of providers. Throws 400 with the path. */
 export function decodeRequest(body: JsonObject): RerankRequest {
   const { model, query, documents, top_n: topN, top_k: topK, return_documents: returns } = body;
   const wanted =
@@ -47,7 +48,7 @@ export function decodeRequest(body: JsonObject): RerankRequest {
   };
 }
 
-/** How the limits on documents were spelled is for this format alone; what they mean stands in the request. */
+/** Fields that limit documents. Their spelling is kept for this format; their values are members of the neutral request. */
 const limits = ['max_chunk_per_doc', 'max_chunks_per_doc', 'max_tokens_per_doc', 'overlap_tokens'];
 
 function spellingOf(body: JsonObject): JsonObject {
@@ -56,7 +57,7 @@ function spellingOf(body: JsonObject): JsonObject {
   );
 }
 
-/** What is not left for `extra`. */
+/** Members that are decoded; others go to `extra`. */
 const read: ReadonlySet<string> = new Set([
   'model',
   'query',
@@ -89,7 +90,7 @@ function readDocuments(
   });
 }
 
-/** Writes a request for a provider. Documents are put back by the gateway: sending them twice would be of no use. */
+/** Encodes a request. `return_documents` is false, because the gateway adds the documents to the reply itself. */
 export function encodeRequest(request: RerankRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { query, documents, topN, rankFields, extra } = request;
   reportForeign(extra, formatName, undefined, drop);

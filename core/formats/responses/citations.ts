@@ -1,8 +1,9 @@
+/** Decodes and encodes annotations of Responses. */
 import type { Citation } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { formatName } from './wire.ts';
 
-/** An annotation as a source; `$annotation` keeps it for clients of this format. */
+/** Decodes an annotation; `$annotation` keeps it for clients of this format. */
 export function readAnnotation(annotation: JsonObject): Citation {
   const { url, title, filename, start_index: start, end_index: end } = annotation;
   const shown = typeof title === 'string' ? title : filename;
@@ -15,7 +16,7 @@ export function readAnnotation(annotation: JsonObject): Citation {
   };
 }
 
-/** A source in this format's words; undefined for one without an address. A source that does not say where it is quoted covers the text so far, `length` characters. */
+/** Encodes a citation; undefined for one without a URL. One without offsets covers the text so far, `length` characters. */
 export function writeAnnotation(citation: Citation, length: number): JsonObject | undefined {
   const kept = citation.extra?.[formatName]?.$annotation;
   if (isObject(kept)) return kept;

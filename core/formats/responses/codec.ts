@@ -1,3 +1,4 @@
+/** Codecs of Responses: chat and token counting. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -19,13 +20,13 @@ import { words } from './words.ts';
 import { folded } from '../_shared/folded.ts';
 import { countEncoder, decodeCount } from '../_shared/count-tokens.ts';
 
-/** Where a count stands. */
+/** Member that holds a token count. */
 const countField = 'input_tokens';
 
 /** The last frames of a stream. */
 const lastFrames: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
 
-/** What the codecs of both operations share. */
+/** Returns the members that the codecs of both operations share. */
 function base(
   operation: ChatRequest['operation'],
 ): Omit<Codec<ChatRequest>, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
@@ -61,7 +62,7 @@ function base(
   };
 }
 
-/** Turns that only the provider keeps: it alone can go on from them. */
+/** Returns an error for requests that continue turns which only a provider of this format keeps. */
 function onlyNative(body: JsonObject): GatewayError | undefined {
   const param = ['previous_response_id', 'conversation'].find((field) => given(body[field]));
   if (param === undefined) return undefined;
@@ -87,7 +88,7 @@ export const responsesCodec: Codec<ChatRequest> & Required<Pick<Codec, 'decodeSt
   usageTap,
 };
 
-/** The counting of a request's input tokens. Counts are never billed, so that no usage is read from them. */
+/** Codec of token counts. Counts are never billed, so that no usage is read from them. */
 export const countTokensCodec: Codec<ChatRequest> = {
   ...base('count-tokens'),
   decodeWhole: (body) => decodeCount(body, formatName, countField),

@@ -1,3 +1,4 @@
+/** Errors inside Responses: the `error` event of a stream, and the `error` member of a failed response. */
 import type { ErrorCode, GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 
@@ -7,8 +8,8 @@ export function errorEvent(error: GatewayError): JsonObject {
 }
 
 /**
- * Codes that clients act upon in a failed response: they do not try again what is hopeless, and say why. All others are
- * `invalid_prompt` where the request is at fault, else `server_error`, which may be tried again.
+ * Codes on which clients act in a failed response: they do not retry, and show the reason. All others are `invalid_prompt` where the request is at
+ * fault, else `server_error`, which clients may retry.
  */
 const failures: { readonly [Code in ErrorCode]?: string } = {
   rate_limit_exceeded: 'rate_limit_exceeded',

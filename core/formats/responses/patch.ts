@@ -1,3 +1,4 @@
+/** Edits a Responses request that otherwise passes through, and removes members that the specification has and providers refuse. */
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { fieldsBeside } from '../_shared/fields.ts';
@@ -6,8 +7,8 @@ import { besideInstructions, isMoreThanWord, readInstructions, readTruncation } 
 import { readReasoning, reasoningMembers, writeReasoning } from './reasoning.ts';
 
 /**
- * The client's body with the edits made and nothing else changed. What limits or steers an answer does not change a count. What the model
- * cannot be asked for is reported.
+ * Returns the client's body with the edits. The output limit is not written into a request for a token count. Settings that the model does not
+ * accept are reported.
  */
 export function patch(
   body: JsonObject,
@@ -31,8 +32,8 @@ export function patch(
 }
 
 /**
- * The body without what the spec has and providers refuse: objects in the place of a word (`instructions`, `truncation`), and the asking
- * for usage, which always comes.
+ * Returns the body without what the specification has and providers refuse: objects in place of strings (`instructions`, `truncation`), and
+ * `include_usage`, because usage is always sent.
  */
 export function official(body: JsonObject, _traits: ModelTraits, drop: (path: string) => void): JsonObject {
   const { instructions, truncation, stream_options: options } = body;
@@ -55,7 +56,7 @@ export function official(body: JsonObject, _traits: ModelTraits, drop: (path: st
   return next;
 }
 
-/** An update in the input must not take the edit back. */
+/** Removes reasoning from a `configuration_update` in the input, which would override the edit. */
 function withoutEffort<Item>(item: Item): Item | JsonObject {
   if (!isObject(item) || item.type !== 'configuration_update' || item.reasoning === undefined) return item;
   const { reasoning: _, ...rest } = item;

@@ -1,3 +1,4 @@
+/** `reasoning` of Responses (`effort`, `summary`), in both directions. */
 import { effortFrom, type Effort, type Reasoning } from '../../model/reasoning.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
@@ -9,7 +10,7 @@ import { clampEffort, effortOf, dropBudget } from '../_shared/reasoning.ts';
 /** Members of `reasoning` that the neutral model has words for. */
 export const reasoningMembers = setOf('effort summary generate_summary');
 
-/** What the client asked of the reasoning. `generate_summary` is the former name of `summary`. Throws 400 with the path. */
+/** Decodes the reasoning settings. `generate_summary` is the former name of `summary`. Throws 400 with the path. */
 export function readReasoning(object: JsonObject, path: string): Reasoning | undefined {
   const effort = effortFrom(optionalString(object.effort, `${path}.effort`));
   const former = optionalString(object.generate_summary, `${path}.generate_summary`);
@@ -19,17 +20,17 @@ export function readReasoning(object: JsonObject, path: string): Reasoning | und
   return Object.keys(wish).length === 0 ? undefined : wish;
 }
 
-/** Keeps `reasoning` as it was asked for, and names the members that no other format has a word for. */
+/** Keeps `reasoning` as the client spelled it, and its members that have no neutral form. */
 export function keepReasoning(body: JsonObject, left: Leftovers): void {
   const object = optionalObject(body.reasoning, 'reasoning');
   if (object === undefined) return;
   left.put('$reasoning', object).take(object, reasoningMembers, 'reasoning.');
-  // A word that is no effort is a member like any unknown one.
+  // An unknown effort is kept like an unknown member.
   if (given(object.effort) && effortFrom(object.effort) === undefined)
     left.put('reasoning.effort', object.effort);
 }
 
-/** True where the model is known to think, so that its sealed reasoning can be asked for. */
+/** True where the model is known to think, so that its encrypted reasoning can be requested. */
 export function reasons(wanted: Reasoning | undefined, traits: ModelTraits): boolean {
   if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning') === true) return false;
   if (traits.efforts !== undefined) return traits.efforts.some((effort) => effort !== 'none');
@@ -37,7 +38,7 @@ export function reasons(wanted: Reasoning | undefined, traits: ModelTraits): boo
   return wanted !== undefined && measureOf(wanted) !== 'none';
 }
 
-/** `reasoning` of a neutral wish; undefined when there is nothing to say. What cannot be said is reported. */
+/** Encodes neutral reasoning settings as `reasoning`; undefined when there is nothing to send. Dropped settings are reported. */
 export function writeReasoning(
   wanted: Reasoning,
   traits: ModelTraits,
@@ -56,7 +57,7 @@ export function writeReasoning(
 }
 
 const summaries = setOf('auto concise detailed');
-/** Words of other formats that mean no more than "show it". */
+/** Values of other formats that mean "show the reasoning" without a level of detail. */
 const plainDisplays: ReadonlySet<string | undefined> = new Set([undefined, 'summarized']);
 
 function summaryOf({ display }: Reasoning, drop: (path: string) => void): string {
@@ -65,7 +66,7 @@ function summaryOf({ display }: Reasoning, drop: (path: string) => void): string
   return 'auto';
 }
 
-/** "On" with no measure is the middle one; "the model decides" is what saying nothing means. */
+/** Returns the effort: `medium` for mode `on` without effort and budget; undefined where the model decides. */
 function measureOf(wanted: Reasoning): Effort | undefined {
   return effortOf(wanted) ?? (wanted.mode === 'on' && wanted.budget === undefined ? 'medium' : undefined);
 }

@@ -1,11 +1,12 @@
+/** Settings of Responses: the path, type and range of each. */
 import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
 import { setOf } from '../_shared/fields.ts';
 import { chatRows, samplingRows, serviceTiers } from '../_openai/settings.ts';
 
 /**
- * Every setting of this format that the neutral model has a word for. Of two rows with one name the later one wins on reading and the
- * first one is written. Reasoning, and log probabilities (a word of `include`), are read and written by files of their own.
+ * All settings that the neutral model has, except reasoning and log probabilities (a value of `include`), which other files read and write. Of two
+ * rows with one name the later one wins on reading and the first one is written.
  */
 export const rows: readonly SettingRow[] = [
   { name: 'maxOutput', path: 'max_output_tokens', kind: 'integer', min: 1 },

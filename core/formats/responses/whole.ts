@@ -1,3 +1,6 @@
+/**
+ * Whole Responses replies: decodes a provider's reply by way of stream events, and takes a client's reply from the last event of a stream.
+ */
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { upstreamError, unusableResponse } from '../_shared/upstream-error/index.ts';
@@ -5,7 +8,7 @@ import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { ResponsesStreamDecoder } from './stream-in/index.ts';
 import { unfold } from './stream-in/response.ts';
 
-/** The events of a provider's whole reply. Throws the error that the body holds, if it is one, and for an answer that is not there yet. */
+/** Decodes a provider's whole reply. Throws the error that the body holds, and an error for an answer that is not finished. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const { error, status } = body;
   const broken = isObject(error) || (typeof error === 'string' && error !== '');

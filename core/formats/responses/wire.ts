@@ -1,3 +1,4 @@
+/** Name of the Responses format, and its functions to keep unknown fields and the provider's items. */
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import { extrasOf } from '../_shared/extra.ts';
@@ -11,11 +12,11 @@ export const formatName = 'responses';
  * `$item` (starts): the item as it was added; `$done` (ends): the item as it was finished;
  * `$part`, `$partDone`: the same of a content part; `$frame`: unknown fields of a delta;
  * `$separator`: a gap between two parts that other formats write as text.
- * Fields without `$` are unknown ones, named for the sake of the losses alone. An unknown field that is null says nothing here.
+ * Fields without `$` are unknown ones, kept only so that they can be reported as dropped. Unknown fields that are null are ignored.
  */
 export const { own, withExtra, leftovers } = extrasOf(formatName, false);
 
-/** Unknown fields of a piece that say something. One that looks like a mark (`$…`) is left out, so that none can be forged. */
+/** Returns the unknown fields of a piece that are not null. Names that begin with `$` are left out, so that marks cannot be forged. */
 export function unknown(value: JsonObject, known: ReadonlySet<string>): MutableObject {
   const rest: MutableObject = {};
   for (const key in value) {

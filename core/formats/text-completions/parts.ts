@@ -1,3 +1,4 @@
+/** Prompts of text completions: texts or tokens, one or a list, as blocks of a user message and back. */
 import { missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { Block, Message } from '../../model/chat.ts';
 import type { JsonValue } from '../../model/json.ts';
@@ -36,7 +37,7 @@ function tokens(list: readonly JsonValue[], at: string): readonly number[] {
   return list as readonly number[];
 }
 
-/** The user turn that the prompts are: a block for each. */
+/** Returns the prompts as a user turn with a block for each. */
 export function promptMessage(prompt: JsonValue | undefined): Message {
   const { prompts, listed } = readPrompts(prompt);
   const content = prompts.map((one, index) => promptBlock(one, listed ? `prompt[${index}]` : 'prompt'));
@@ -49,7 +50,7 @@ function promptBlock(prompt: Prompt, at: string): Block {
     : { type: 'opaque', format: formatName, value: { tokens: prompt }, at };
 }
 
-/** The prompt of a block; undefined for what is none. */
+/** Returns the prompt of a block; undefined for blocks of other kinds. */
 export function promptOf(block: Block): Prompt | undefined {
   if (block.type === 'text') return block.text;
   if (block.type !== 'opaque' || block.format !== formatName) return undefined;

@@ -1,9 +1,10 @@
+/** Settings of text completions: the path, type and range of each. */
 import { pathsOf, settingPlaces, type SettingRow } from '../_shared/settings.ts';
 import { completionRows } from '../_openai/settings.ts';
 
 /**
- * Every setting of this format that the neutral model has a word for. A missing `max_tokens` means 16 to the official API; nothing is sent
- * for it elsewhere, because nothing is invented: a chat model that was cut after 16 tokens would answer no one.
+ * All settings that the neutral model has. The official API's default for `max_tokens` is 16. It is not applied to other formats, because a chat
+ * answer cut after 16 tokens is of no use.
  */
 export const rows: readonly SettingRow[] = [
   { name: 'maxOutput', path: 'max_tokens', kind: 'integer', min: 0 },

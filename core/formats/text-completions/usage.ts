@@ -1,3 +1,4 @@
+/** Decodes and encodes the `usage` object of text completions, and reads it from pass-through bytes. */
 import { isObject } from '../../model/json.ts';
 import { tapping } from '../_shared/usage.ts';
 import { completionUsage, usageReader } from '../_openai/usage.ts';

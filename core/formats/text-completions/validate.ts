@@ -1,3 +1,4 @@
+/** Rejects text completions requests that the official API forbids, and requests that a chat model cannot serve. */
 import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
@@ -6,7 +7,7 @@ import { mostStops } from '../_openai/settings.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { decodeRequest } from './request-in.ts';
 
-/** Everything that the official format forbids, and the type of every field that the gateway reads. Throws 400 with the path. */
+/** Checks everything that the official API forbids, and the types of all fields that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject): ChatRequest {
   const request = decodeRequest(body);
   optionalBoolean(body.echo, 'echo');
@@ -21,7 +22,7 @@ export function validate(body: JsonObject): ChatRequest {
   return request;
 }
 
-/** Why only a channel of this format can answer a request; undefined for those that a chat model answers as well. */
+/** Returns the error for a request that only a channel of this format can answer; undefined for those that a chat model can answer. */
 export function onlyNative(body: JsonObject): GatewayError | undefined {
   const { prompts } = readPrompts(body.prompt);
   if (prompts.some((prompt) => typeof prompt !== 'string')) return refusal('prompt', 'a prompt of tokens');

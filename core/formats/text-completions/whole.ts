@@ -1,3 +1,4 @@
+/** Whole text completions: decodes a provider's reply by way of stream chunks, and encodes a client's reply from events. */
 import { CompletionFold, gathered, unfolded } from '../_openai/whole.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';

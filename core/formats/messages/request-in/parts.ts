@@ -1,3 +1,4 @@
+/** Decodes the content blocks of a Messages request, with `cache_control`. */
 import { missingValue, wrongType } from '../../../sdk/errors.ts';
 import type { Block, Message, Source } from '../../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
@@ -35,7 +36,7 @@ function contentOf(value: JsonValue, path: string, read: (list: JsonValue) => Bl
   return { content: read(value) };
 }
 
-/** How a block of one type is read. */
+/** Reader of blocks of one type. */
 interface Reading {
   /** Its fields that have a neutral meaning; all others are kept. */
   readonly known: ReadonlySet<string>;
@@ -65,7 +66,7 @@ const reader: Parameters<typeof readBlocks>[2] = {
     type === 'thinking' && thinking === '' ? signature : undefined,
 };
 
-/** Reads blocks of these types. What is not known travels verbatim. */
+/** Returns a decoder for blocks of these types. Blocks of other types are kept verbatim. */
 function decoder(types: readonly (readonly [string, Reading])[]) {
   const readings = new Map(types);
   return (block: JsonObject, at: string): Block => {
@@ -178,7 +179,7 @@ function readRedacted(block: JsonObject, at: string): Block {
 
 const cacheFields = setOf('type ttl');
 
-/** `cache_control` as the neutral cache mark; what is unknown in it goes to `left`. */
+/** Decodes `cache_control` as the neutral cache mark; its unknown members go to `left`. */
 export function cacheOf(
   piece: JsonObject,
   at: string,

@@ -1,3 +1,4 @@
+/** Decodes `tools` and `tool_choice` of a Messages request. */
 import { wrongValue } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
@@ -15,7 +16,7 @@ import { formatName, leftovers } from '../wire.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
 import { defined, setOf } from '../../_shared/fields.ts';
 
-/** The request's tools. Throws 400 with the path. */
+/** Decodes the request's tools. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {
   return readObjects(value, 'tools', (tool, at) => {
     const type = optionalString(tool.type, `${at}.type`) ?? 'custom';
@@ -42,14 +43,14 @@ function readFunction(tool: JsonObject, at: string, left: Leftovers): Tool {
   return { type: 'function', name, schema, ...defined({ description, strict }) };
 }
 
-/** Tools that the provider runs and that other formats have too, by what their types begin with: the rest is a version. */
+/** Hosted tools that other formats have too, by the prefix of their types; a version follows it. */
 const hosted = [
   ['web_search_', 'web-search'],
   ['code_execution_', 'code-execution'],
 ] as const;
 const hostedFields = setOf('type name cache_control');
 
-/** A tool that the provider runs: its version is a spelling, its limits are details that only this format knows. */
+/** Decodes a hosted tool. Its version and limits are kept for channels of this format. */
 function readHosted(version: string, tool: JsonObject, at: string, left: Leftovers): Tool | undefined {
   const type = hosted.find(([start]) => version.startsWith(start))?.[1];
   if (type === undefined) return undefined;
@@ -60,7 +61,7 @@ function readHosted(version: string, tool: JsonObject, at: string, left: Leftove
 const choiceFields = setOf('type name disable_parallel_tool_use');
 const bareChoiceFields = setOf('type disable_parallel_tool_use');
 
-/** What `tool_choice` says; fields that only this format knows go to `left`. */
+/** Decodes `tool_choice`; fields that only this format knows go to `left`. */
 export function decodeToolChoice(
   value: JsonValue | undefined,
   left: Leftovers,

@@ -1,3 +1,4 @@
+/** Encodes images and documents of a Messages request. */
 import type { MediaBlock, Source } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { officialType, parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
@@ -12,7 +13,7 @@ export interface EncodedSource {
   readonly source: MutableObject;
 }
 
-/** The wire form of an image's or a document's source; undefined when the operator lets what cannot be carried drop. */
+/** Encodes the source of an image or a document; undefined when it cannot be carried and the operator set `drop`. Throws 400 otherwise. */
 export function encodeSource(block: MediaBlock, writing: Writing): EncodedSource | undefined {
   const type = block.type === 'image' ? 'image' : 'document';
   const { source } = block;
@@ -27,7 +28,7 @@ export function encodeSource(block: MediaBlock, writing: Writing): EncodedSource
   }
 }
 
-/** Documents by address are PDF files: others go as their text. Sounds and videos have no place here at all. */
+/** True for a URL that the gateway must fetch: only PDF files can be given by URL, other documents are sent as text. */
 export function wantsBytes({ type, source }: MediaBlock, traits: ModelTraits): boolean {
   if (type === 'audio' || type === 'video' || source.kind !== 'url') return false;
   const hasText = type === 'file' && source.mimeType !== undefined && source.mimeType !== 'application/pdf';
@@ -71,13 +72,13 @@ function encodeData(
   return { type, source: textSource(data, 'text/plain') };
 }
 
-/** The type without parameters, spelled officially; shown by the data where the client named none that says anything. */
+/** Returns the official MIME type without parameters; detected from the data where the client's is missing or generic. */
 function bareType(mimeType: string, data: string): string {
   const bare = officialType((mimeType.split(';')[0] ?? '').trim().toLowerCase());
   return bare === '' || bare === 'application/octet-stream' ? (sniffBase64(data) ?? bare) : bare;
 }
 
-/** Types whose bytes are readable text whatever their name says. */
+/** True for types whose content is text. */
 function isText(mimeType: string): boolean {
   return mimeType.startsWith('text/') || mimeType === 'application/json' || mimeType === 'application/xml';
 }

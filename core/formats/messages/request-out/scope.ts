@@ -1,9 +1,10 @@
+/** State that the encoders of one Messages request share, and `cache_control` of a piece. */
 import { cacheMark, type Writing as HistoryWriting } from '../../_shared/writing.ts';
 import type { MutableObject } from '../../../model/json.ts';
 
-/** What the encoders of one request share. */
+/** State that the encoders of one request share. */
 export interface Writing extends HistoryWriting {
-  /** Reasoning had to be left out: an open tool loop may then not go on thinking. */
+  /** True when reasoning was left out: thinking must then be turned off inside a tool loop. */
   reasoningDropped: boolean;
 }
 

@@ -1,3 +1,4 @@
+/** Decodes a client's Responses request. */
 import type { ChatRequest, ChatSettings, Message, ResponseFormat } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalBoolean, optionalObject, peek } from '../../_shared/check.ts';
@@ -13,7 +14,7 @@ import { formatName, leftovers } from '../wire.ts';
 import { keepUser } from '../../_openai/settings.ts';
 import { setOf } from '../../_shared/fields.ts';
 
-/** Fields about what is kept between calls: they are the gateway's own business, whatever channel answers. */
+/** Fields about data that is stored between calls, which the gateway handles for all channels. */
 const kept = ['store', 'previous_response_id', 'conversation', 'background', 'generate'] as const;
 const bodyFields = new Set([
   ...setOf(`
@@ -22,16 +23,16 @@ const bodyFields = new Set([
   ...kept,
   ...rows.flatMap(({ path }) => (path.includes('.') ? [] : [path])),
 ]);
-/** Usage always comes, and nothing need be obfuscated. */
+/** Members that are never reported as dropped: usage is always sent, and obfuscation is optional. */
 const streamFields = setOf('include_usage include_obfuscation');
 const textFields = setOf('format verbosity');
 
-/** What `include` says to ask for log probabilities. */
+/** Value of `include` that requests log probabilities. */
 export const logprobsWord = 'message.output_text.logprobs';
-/** What `include` says to get reasoning in sealed form: replies carry it anyway. */
+/** Value of `include` that requests encrypted reasoning. Replies of the gateway always carry it. */
 export const encryptedWord = 'reasoning.encrypted_content';
 
-/** A client's request in neutral words. Throws 400 with the client's path. */
+/** Decodes a client's request. Throws 400 with the client's path. */
 export function decodeRequest(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
   const { model, stream } = peek(body);
   const left = leftovers().take(body, bodyFields).mark('$kept', body, kept);
@@ -74,13 +75,13 @@ function decodeInstructions(body: JsonObject, left: Leftovers): readonly Message
   ];
 }
 
-/** Not to cut anything is what every other format does. */
+/** Keeps `truncation`. `disabled` is never reported as dropped, because no other format truncates. */
 function keepTruncation(value: JsonValue | undefined, left: Leftovers): void {
   const word = readTruncation(value);
   if (word !== undefined) left.put(word === 'disabled' ? '$truncation' : 'truncation', word);
 }
 
-/** Usage is told in any case, and nobody is asked for it; obfuscation is a wish that only this format can grant. */
+/** Keeps `stream_options` without `include_usage`, because usage is always sent. Only this format has obfuscation. */
 function keepStreamOptions(body: JsonObject, left: Leftovers): void {
   const options = optionalObject(body.stream_options, 'stream_options');
   if (options === undefined) return;
@@ -136,7 +137,7 @@ function keepText(body: JsonObject, left: Leftovers): void {
   if (isObject(text.format)) left.take(text.format, formatFields, 'text.format.');
 }
 
-/** Of the words of `include` two mean something elsewhere. The others are about tools that only this format has. */
+/** Decodes `include`. Two of its values have a neutral meaning; the others are about tools that only this format has. */
 function readInclude(value: JsonValue | undefined, left: Leftovers): { readonly logprobs?: true } {
   const list = optionalArray(value, 'include');
   if (list === undefined) return {};

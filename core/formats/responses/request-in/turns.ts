@@ -1,3 +1,4 @@
+/** Decodes the `input` items of a Responses request into turns: messages, reasoning, calls, and items that are no turns. */
 import { missingValue, wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Block, Message, ReasoningBlock, Tool } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
@@ -11,7 +12,7 @@ import type { Leftovers } from '../../_shared/extra.ts';
 import { defined, setOf } from '../../_shared/fields.ts';
 import { formatName, leftovers } from '../wire.ts';
 
-/** An item that is no turn of the conversation: it goes back where it stood, and what it says is already elsewhere in the request. */
+/** An item that is no turn of the conversation. It is written back at its position; its contents are decoded elsewhere in the request. */
 export interface Aside extends JsonObject {
   readonly index: number;
   readonly item: JsonObject;
@@ -28,7 +29,7 @@ export interface DecodedInput {
   readonly asides: readonly Aside[];
 }
 
-/** Records of tools that the provider itself ran: the answer that followed says what they found. */
+/** Types of records of hosted tools. They can be dropped, because the answer that follows contains their findings. */
 const spare = setOf(
   'web_search_call file_search_call code_interpreter_call image_generation_call mcp_list_tools mcp_call',
 );
@@ -37,7 +38,7 @@ const messageMarks = ['type', 'id', 'status', 'phase'];
 const developerMarks = [...messageMarks, 'role'];
 const reasoningFields = setOf('type id summary content encrypted_content status');
 
-/** Reads `input`. A string is one user message. `left` gets what namespaces of added tools say about themselves. Throws 400 with the path. */
+/** Decodes `input`. A string is one user message. `left` collects the members of namespaces of added tools. Throws 400 with the path. */
 export function decodeInput(input: JsonValue | undefined, left: Leftovers): DecodedInput {
   if (typeof input === 'string') {
     const message: Message = {
@@ -64,7 +65,7 @@ export function decodeInput(input: JsonValue | undefined, left: Leftovers): Deco
       asides.push({ index, item });
       return;
     }
-    // A proof of another format stands before the call that it vouches for, and behind its text: it is known when those begin and end.
+    // A proof of another format precedes its call, but follows its text, because it is known when a call begins and when a text ends.
     const carried = type === 'reasoning' ? carriedBy(item.encrypted_content) : undefined;
     if (carried?.on === 'text' && proveText(messages, carried.proof)) return;
     if (carried?.on === 'tool-call') {
@@ -83,7 +84,7 @@ export function decodeInput(input: JsonValue | undefined, left: Leftovers): Deco
   return { system, messages, tools, asides };
 }
 
-/** Puts the proof on the text that was said last; false when there is none. */
+/** Adds the proof to the last text of the history; false when there is none. */
 function proveText(messages: Message[], proof: Proof): boolean {
   const message = messages.at(-1);
   const last = message?.content.at(-1);
@@ -115,7 +116,7 @@ function decodeMessage(item: JsonObject, at: string): Message {
   if (!['user', 'assistant', 'system', 'developer'].includes(role))
     throw wrongValue(`${at}.role`, 'user, assistant, system or developer');
   if (!given(item.content)) throw missingValue(`${at}.content`);
-  // What each message has stands first: V8 knows such objects by their shape, up to the member that only this one has.
+  // Members that all messages have come first, because objects share V8's hidden classes up to their first different member.
   const left = leftovers()
     .put('$message', true)
     .mark('$item', item, role === 'developer' ? developerMarks : messageMarks)
@@ -129,8 +130,8 @@ function decodeMessage(item: JsonObject, at: string): Message {
 }
 
 /**
- * Reasoning of an earlier answer. The text is what was thought where the provider shows it, else its summary; the proof is the provider's
- * own, or one of another format that the gateway put into `encrypted_content`.
+ * Decodes reasoning of an earlier answer. Its text is the full reasoning where the provider shows it, else the summary. Its proof is the provider's
+ * own, or one of another format that the gateway wrote into `encrypted_content`.
  */
 function decodeReasoning(item: JsonObject, at: string): ReasoningBlock {
   const text = reasoningText(item, at);
@@ -158,7 +159,7 @@ function textsOf(value: JsonValue | undefined, path: string): readonly string[] 
   );
 }
 
-/** What only this format knows. Answers and wishes of the client stand in its turn, everything else in the model's. */
+/** Returns the turn of an item that only this format knows: a user turn for outputs and triggers of the client, else an assistant turn. */
 function opaqueTurn(item: JsonObject, type: string, at: string): Message {
   const block: Block = {
     type: 'opaque',

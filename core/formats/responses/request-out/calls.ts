@@ -1,3 +1,4 @@
+/** Encodes tool calls, their outputs and reasoning as `input` items of a Responses request. */
 import type { Block, ReasoningBlock, ToolCallBlock, ToolResultBlock } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { argumentsObject } from '../../../json/arguments.ts';
@@ -9,10 +10,10 @@ import { formatName, kept, own } from '../wire.ts';
 import { finishPiece, idOf, dropField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput, writeArguments } from '../../_openai/calls.ts';
 
-/** What stands for a result that the history does not have: every call must be answered. */
+/** Output for a call that has no result in the history, because every call must have one. */
 const noOutput = '(no output)';
 
-/** A call as an item. */
+/** Encodes a call as an item. */
 export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   if (block.cache !== undefined) dropField(block, 'cache', scope);
   if (block.proof !== undefined) dropField(block, 'proof', scope);
@@ -35,12 +36,12 @@ export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   return finishPiece(wire, block, scope);
 }
 
-/** Some clients pair a client-run tool's call and output by the item's id alone. */
+/** Adds the call id, except where the client paired a call and its output by the item's id alone. */
 function withId(held: JsonObject, id: string): MutableObject {
   return held.call_id === undefined && held.id === undefined ? { ...held, call_id: id } : { ...held };
 }
 
-/** The client's own name and namespace, where they still make the block's name. */
+/** Returns the client's own name and namespace where they still match the block's name, else the block's name. */
 function nameOf(block: ToolCallBlock, held: JsonObject, scope: Scope): JsonObject {
   const { name, namespace } = held;
   const spelled = scope.names?.there(block.name) ?? block.name;
@@ -49,7 +50,7 @@ function nameOf(block: ToolCallBlock, held: JsonObject, scope: Scope): JsonObjec
   return neutralName(name, namespace) === block.name ? { name, namespace } : { name: spelled };
 }
 
-/** A result as an item. */
+/** Encodes a result as an item. */
 export function writeOutput(block: ToolResultBlock, scope: Scope): JsonObject {
   if (block.cache !== undefined) dropField(block, 'cache', scope);
   const held = kept(block.extra, '$item') ?? {};
@@ -79,7 +80,7 @@ function namedOutput(block: ToolResultBlock, held: JsonObject, scope: Scope): Js
   return finishPiece(wire, block, scope);
 }
 
-/** What the client wrote, unless the text was changed on the way. */
+/** Returns the client's output unless the text was changed. */
 function shellOutput(block: ToolResultBlock, held: JsonObject): JsonValue {
   const text = textOf(block.content);
   if (held.output !== undefined && JSON.stringify(held.output) === text) return held.output;
@@ -99,8 +100,8 @@ function textOf(blocks: readonly Block[]): string {
 }
 
 /**
- * The reasoning of an earlier answer as an item; undefined where it stays out. A provider takes back only what it made itself: its own
- * proof, or what this format's client sent. Plain text of others goes to models that want it beside their calls (`replaysReasoning`).
+ * Encodes the reasoning of an earlier answer as an item; undefined where it is left out. A provider accepts only its own reasoning: with its own
+ * proof, or as a client of this format sent it. Plain text of others is sent to models that expect it beside their calls (`replaysReasoning`).
  */
 export function writeReasoningItem(block: ReasoningBlock, scope: Scope): JsonObject | undefined {
   const { proof } = block;
@@ -133,7 +134,7 @@ function withText(item: JsonObject, text: string): JsonObject {
   return { ...rest, summary: [{ type: 'summary_text', text }] };
 }
 
-/** Every call answered and every answer with its call, as providers insist. A result of no call is told as a user's words. */
+/** Adds an output to every call without one, and turns outputs without a call into user messages, because providers refuse both. */
 export function withoutOrphans(items: readonly JsonObject[]): JsonObject[] {
   const answered = new Set(items.filter(isOutput).map(({ call_id: id }) => id));
   const called = new Set<JsonValue | undefined>();

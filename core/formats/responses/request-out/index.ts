@@ -1,3 +1,4 @@
+/** Encodes Responses requests and requests for their input token counts. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
@@ -22,7 +23,7 @@ import { defined, fieldsBeside, listOf, objectsOf, setOf } from '../../_shared/f
 
 /** The least output limit that the official API takes. */
 const leastOutput = 16;
-/** The settings that change what a request's input weighs. */
+/** Settings that change the number of input tokens. */
 const counted: readonly (keyof ChatSettings)[] = [
   'responseFormat',
   'verbosity',
@@ -30,7 +31,7 @@ const counted: readonly (keyof ChatSettings)[] = [
   'parallelTools',
 ];
 
-/** Where a request goes that passes through. */
+/** Returns the path and the headers of a request that passes through. */
 export function passThrough(
   operation: ChatRequest['operation'],
   headers: Readonly<Record<string, string>>,
@@ -39,7 +40,7 @@ export function passThrough(
   return { path, ...headersFor(headers) };
 }
 
-/** A neutral request in this format's words, as the target's model takes them. */
+/** Encodes a neutral request as the target's model accepts it. */
 export function encodeRequest(whole: ChatRequest, target: EncodeTarget): EncodedRequest {
   const scope = scopeOf(formatName, whole, target);
   refuseChoices(whole, formatName);
@@ -68,7 +69,7 @@ function only(settings: ChatSettings, names: readonly (keyof ChatSettings)[]): C
   return defined(Object.fromEntries(names.map((name) => [name, settings[name]])));
 }
 
-/** The items that are no turns, without what they would say against settings that were changed on the way. */
+/** Returns the items that are no turns, without members that would override settings that were changed. */
 function asidesOf(request: ChatRequest, scope: Scope): readonly JsonObject[] {
   return objectsOf(own(request.extra).$asides).flatMap((aside) => {
     const { index, item } = aside;
@@ -98,7 +99,7 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
   return unwrapTool;
 }
 
-/** True when `reasoning` can go as the client of this format wrote it. */
+/** True when `reasoning` can be sent as the client of this format spelled it. */
 function wishStands(request: ChatRequest, { target, foreign }: Scope): boolean {
   const { reasoning } = request.settings;
   const { traits } = target;
@@ -122,7 +123,7 @@ function writeWish(request: ChatRequest, body: MutableObject, scope: Scope): voi
   body.reasoning = { ...fieldsBeside(held, reasoningMembers), ...written };
 }
 
-/** True when `text.format` can go as the client of this format wrote it. */
+/** True when `text.format` can be sent as the client of this format spelled it. */
 function formatStands(request: ChatRequest, scope: Scope): boolean {
   const { responseFormat } = request.settings;
   const { traits } = scope.target;
@@ -161,7 +162,7 @@ function writeText(request: ChatRequest, body: MutableObject, scope: Scope): str
   return unwrapTool;
 }
 
-/** Sealed reasoning is asked for where the provider keeps nothing, so that the next turn can bring it. */
+/** Encodes `include`. Requests encrypted reasoning where the provider stores nothing, so that the next turn can return it. */
 function writeInclude(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { settings } = request;
   const { $include } = own(request.extra);
@@ -178,7 +179,7 @@ function writeInclude(request: ChatRequest, body: MutableObject, scope: Scope): 
   if (list.length > 0 || $include !== undefined) body.include = list;
 }
 
-/** For a client of another format nothing is kept at the provider: it did not ask for that. */
+/** Encodes `stream`, `stream_options` and `store`, which is false for clients of other formats because they did not ask for storage. */
 function writeStream(request: ChatRequest, body: MutableObject, { target, foreign }: Scope): void {
   const { $stream, $stream_options } = own(request.extra);
   if (foreign) body.store = false;

@@ -1,3 +1,4 @@
+/** Encodes text, images, audio and files as content parts of Responses. */
 import type { MediaBlock, Message, TextBlock } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { formatName, kept, own } from '../wire.ts';
@@ -51,7 +52,7 @@ function imagePart(block: MediaBlock, scope: Scope): MutableObject {
   return part;
 }
 
-/** Sounds have no place for an address here; videos have none at all. */
+/** True for media that the gateway must fetch: audio has no URL in this format. Video is not supported, and not fetched. */
 export function wantsBytes({ type }: MediaBlock, traits: ModelTraits): boolean {
   return type === 'audio' || (type !== 'video' && traits.fetchesUrls === false);
 }

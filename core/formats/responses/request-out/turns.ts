@@ -1,3 +1,4 @@
+/** Encodes the history of a Responses request: `instructions` and `input`. */
 import type { Block, ChatRequest, Message } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
@@ -14,7 +15,7 @@ export interface WrittenInput {
   readonly input?: string | readonly JsonObject[];
 }
 
-/** The whole history as items. `asides` are those that the client's own request held besides, each put back where it stood. */
+/** Encodes the whole history as items. `asides` are the items of the client that are no turns; each is put back at its position. */
 export function writeInput(request: ChatRequest, asides: readonly JsonObject[], scope: Scope): WrittenInput {
   const { $input } = own(request.extra);
   const system = [...request.system];
@@ -37,8 +38,8 @@ export function writeInput(request: ChatRequest, asides: readonly JsonObject[], 
 }
 
 /**
- * Takes the message that `instructions` can say out of the list: the one that the client wrote there, else one that the gateway has added;
- * of a client of another format a first one that is plain text.
+ * Removes the message that becomes `instructions` from the list: the one that the client wrote there, else one that the gateway added; for a client
+ * of another format the first one, where it is plain text.
  */
 function instructionsOf(system: Message[], scope: Scope): { readonly instructions?: string } {
   const written = system.findIndex((message) => own(message.extra).$instructions === true && isText(message));
@@ -61,7 +62,7 @@ function isText(message: Message): boolean {
   );
 }
 
-/** Instructions in mid-history, for models that take them at the beginning only. */
+/** Turns an instruction inside the history into a user message, for models that accept instructions at the beginning only. */
 function toldByUser(message: Message, scope: Scope): Message {
   dropField(message, 'role', scope);
   const content = message.content.map((block) =>
@@ -112,7 +113,7 @@ class ItemWriter {
     return this.#items;
   }
 
-  /** Items that stood before the one with this index. */
+  /** Writes the items whose position is before this index. */
   #asidesBefore(index: number): void {
     while (Number(this.#asides[this.#nextAside]?.index) < index) {
       const item = this.#asides[this.#nextAside]?.item;
@@ -121,7 +122,7 @@ class ItemWriter {
     }
   }
 
-  /** A message of which nothing is left (an empty text, dropped content) is no message. */
+  /** Writes a message, unless its content is empty. */
   #say(message: Message, parts: readonly Block[]): void {
     const item = messageItem(message, parts, this.#scope);
     if (!isEmpty(item.content)) this.#items.push(item);

@@ -1,3 +1,4 @@
+/** Decodes output items of a Responses stream: tool calls, images, reasoning, and items that pass unchanged. */
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
@@ -18,11 +19,11 @@ export abstract class ItemDecoder {
     out.push(opaqueFrame(frame));
   }
 
-  /** The item is finished; what it holds and no event said is said now. */
+  /** Ends the item: emits the parts of it that no earlier event carried. */
   abstract done(item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void;
 }
 
-/** Items whose events are no blocks: hosted tools and their kind, and whatever is not known yet. */
+/** Decodes items whose events are no blocks, such as hosted tools and unknown items: passes their frames on. */
 export class OpaqueDecoder extends ItemDecoder {
   done(_item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
     this.frame(frame, out);
@@ -78,7 +79,7 @@ export class CallDecoder extends ItemDecoder {
     out.push({ type: 'tool-delta', block: this.#block, choice: 0, input, ...extra });
   }
 
-  /** What of the whole input no delta said. */
+  /** Emits the part of the input that was not sent in any delta. */
   #rest(whole: string, out: GatewayEvent[]): void {
     this.#say(whole.slice(this.#length), out);
   }
@@ -114,12 +115,12 @@ const resultField = setOf('result');
 
 type ReasoningPlace = 'summary' | 'content';
 
-/** The model's reasoning. Parts of a summary are told apart by a blank line where a format has no parts. */
+/** Decodes reasoning. A blank line separates the parts of a summary, for formats without parts. */
 export class ReasoningDecoder extends ItemDecoder {
   readonly #block: number;
   readonly #counts: Record<ReasoningPlace, number> = { summary: 0, content: 0 };
   #part: { readonly place: ReasoningPlace; readonly as: JsonObject | undefined; length: number } | undefined;
-  /** The open part has not been told yet: it goes with its first word. */
+  /** True until the start of the open part is emitted, with its first text. */
   #untold = false;
 
   constructor(block: number, item: JsonObject, out: GatewayEvent[]) {
@@ -176,7 +177,7 @@ export class ReasoningDecoder extends ItemDecoder {
 
   #begin(place: ReasoningPlace, part: JsonValue | undefined, out: GatewayEvent[]): void {
     this.#end(out);
-    // Parts of the model's own text follow each other as they were written.
+    // Parts of the full reasoning text are not separated.
     const { summary, content } = this.#counts;
     if (place === 'summary' ? summary + content > 0 : summary > 0 && content === 0) {
       const extra = { extra: { [formatName]: { $separator: true } } };
@@ -187,7 +188,7 @@ export class ReasoningDecoder extends ItemDecoder {
     this.#untold = true;
   }
 
-  /** An empty part is told, too. */
+  /** Ends the open part. Emits an empty part too. */
   #end(out: GatewayEvent[]): void {
     if (this.#untold) this.#say('', out);
     this.#part = undefined;
@@ -199,7 +200,7 @@ export class ReasoningDecoder extends ItemDecoder {
   }
 
   #rest(place: ReasoningPlace, whole: string, index: JsonValue | undefined, out: GatewayEvent[]): void {
-    // A part that is over has said everything.
+    // A part that has ended is complete.
     if (this.#part === undefined && (typeof index !== 'number' || index < this.#counts[place])) return;
     this.#need(place, index, out);
     const rest = whole.slice(this.#part?.length ?? 0);
@@ -230,7 +231,7 @@ const deltaFields = setOf(
   'type sequence_number item_id output_index content_index summary_index delta logprobs',
 );
 
-/** What a delta says beside the ordinary; undefined for most. */
+/** Returns the unknown fields of a delta; undefined for most. */
 function frameFields(frame: JsonObject): JsonObject | undefined {
   let rest: MutableObject | undefined;
   for (const key in frame) {
@@ -241,7 +242,7 @@ function frameFields(frame: JsonObject): JsonObject | undefined {
   return rest;
 }
 
-/** The same, to spread into an event. */
+/** Returns the unknown fields of a delta as `extra`, to spread into an event. */
 export function frameExtra(frame: JsonObject): { readonly extra?: Extra } {
   const fields = frameFields(frame);
   return fields === undefined ? nothing : withExtra({ $frame: fields });

@@ -1,3 +1,4 @@
+/** Index of the open output items of a Responses stream, by place and by id. */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { CallDecoder, type ItemDecoder } from './items.ts';
 import { MessageDecoder } from './message.ts';
@@ -12,14 +13,14 @@ export interface OpenItem {
   readonly decoder: ItemDecoder;
 }
 
-/** The open items of a stream, each found at once by what a frame says of it: its place, its id, or nothing. */
+/** Open items of a stream. A frame names its item by index or id, or by neither: then the last one is meant. */
 export class OpenItems {
-  /** Those that others may not interrupt, apart: of many open items few are of the kind that is asked for. */
+  /** Calls and messages are also kept apart, because the decoder searches for open items of one kind. */
   readonly calls = new Set<OpenItem>();
   readonly messages = new Set<OpenItem>();
   readonly #places = new Map<number, OpenItem>();
   readonly #ids = new Map<string, Set<OpenItem>>();
-  /** In the order in which they were begun; those at the end that have ended are taken off when somebody asks. */
+  /** All items in the order of their start. Ended items at the end are removed by `last`. */
   readonly #begun: OpenItem[] = [];
 
   get size(): number {
@@ -30,13 +31,13 @@ export class OpenItems {
     return this.#places.get(index);
   }
 
-  /** The first that was begun under this id. */
+  /** Returns the first open item with this id. */
   withId(id: JsonValue | undefined): OpenItem | undefined {
     const [first] = (typeof id === 'string' ? this.#ids.get(id) : undefined) ?? [];
     return first;
   }
 
-  /** The one that was begun last. */
+  /** Returns the open item that was begun last. */
   last(): OpenItem | undefined {
     for (let last = this.#begun.at(-1); last !== undefined; last = this.#begun.at(-1)) {
       if (this.#places.get(last.index) === last) return last;
@@ -64,7 +65,7 @@ export class OpenItems {
     this.messages.delete(open);
   }
 
-  /** All, in the order in which they were begun. They may be taken away meanwhile. */
+  /** Iterates over all items in the order of their start. Items may be deleted during the iteration. */
   all(): Iterable<OpenItem> {
     return this.#places.values();
   }

@@ -1,8 +1,12 @@
+/**
+ * Response objects and items for the Responses stream decoder: splits a whole reply into stream events, and supplies items that a stream
+ * did not announce.
+ */
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { fieldsBeside, objectsOf, setOf } from '../../_shared/fields.ts';
 import { unknown } from '../wire.ts';
 
-/** The frames in which a stream would have said this whole reply: its items come finished. */
+/** Splits a whole reply into stream frames, with one frame for each finished item. */
 export function unfold(response: JsonObject): readonly JsonObject[] {
   const incomplete = response.status === 'incomplete';
   return [
@@ -16,7 +20,7 @@ export function unfold(response: JsonObject): readonly JsonObject[] {
   ];
 }
 
-/** The response object but for what events say, and its unknown fields once more under their names. */
+/** Returns the response object without the members that events carry, and its unknown fields again under their names. */
 export function objectFields(response: JsonObject): JsonObject {
   const $response = fieldsBeside(response, isObject(response.usage) ? saidWithUsage : said);
   return { $response, ...unknown(response, responseFields) };
@@ -35,7 +39,7 @@ const responseFields: ReadonlySet<string> = new Set([
 `),
 ]);
 
-/** An item as it would have been added. */
+/** Returns a finished item as it was when it was added. */
 export function begunItem(item: JsonObject): JsonObject {
   const begun = item.status === undefined ? item : { ...item, status: 'in_progress' };
   switch (item.type) {
@@ -52,7 +56,7 @@ export function begunItem(item: JsonObject): JsonObject {
 
 const sealed = setOf('encrypted_content');
 
-/** The item that a piece of this type belongs to, for pieces whose item may be begun by them. */
+/** Returns the item that an event of this type begins where none is open; undefined for events that begin none. */
 export function itemOf(type: string): JsonObject | undefined {
   if (/^response\.(?:output_text|refusal|content_part)\./.test(type))
     return { type: 'message', role: 'assistant', status: 'in_progress' };

@@ -1,22 +1,23 @@
+/** Encodes tool calls as output items of a Responses stream. */
 import { parseObject } from '../../../json/parse.ts';
 import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { actionField, unwrapInput, writeAction } from '../tools/calls.ts';
 import type { ToolSpelling } from '../tools/spelling.ts';
 
-/** A call of the client's tools, as its encoder needs to know it. */
+/** Id, spelling and kind of a call of the client's tools. */
 interface CallStart {
   readonly callId: string;
   readonly spelling: ToolSpelling;
-  /** The input is free text. */
+  /** True when the input is free text. */
   readonly custom: boolean;
 }
 
-/** A call whose arguments are told while they are written. */
+/** Encodes a call whose arguments are streamed. */
 export class CallItem extends OpenItem {
   readonly #call: CallStart;
   readonly #custom: boolean;
-  /** The free text of a custom tool that comes as an object: it can be read only as a whole. */
+  /** True when the free text of a custom tool comes wrapped in an object, which can be read only when it is complete. */
   readonly #wrapped: boolean;
   #input = '';
   #ended = false;
@@ -35,7 +36,7 @@ export class CallItem extends OpenItem {
     if (!this.#wrapped) this.#tell('delta', { delta: input, ...frame });
   }
 
-  /** No more input comes. `empty`: a call that says nothing has no text, not even an empty object's. */
+  /** Ends the input. `empty`: the arguments of a call without input are an empty string, not an empty object. */
   end(empty = false): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -76,7 +77,7 @@ export class CallItem extends OpenItem {
   }
 }
 
-/** A call of a client-run built-in tool: its action is an object, told whole. */
+/** Encodes a call of a built-in tool that the client runs: its action is an object, which is sent at the end. */
 export class ActionItem extends OpenItem {
   readonly #start: ItemStart;
   readonly #call: CallStart;
@@ -115,7 +116,7 @@ export class ActionItem extends OpenItem {
     return this.sayDone(item);
   }
 
-  /** What cannot be read as an action is a plain call: the client says so to the model, and runs nothing. */
+  /** Encodes input that is no valid action as a function call, so that the client reports an error to the model and runs nothing. */
   #unreadable(status: ItemStatus): JsonObject {
     const spelling = { call: 'function_call', name: this.#call.spelling.name };
     const call = new CallItem(this.#start, { ...this.#call, spelling });

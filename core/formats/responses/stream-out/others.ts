@@ -1,12 +1,13 @@
+/** Encodes generated images, and items that only Responses knows, as output items of a Responses stream. */
 import type { JsonObject } from '../../../model/json.ts';
 import { officialType } from '../../_shared/data-url.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { textOf } from '../../_shared/fields.ts';
 
-/** The type of an item that is an image. */
+/** Type of items that are images. */
 export const imageType = 'image_generation_call';
 
-/** An image that the model made. */
+/** Encodes an image that the model generated. */
 export class ImageItem extends OpenItem {
   mimeType: string | undefined;
   readonly #data: string[] = [];
@@ -41,13 +42,13 @@ export class ImageItem extends OpenItem {
   }
 }
 
-/** Pieces of base64 as one: a piece that ends in padding cannot simply be followed by another. */
+/** Joins pieces of base64. Pieces with padding are decoded first, because padding may only stand at the end. */
 function joined(pieces: readonly string[]): string {
   if (!pieces.slice(0, -1).some((piece) => piece.endsWith('='))) return pieces.join('');
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))).toString('base64');
 }
 
-/** An item that only this format knows: its events go as they came, under this reply's numbers. */
+/** Encodes an item that only this format knows: its events are sent as they came, with the numbers of this reply. */
 export class OpaqueItem extends OpenItem {
   readonly #item: JsonObject;
 

@@ -1,3 +1,4 @@
+/** Encodes messages and reasoning as output items of a Responses stream, part by part. */
 import type { Logprob } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
 import type { JsonObject, JsonValue, MutableObject } from '../../../model/json.ts';
@@ -7,12 +8,12 @@ import { sealProof } from '../../_shared/proof.ts';
 import { formatName } from '../wire.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 
-/** Where reasoning is shown: as a summary, or as the model's own text. */
+/** Member of an item that holds reasoning: its summary, or its full text. */
 export type ReasoningPlace = 'summary' | 'content';
-/** What a part is: words of a message, or reasoning in one of its two places. */
+/** Kind of a part: text or refusal of a message, or reasoning as summary or full text. */
 export type PartKind = 'output_text' | 'refusal' | ReasoningPlace;
 
-/** How a part is told: the list of its item that holds it, its type, the member with its words, and the events of its life. */
+/** Wire form of a part: the list of its item that holds it, its type, the member with its text, and its event names. */
 interface PartWords {
   readonly list: ReasoningPlace;
   readonly type: string;
@@ -57,12 +58,12 @@ interface Part {
   readonly logprobs: Logprob[];
 }
 
-/** An item that says its parts one after the other. */
+/** Base class of items whose parts are written one after the other. */
 abstract class SpokenItem extends OpenItem {
   protected readonly parts: Readonly<Record<ReasoningPlace, JsonObject[]>> = { summary: [], content: [] };
   protected part: Part | undefined;
 
-  /** A part is being said. */
+  /** True while a part is open. */
   get speaks(): boolean {
     return this.part !== undefined;
   }
@@ -121,7 +122,7 @@ function finishedPart(open: Part, as?: JsonObject): JsonObject {
   const { kind, as: begun, text, annotations, logprobs } = open;
   const { type } = open.words;
   if (kind === 'refusal') return { ...as, type, refusal: text };
-  // No provider tells the end of a part of reasoning in other words than its beginning.
+  // Providers send no other fields at the end of a reasoning part than at its start.
   if (kind !== 'output_text') return { ...begun, type, text };
   if (as === undefined)
     return { type, text, annotations, logprobs: logprobs.map((token) => writeToken(token, bytesOf)) };
@@ -164,7 +165,7 @@ export class MessageItem extends SpokenItem {
 
 /** The model's reasoning: parts of a summary, or of its own text, and the proof of it. */
 export class ReasoningItem extends SpokenItem {
-  /** What `encrypted_content` holds. */
+  /** Value of `encrypted_content`. */
   #proof: string | undefined;
 
   constructor(start: ItemStart) {

@@ -1,21 +1,22 @@
+/** Encodes the response object that events of a Responses stream carry: the echo of the request, defaults, status, usage. */
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
 import { fieldsBeside, setOf } from '../../_shared/fields.ts';
 import type { ReplyContext } from '../../../sdk/format.ts';
 import { readInstructions, readTruncation } from '../instructions.ts';
 
-/** What a response object says at one moment of its life, beside the echo of the request. */
+/** State of a response object at one time, beside the echo of the request. */
 export interface Snapshot {
   readonly id: string;
   /** Unix seconds. */
   readonly created: number;
   readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
-  /** Why it is incomplete. */
+  /** Reason of the status `incomplete`. */
   readonly reason?: string | undefined;
   readonly error?: JsonObject | undefined;
   readonly output: readonly JsonObject[];
   readonly usage?: JsonObject | undefined;
-  /** The provider's own object, where it speaks this format: everything in it stands, but for what the gateway knows better. */
+  /** The provider's own object, where its format is Responses. It is sent as it is, except for members that the gateway sets itself. */
   readonly provider?: JsonObject | undefined;
 }
 
@@ -44,7 +45,7 @@ function state({ created, status, reason, error, usage }: Snapshot, context: Rep
 
 const credentials = setOf('authorization headers');
 
-/** What a client reads when it did not say: the official defaults. */
+/** Official defaults of members that the client did not send. */
 const defaults: JsonObject = {
   background: false,
   frequency_penalty: 0,
@@ -68,7 +69,7 @@ const defaults: JsonObject = {
   metadata: {},
 };
 
-/** The request as it is in force: what the client wrote, and the defaults for the rest. */
+/** Returns the members of the request that the response repeats: the client's values, else the defaults. */
 function echo({ body, model }: ReplyContext): MutableObject {
   const told: MutableObject = { model };
   for (const key in defaults) told[key] = given(body[key]) ? body[key] : defaults[key];
@@ -93,7 +94,7 @@ function shownTool(tool: JsonValue): JsonValue {
   return { description: null, parameters: null, strict: null, ...tool };
 }
 
-/** What the gateway keeps for its clients, so that a provider's object may say something else. */
+/** Returns the members about stored data. They replace the provider's, because the gateway stores the data itself. */
 function kept({ body, expanded }: ReplyContext): JsonObject {
   const told: MutableObject = {};
   for (const key of ['previous_response_id', 'store', 'background'] as const) {

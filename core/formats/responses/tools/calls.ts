@@ -1,3 +1,4 @@
+/** Tool calls as items of Responses, in both directions: functions, free-text tools, shell and patch actions. */
 import { parseObject } from '../../../json/parse.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { clientToolOfCall, isClientTool } from './client.ts';
@@ -9,7 +10,7 @@ export function actionField(type: string): 'action' | 'operation' | undefined {
   return clientToolOfCall(type)?.payload;
 }
 
-/** The neutral name and arguments of a call as its item says them; undefined for an item that is no call of the client's. */
+/** Decodes the neutral name and arguments of a call's item; undefined for an item that is no call of a client's tool. */
 export function readCall(
   item: JsonObject,
 ): { readonly name: string; readonly input: string; readonly custom: boolean } | undefined {
@@ -25,7 +26,7 @@ export function readCall(
       return { name: neutralName(textOf(item.name), namespace), input: textOf(item.input), custom: true };
     default: {
       const tool = typeof item.type === 'string' ? clientToolOfCall(item.type) : undefined;
-      // In a container of the provider's it has been run already.
+      // A tool in a container of the provider has been run already.
       if (tool === undefined || !isClientTool(tool.name, item)) return undefined;
       const action = item[tool.payload];
       return { name: tool.name, input: isObject(action) ? JSON.stringify(action) : '', custom: false };
@@ -33,7 +34,7 @@ export function readCall(
   }
 }
 
-/** How a call is written: as its provider wrote it in this format, else as the client's tools are spelled. */
+/** Returns the spelling of a call: the provider's where it used this format, else that of the client's tools. */
 export function spellingOf(
   call: { readonly name: string; readonly custom: boolean },
   item: JsonObject | undefined,
@@ -50,7 +51,7 @@ export function spellingOf(
   return call.custom ? { ...spelling, call: 'custom_tool_call' } : spelling;
 }
 
-/** A call's arguments as an action; undefined when they are none: a shell must not be given what cannot be read. */
+/** Decodes a call's arguments as an action; undefined when they are invalid, because a shell must not receive invalid commands. */
 export function writeAction(type: string, input: string): JsonObject | undefined {
   const action = parseObject(input);
   if (action === undefined) return undefined;

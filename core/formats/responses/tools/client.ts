@@ -1,10 +1,14 @@
+/**
+ * Table of Responses' built-in tools that the client runs (`local_shell`, `shell`, `apply_patch`), as functions with JSON Schemas for other
+ * formats.
+ */
 import type { JsonObject } from '../../../model/json.ts';
 
 /** A built-in tool whose calls the client carries out. For other formats it is a function named like its type. */
 export interface ClientTool {
   /** The `type` of its calls. */
   readonly call: string;
-  /** The field of a call that holds what is to be done: its JSON text is the neutral call's input. */
+  /** The field of a call that holds its action. The JSON text of it is the neutral call's input. */
   readonly payload: 'action' | 'operation';
   readonly description: string;
   /** JSON Schema of the payload. */

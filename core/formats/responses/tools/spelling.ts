@@ -1,8 +1,9 @@
+/** Maps the tools of a Responses request, in namespaces or not, to neutral names, and back to their types and names. */
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { clientTools, isClientTool } from './client.ts';
 import { listOf } from '../../_shared/fields.ts';
 
-/** How a request of this format spells one of its tools. */
+/** Spelling of a tool in a request of this format. */
 export interface ToolSpelling {
   /** The `type` of its calls: `function_call`, `custom_tool_call`, `local_shell_call`, `shell_call`, `apply_patch_call`. */
   readonly call: string;
