@@ -217,6 +217,18 @@ describe('an answer of another provider', () => {
         { type: 'media-end', ...at },
       ),
     ).toEqual([{ inlineData: { mimeType: 'audio/mp3', data: 'AAAA' } }]);
+    // Each piece has padding of its own, behind which base64 cannot go on.
+    expect(
+      media(
+        { media: 'audio', mimeType: 'audio/mp3' },
+        ...['aGVs', 'bG8=', 'd29', 'ybGQ='].map((data): GatewayEvent => ({
+          type: 'media-delta',
+          ...at,
+          data,
+        })),
+        { type: 'media-end', ...at },
+      ),
+    ).toEqual([{ inlineData: { mimeType: 'audio/mp3', data: 'aGVsbG93b3JsZA==' } }]);
     expect(media({}, { type: 'media-end', ...at })).toEqual([]);
   });
 

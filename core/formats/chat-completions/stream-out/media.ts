@@ -1,4 +1,5 @@
 /** Writes images and sound of a reply. */
+import { joinBase64 } from '../../_shared/base64.ts';
 import { randomUUID } from 'node:crypto';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { toDataUrl } from '../../_shared/data-url.ts';
@@ -76,7 +77,7 @@ function audioOf({ extra }: EventOf<'media-start' | 'media-delta' | 'media-end'>
 }
 
 function imageDelta({ pieces, mimeType }: Media, event: EventOf<'media-end'>): JsonObject | undefined {
-  const data = pieces.length === 0 ? undefined : toDataUrl(mimeType ?? 'image/png', pieces.join(''));
+  const data = pieces.length === 0 ? undefined : toDataUrl(mimeType ?? 'image/png', joinBase64(pieces));
   const url = event.url ?? data;
   if (url === undefined) return undefined;
   const { image, imageUrl } = own(event.extra);

@@ -1,4 +1,5 @@
 /** Merges the chunks of a chat completions stream into one `chat.completion`. */
+import { joinBase64 } from '../../_shared/base64.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { objectsOf, setOf } from '../../_shared/fields.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
@@ -72,7 +73,7 @@ export class ChatFold extends CompletionFold<Answer> {
     else if (shape === undefined && answer.spoke && !silent) supplied.content = '';
     const said: MutableObject = { role: 'assistant', ...supplied, ...message };
     if (isObject(message.audio) && answer.sound.length > 0)
-      said.audio = { ...message.audio, data: joinedBase64(answer.sound) };
+      said.audio = { ...message.audio, data: joinBase64(answer.sound) };
     if (calls.length > 0) said.tool_calls = calls;
     const { finish_reason: finish, ...rest } = fields;
     return {
@@ -152,21 +153,6 @@ function joinStrings(present: JsonValue | undefined, delta: JsonObject, appended
     joined[appended] = before[appended] + more;
   else if (more === undefined && before[appended] !== undefined) joined[appended] = before[appended];
   return joined;
-}
-
-function joinedBase64(pieces: readonly string[]): string {
-  const last = pieces.length - 1;
-  if (!pieces.some((piece, index) => index < last && piece.endsWith('='))) return pieces.join('');
-  /** Parts that are decoded by themselves, because base64 with padding cannot be continued. */
-  const runs: Buffer[] = [];
-  let run: string[] = [];
-  pieces.forEach((piece, index) => {
-    run.push(piece);
-    if (index < last && !piece.endsWith('=')) return;
-    runs.push(Buffer.from(run.join(''), 'base64'));
-    run = [];
-  });
-  return Buffer.concat(runs).toString('base64');
 }
 
 /** Entries of one `index` and type are pieces of one entry, as providers stream them. */

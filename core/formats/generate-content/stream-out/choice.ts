@@ -5,8 +5,10 @@ import type { Cited } from '../citations.ts';
 /** An open block. */
 export interface Block {
   readonly kind: 'text' | 'reasoning' | 'tool' | 'media';
-  /** Text so far, arguments so far, or base64 so far. */
+  /** Text so far, or arguments so far. */
   text: string;
+  /** Pieces of base64 so far. */
+  readonly data: string[];
   /** Start event of a call or a medium, which is written when the block ends. */
   readonly start: EventOf<'tool-start' | 'media-start'> | undefined;
 }
@@ -22,7 +24,7 @@ export class Choice {
   /** The block of this number, begun when there is none. */
   open(block: number, kind: Block['kind'], start?: Block['start']): Block {
     let open = this.blocks.get(block);
-    if (open === undefined) this.blocks.set(block, (open = { kind, text: '', start }));
+    if (open === undefined) this.blocks.set(block, (open = { kind, text: '', data: [], start }));
     return open;
   }
 }

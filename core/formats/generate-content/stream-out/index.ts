@@ -1,4 +1,5 @@
 /** Writes a generateContent stream. */
+import { joinBase64 } from '../../_shared/base64.ts';
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
@@ -112,10 +113,10 @@ export class ReplyEncoder implements StreamEncoder {
       case 'reasoning-delta':
         return this.#text(event, 'reasoning');
       case 'tool-delta':
-        return this.#gather(event, event.input);
+        return this.#addInput(event);
       case 'media-delta':
         if (event.transcript !== undefined) this.#losses.drop('transcript');
-        return this.#gather(event, event.data ?? '');
+        return this.#addMedia(event);
       case 'citation':
         return this.#cite(event);
       case 'text-end':
@@ -163,9 +164,14 @@ export class ReplyEncoder implements StreamEncoder {
     this.#flushUnlessMore(event.extra);
   }
 
-  #gather(event: EventOf<'tool-delta' | 'media-delta'>, piece: string): void {
+  #addInput(event: EventOf<'tool-delta'>): void {
     const block = this.#live(event)?.blocks.get(event.block);
-    if (block?.start !== undefined) block.text += piece;
+    if (block?.start !== undefined) block.text += event.input;
+  }
+
+  #addMedia({ choice, block: number, data }: EventOf<'media-delta'>): void {
+    const block = this.#live({ choice })?.blocks.get(number);
+    if (block?.start !== undefined && data !== undefined) block.data.push(data);
   }
 
   #cite(event: EventOf<'citation'>): void {
@@ -198,7 +204,7 @@ export class ReplyEncoder implements StreamEncoder {
     const part =
       start.type === 'tool-start'
         ? callPart(start, block.text)
-        : mediaPart(start, block.text, event.type === 'media-end' ? event.url : undefined);
+        : mediaPart(start, joinBase64(block.data), event.type === 'media-end' ? event.url : undefined);
     if (part === undefined) return;
     const chunk = this.#filling();
     chunk.add(event.choice, part);

@@ -1,4 +1,5 @@
 /** Encodes generated images, and items that only Responses knows, as output items of a Responses stream. */
+import { joinBase64 } from '../../_shared/base64.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { officialType } from '../../_shared/data-url.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
@@ -26,7 +27,7 @@ export class ImageItem extends OpenItem {
   }
 
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
-    const result = this.#data.length === 0 ? null : joined(this.#data);
+    const result = this.#data.length === 0 ? null : joinBase64(this.#data);
     const { id, added } = this;
     if (done !== undefined) return this.sayDone({ ...done, id, result });
     if (added === undefined && status === 'completed') this.say(`response.${imageType}.completed`);
@@ -40,12 +41,6 @@ export class ImageItem extends OpenItem {
       ...(format === undefined ? {} : { output_format: format }),
     });
   }
-}
-
-/** Joins pieces of base64. Pieces with padding are decoded first, because padding may only stand at the end. */
-function joined(pieces: readonly string[]): string {
-  if (!pieces.slice(0, -1).some((piece) => piece.endsWith('='))) return pieces.join('');
-  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))).toString('base64');
 }
 
 /** Encodes an item that only this format knows: its events are sent as they came, with the numbers of this reply. */
