@@ -15,7 +15,7 @@ import { startPostgres, withoutPostgres, type TestPostgres } from '../support/po
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { adminPassword, ask, operate } from './client.ts';
 import { chat, spentBy, viewOf } from './fill.ts';
-import { copyOf, fixtureNames, writtenBy } from './fixtures.ts';
+import { copyOf, fixtureNames, writtenBy, type CopyOptions } from './fixtures.ts';
 import { startEveryObject, type EveryObject } from './provider.ts';
 import type { Written } from './written.ts';
 
@@ -125,7 +125,8 @@ describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as
   'a database of %s in %s',
   (name, kind) => {
     const written = writtenBy(name, kind);
-    const copy = (): Promise<string> => copyOf(name, kind === 'postgres' ? server : undefined);
+    const copy = (options?: CopyOptions): Promise<string> =>
+      copyOf(name, kind === 'postgres' ? server : undefined, options);
 
     /** All that an operator saw in the admin API, without the secrets of keys. */
     const all = {
@@ -220,9 +221,9 @@ describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as
       },
     );
 
-    test('can be saved by the present version, and restored', async () => {
+    test('can be saved by the present version, and restored, with its admin password', async () => {
       const file = `${temporaryFolder()}/backup.sluice`;
-      await backUp(await copy(), file, 'now');
+      await backUp(await copy({ keepPassword: true }), file, 'now');
       const target = `sqlite:${temporaryFolder()}/restored.db`;
       await restore(target, file, { replace: false });
       const restored = await startOn(target);
