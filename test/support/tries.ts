@@ -10,11 +10,11 @@ export function tries(all: number): number {
 }
 
 /**
- * Where to cut so many bytes: everywhere with `npm run fuzz`, otherwise in one place of eleven, and wherever one of those that `near`
- * names is at most 40 bytes away. Of more than 20 kB it is one place of 97.
+ * Where to cut so many bytes: everywhere with `npm run fuzz`, otherwise in one place of 29, and wherever one of those that `near`
+ * names is at most 40 bytes away. A frame of a fixture has some 150 bytes, so that each is cut in several places. Of more than 20 kB it is one place of 97.
  */
 export function cuts(length: number, near: readonly number[]): number[] {
-  const step = length > 20_000 ? 97 : everything ? 1 : 11;
+  const step = length > 20_000 ? 97 : everything ? 1 : 29;
   return Array.from({ length }, (_, at) => at).filter(
     (at) => at % step === 0 || near.some((one) => Math.abs(at - one) <= 40),
   );
