@@ -34,7 +34,7 @@ export function newDatabases(): readonly Databases[] {
     },
     {
       kind: 'PostgreSQL',
-      url: () => postgres?.createDatabase() ?? Promise.reject(new Error('none')),
+      url: () => postgres?.createDatabaseWithTables() ?? Promise.reject(new Error('none')),
       skip: missing,
     },
   ];

@@ -113,8 +113,11 @@ const full: UsageRecord = {
   response: 'data: {}\n\n',
 };
 
-/** What every database must do with the usage log. `url` gives an empty one. */
-export function usageLogSuite(url: () => string | Promise<string>): void {
+/** What every database must do with the usage log. `url` gives one without records, and `emptyUrl` one without tables. */
+export function usageLogSuite(
+  url: () => string | Promise<string>,
+  emptyUrl: () => string | Promise<string> = url,
+): void {
   let stores: Stores;
   let log: UsageLog;
   let address: string;
@@ -160,7 +163,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
       }),
     );
     await stores.close();
-    address = await url();
+    address = await emptyUrl();
     await makeOlder(address, 'usage-log-3', older);
     stores = openStores(address);
     await stores.ready();
@@ -184,7 +187,7 @@ export function usageLogSuite(url: () => string | Promise<string>): void {
 
     test('of an older version comes back as it was, also beside new ones, and is found by its names and in the sums', async () => {
       await stores.close();
-      address = await url();
+      address = await emptyUrl();
       const {
         team: _team,
         member: _member,

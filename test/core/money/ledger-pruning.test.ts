@@ -76,6 +76,6 @@ describe.skipIf(missing !== undefined)(
       server = await startPostgres();
     });
     afterAll(() => server?.close());
-    suite(() => server.createDatabase());
+    suite(() => server.createDatabaseWithTables());
   },
 );

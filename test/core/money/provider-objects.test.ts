@@ -14,5 +14,5 @@ describe.skipIf(missing !== undefined)(`objects of providers on Postgres ${missi
     server = await startPostgres();
   });
   afterAll(() => server.close());
-  providerObjectsSuite(() => server.createDatabase());
+  providerObjectsSuite(() => server.createDatabaseWithTables());
 });

@@ -14,5 +14,5 @@ describe.skipIf(missing !== undefined)(`tasks on Postgres ${missing ?? ''}`, () 
     server = await startPostgres();
   });
   afterAll(() => server.close());
-  tasksSuite(() => server.createDatabase());
+  tasksSuite(() => server.createDatabaseWithTables());
 });

@@ -22,7 +22,7 @@ describe.skipIf(missing !== undefined)(`on PostgreSQL${missing === undefined ? '
     server = await startPostgres();
   });
   afterAll(() => server.close());
-  suite(() => server.createDatabase());
+  suite(() => server.createDatabaseWithTables());
 });
 
 function suite(url: () => Promise<string>): void {

@@ -315,6 +315,6 @@ describe.skipIf(missing !== undefined || !everything)(
     });
     afterAll(() => server?.close());
 
-    foldsSuite(() => server.createDatabase());
+    foldsSuite(() => server.createDatabaseWithTables());
   },
 );

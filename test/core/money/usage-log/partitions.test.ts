@@ -24,7 +24,7 @@ describe.skipIf(missing !== undefined)(
     });
     afterAll(() => server?.close());
     beforeEach(async () => {
-      address = await server.createDatabase();
+      address = await server.createDatabaseWithTables();
     });
 
     const open = async (): Promise<PostgresDatabase> => {

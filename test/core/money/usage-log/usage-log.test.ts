@@ -150,5 +150,8 @@ describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' 
   });
   afterAll(() => server?.close());
 
-  usageLogSuite(() => server.createDatabase());
+  usageLogSuite(
+    () => server.createDatabaseWithTables(),
+    () => server.createDatabase(),
+  );
 });

@@ -28,7 +28,7 @@ describe.skipIf(missing !== undefined)(`responses on Postgres ${missing ?? ''}`,
   afterAll(() => server.close());
 
   responsesSuite({
-    newUrl: () => server.createDatabase(),
+    newUrl: () => server.createDatabaseWithTables(),
     execute: ({ database }, sql) => {
       if (database.kind !== 'postgres') throw new Error('These stores are not on Postgres.');
       return database.query(sql, [], { patience: 10_000 });

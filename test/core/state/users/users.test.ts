@@ -365,5 +365,5 @@ describe.skipIf(missing !== undefined)(`users on Postgres ${missing ?? ''}`, () 
     server = await startPostgres();
   });
   afterAll(() => server.close());
-  suite(() => server.createDatabase());
+  suite(() => server.createDatabaseWithTables());
 });
