@@ -6,6 +6,7 @@ import openapiTS, { type OpenAPI3 } from 'openapi-typescript';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import { adminPassword, logIn } from '../plugins/admin/_client.ts';
+import { frugalCompiler } from '../support/compiler.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 
 /** The life of a team, a member, a key, a token and a budget, in the words of a generated client. */
@@ -84,7 +85,16 @@ test('a client that is generated from the document is sound TypeScript, and mana
   const document = (await response.json()) as OpenAPI3;
   writeFileSync(join(folder, 'schema.ts'), await openapiTS(document));
   writeFileSync(join(folder, 'life.ts'), script);
-  const options = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--target', 'esnext'];
+  const options = [
+    ...frugalCompiler.options,
+    '--noEmit',
+    '--strict',
+    '--skipLibCheck',
+    '--module',
+    'nodenext',
+    '--target',
+    'esnext',
+  ];
   const compiler = join(import.meta.dirname, '..', '..', 'node_modules', '.bin', 'tsc');
   const compile = (): string => {
     try {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { dirname, join, relative, resolve } from 'node:path';
+import { frugalCompiler } from '../support/compiler.ts';
 import { home, read } from './source.ts';
 
 /*
@@ -52,7 +53,12 @@ export function surface(): readonly Declared[] {
       }),
     );
     const compiler = join(home, 'node_modules/typescript/bin/tsc');
-    execFileSync(process.execPath, [compiler, '-p', project], { stdio: 'inherit' });
+    // `npm run types` has checked them.
+    const options = ['--noCheck', ...frugalCompiler.options];
+    execFileSync(process.execPath, [compiler, '-p', project, ...options], {
+      stdio: 'inherit',
+      env: { ...process.env, ...frugalCompiler.env },
+    });
     return declaredIn(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });

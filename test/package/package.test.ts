@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { start, type Running } from '../core/cli/_process.ts';
+import { frugalCompiler } from '../support/compiler.ts';
 import { eventually } from '../support/eventually.ts';
 import { everything } from '../support/tries.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -37,6 +38,7 @@ const environment = {
   SLUICE_PORT: '0',
   SLUICE_BOOTSTRAP_KEY: key,
   SLUICE_LOG: 'info',
+  ...frugalCompiler.env,
 };
 
 async function run(cwd: string, program: string, ...args: string[]): Promise<string> {

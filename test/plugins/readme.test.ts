@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startGatewayIn, type GatewayProcess } from '../core/cli/_process.ts';
+import { frugalCompiler } from '../support/compiler.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 import { startUpstream } from '../support/upstream.ts';
 
@@ -46,9 +47,11 @@ async function typeErrors(folders: readonly string[]): Promise<string> {
     }),
   });
   const compiler = join(home, 'node_modules/typescript/bin/tsc');
-  const { stdout } = await promisify(execFile)(process.execPath, [compiler, '--noEmit', '-p', project]).catch(
-    (error: { stdout: string }) => error,
-  );
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [compiler, '--noEmit', '-p', project, ...frugalCompiler.options],
+    { env: { ...process.env, ...frugalCompiler.env } },
+  ).catch((error: { stdout: string }) => error);
   return stdout;
 }
 
