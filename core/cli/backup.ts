@@ -1,3 +1,4 @@
+/** `sluice backup`: saves the database to a file. Also describes an archive's contents for this command and `sluice restore`. */
 import { resolve } from 'node:path';
 import { loadConfig } from '../config/load-config.ts';
 import { version } from '../config/installation/home.ts';
@@ -6,7 +7,7 @@ import { backUp, type Contents } from '../state/backup/index.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';
 
-/** `sluice backup`: saves the database to a file. */
+/** The command. */
 export const backup: Command = {
   summary: 'Saves the database to a file, while the gateway runs.',
   help: `Usage: sluice backup FILE [--config FILE]
@@ -30,7 +31,7 @@ is set. Only you may read it (mode 600): keep it as safe as the database.`,
   },
 };
 
-/** Says what an archive holds, as lines. */
+/** Returns the kind of database, the version, the date and the row counts of an archive, for printing. */
 export function describeContents({ header, tables }: Contents): string {
   const rows = tables
     .filter(({ rows: count }) => count > 0)

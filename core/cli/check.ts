@@ -1,3 +1,4 @@
+/** `sluice check`: prints every problem of a config and its stores, or else the pipeline, the channels and the models that it would run. */
 import { ConfigError, importConfig, type LoadedConfig } from '../config/config.ts';
 import { inspectWithSecrets, loadConfig } from '../config/load-config.ts';
 import type { KnownSecret } from '../config/secrets/known.ts';
@@ -14,7 +15,7 @@ import { listOf } from './list-files.ts';
 import { channelMatrix } from './matrix.ts';
 import { tryGateway } from '../try-gateway.ts';
 
-/** `sluice check`: says everything that is wrong with a config, or what it would run. */
+/** The command. */
 export const check: Command = {
   summary: 'Checks the config: shows every problem at once, or the pipeline and the channels.',
   help: `Usage: sluice check [--config FILE] [--matrix]
@@ -41,7 +42,7 @@ holds, what differs, and what the provider refuses. Code 1 when a channel does n
       yes: { type: 'boolean' },
     });
     if (positionals.length > (values.live === true ? 1 : 0))
-      throw new UsageError(`"${positionals.at(-1)}" is one word too many.`);
+      throw new UsageError(`Unexpected argument "${positionals.at(-1)}".`);
     if (values.matrix === true) {
       console.log(await channelMatrix());
       return 0;
@@ -126,7 +127,7 @@ export async function examineConfig(
   };
 }
 
-/** What the database and the shared store refuse. */
+/** Returns the problems of the database and the shared store. */
 async function storeProblems(config: LoadedConfig): Promise<string[]> {
   const tried = await Promise.allSettled([checkDatabase(databaseOf(config)), checkShared(config)]);
   return tried.flatMap((one) =>

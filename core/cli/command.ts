@@ -1,21 +1,22 @@
+/** The type of a command, and the parsing of its arguments. */
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 
-/** One command of the command line: one file in this folder. */
+/** One command of the command line. */
 export interface Command {
   /** One line for the overview. */
   readonly summary: string;
   /** The whole help text. */
   readonly help: string;
-  /** Returns the help for what these arguments name, where there is a narrower one. */
+  /** Returns the help for a subcommand that the arguments name; undefined where only the whole help exists. */
   helpFor?(args: readonly string[]): Promise<string | undefined>;
-  /** Does the work and returns the exit code. What it throws is shown as a sentence. */
+  /** Does the work and returns the exit code. The message of an error that it throws is printed. */
   run(args: readonly string[]): Promise<number>;
 }
 
-/** The command was called with something it does not understand. */
+/** Error of a wrong command line. */
 export class UsageError extends Error {}
 
-/** The options and words of a command line. Throws UsageError for unknown or incomplete options. */
+/** Parses the options and positional arguments of a command line. Throws UsageError for unknown or incomplete options. */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(
   args: readonly string[],
   options: Options,

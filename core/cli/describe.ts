@@ -1,7 +1,8 @@
+/** Formats a gateway's plugins, channels and warnings as text for a terminal, and rows as aligned columns. */
 import type { Gateway } from '../front/gateway.ts';
 import { stages } from '../call/pipeline.ts';
 
-/** What is in force, for a person: plugins in their order, channels with the formats they speak and the models they serve, warnings. */
+/** Returns the plugins in their order, the channels with their formats and models, and the warnings. */
 export function describeGateway({ plugins, catalog, warnings }: Gateway): string {
   const pipeline = stages
     .map(
@@ -33,7 +34,7 @@ function section(title: string, rows: readonly (readonly string[])[]): string {
     .join('\n')}`;
 }
 
-/** Lines of columns as wide as their widest cell. */
+/** Returns one line for each row. Each column is as wide as its widest cell. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows)

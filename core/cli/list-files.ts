@@ -1,6 +1,7 @@
+/** Comma-separated options, and text and JSON files, of commands. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** The words of an option that takes a list with commas, and may stand more than once; undefined when it was not given. */
+/** Returns the items of a comma-separated option that may be repeated; undefined when it was not given. */
 export function listOf(texts: readonly string[] | undefined): readonly string[] | undefined {
   return texts
     ?.flatMap((text) => text.split(','))
@@ -8,7 +9,7 @@ export function listOf(texts: readonly string[] | undefined): readonly string[] 
     .filter((text) => text !== '');
 }
 
-/** The text of a file that a command names. Throws an Error that names it. */
+/** Reads a text file. Throws an Error that names the file. */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -19,7 +20,7 @@ export function readText(file: string): string {
   }
 }
 
-/** A list in JSON. Throws an Error that names the file. */
+/** Reads and parses a JSON file. Throws an Error that names the file. */
 export function readList(file: string): unknown {
   const text = readText(file);
   try {
@@ -31,7 +32,7 @@ export function readList(file: string): unknown {
   }
 }
 
-/** Writes a file; one that exists only when it may be replaced. */
+/** Writes a file. Throws when the file exists and `force` is false. */
 export function save(text: string, out: string, force: boolean): void {
   if (existsSync(out) && !force) throw new Error(`${out} exists. Replace it with --force.`);
   writeFileSync(out, text);

@@ -1,3 +1,6 @@
+/**
+ * `sluice check --live`: tests the channels of a config at their providers, after it has printed the maximum cost and asked for confirmation.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,11 +14,11 @@ import type { Operation } from '../sdk/format.ts';
 import { startServer } from '../server.ts';
 import { tryGateway } from '../try-gateway.ts';
 
-/** What an operator chooses. */
+/** Options of the command line. */
 export interface LiveOptions {
   readonly channel: string | undefined;
   readonly models: readonly string[] | undefined;
-  /** Nobody is asked whether to go on. */
+  /** Skips the confirmation. */
   readonly yes: boolean | undefined;
 }
 
@@ -24,7 +27,7 @@ const stranger = 'sluice-no-such-model';
 
 type ConfiguredChannel = LoadedConfig['channels'][number];
 
-/** What one channel is to be asked. */
+/** Trials of one channel. */
 interface Plan {
   readonly configured: ConfiguredChannel;
   readonly id: string;
@@ -32,7 +35,7 @@ interface Plan {
   readonly rows: readonly PlannedTrial[];
   /** Micro-dollars at most; undefined when a model has no price. */
   readonly cost: number | undefined;
-  /** What cannot be tried, and why. */
+  /** Reasons why trials are left out. */
   readonly left: readonly string[];
 }
 
@@ -43,7 +46,7 @@ interface PlannedTrial {
   readonly upstreamModel: string;
 }
 
-/** Asks the providers of a config what they do, once it was said what that may cost. Returns the exit code. */
+/** Runs the trials and prints their findings. Returns the exit code. */
 export async function liveCheck(config: LoadedConfig, options: LiveOptions): Promise<number> {
   const all = await tryGateway(config, (gateway) => plans(config, gateway, options));
   if (all.length === 0) {
@@ -56,7 +59,7 @@ export async function liveCheck(config: LoadedConfig, options: LiveOptions): Pro
   let code = 0;
   for (const plan of all) {
     console.log(`\n${plan.id}`);
-    // One provider after the other: what is printed can be followed.
+    // One provider after the other, so that the output can be followed.
     // oxlint-disable-next-line no-await-in-loop
     if (!(await carryOut(config, plan))) code = 1;
   }
@@ -95,7 +98,7 @@ function plans(config: LoadedConfig, { catalog, prices }: Gateway, options: Live
     });
 }
 
-/** The cheapest model that is known to be for an operation, or one of those that were named; undefined where there is none. */
+/** Returns the cheapest model for an operation, of those that were named or those of the channel; undefined where there is none. */
 function modelFor(
   operation: Operation,
   channel: Channel,
@@ -107,7 +110,7 @@ function modelFor(
     const upstreamModel = channel.upstreamModel(model);
     if (upstreamModel === undefined) return [];
     const known = channel.known?.(upstreamModel);
-    // What is not known may be for chats: most models are.
+    // An unknown model counts as one for chats, because most models are.
     const purpose = known?.operation ?? (known !== undefined || operation === 'chat' ? 'chat' : undefined);
     if (purpose !== operation || known?.retired === true) return [];
     return [{ model, upstreamModel, price: prices.most(model, 1000, 1000) ?? Infinity }];
@@ -142,7 +145,7 @@ async function mayGoOn(): Promise<boolean> {
   }
 }
 
-/** Tries one channel, and prints each finding as it comes. False when it does not answer with a text. */
+/** Runs the trials of one channel and prints each finding. Returns false when the channel does not answer with a text. */
 async function carryOut(config: LoadedConfig, { configured, rows, format }: Plan): Promise<boolean> {
   const width = Math.max(...rows.map(({ trial }) => trial.name.length), wrongKey.length);
   const print = (name: string, { result, remark }: Finding): void =>
@@ -180,7 +183,7 @@ async function withWrongKey(place: Place): Promise<Finding> {
   return { result: 'differs', remark: 'the provider answers whoever asks' };
 }
 
-/** The channel with the models alone that are asked. */
+/** Returns the channel with only the models of the trials. */
 function narrowed({ at, entry }: ConfiguredChannel, rows: readonly PlannedTrial[]): ConfiguredChannel {
   const models = Object.fromEntries([
     ...rows.map(({ model, upstreamModel }) => [model, upstreamModel] as const),
@@ -189,7 +192,7 @@ function narrowed({ at, entry }: ConfiguredChannel, rows: readonly PlannedTrial[
   return { at, entry: { ...entry, options: { ...entry.options, models, discover: false } } };
 }
 
-/** Starts a gateway that has one channel and remembers nothing, on a free port of this machine. */
+/** Starts a gateway with one channel and a database in memory, on a free port of this machine. */
 async function behindGateway(
   config: LoadedConfig,
   channel: ConfiguredChannel,
@@ -211,7 +214,7 @@ async function behindGateway(
         bootstrapKey: undefined,
         shared: { ...settings.shared, url: 'memory:' },
         routing: { ...settings.routing, attempts: 1 },
-        // What a provider refuses in one trial must not keep the next from it.
+        // A refusal in one trial must not open a circuit breaker for the next.
         health: { ...settings.health, enabled: false },
         timeouts: { ...settings.timeouts, drain: 0 },
       },

@@ -1,3 +1,4 @@
+/** Maps alias URLs (paths of other APIs for the same formats) to the gateway's own endpoints, and adjusts the request bodies accordingly. */
 import type { Context, Middleware } from 'koa';
 import { editMembers } from '../json/edit-members.ts';
 import { readMembers } from '../json/members.ts';
@@ -6,7 +7,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { Wire } from '../sdk/call.ts';
 import type { Format, ResolvedAlias } from '../sdk/format.ts';
 
-/** Returns the address of a request's path here; undefined where the path is no alias. */
+/** Returns the gateway's own path for an alias; undefined where the path is no alias. */
 export type ResolveAlias = (path: string, query: string) => ResolvedAlias | undefined;
 
 /** Builds the resolver of all aliases of these formats. */
@@ -27,7 +28,7 @@ interface AliasState {
   alias?: ResolvedAlias;
 }
 
-/** Puts the address here in place of an alias, before the router sees the request. */
+/** Replaces the URL of an alias by that of the endpoint, before the router sees the request. */
 export function resolveAliases(resolve: ResolveAlias): Middleware {
   return (ctx, next) => {
     const alias = resolve(ctx.path, ctx.querystring);
@@ -39,7 +40,7 @@ export function resolveAliases(resolve: ResolveAlias): Middleware {
   };
 }
 
-/** The URL, path and query alone, of a request for a WebSocket that came to this one. */
+/** Returns the URL (path and query) of the endpoint for the URL of a WebSocket request, which may be an alias. */
 export function resolvedUrl(resolve: ResolveAlias, url: string): string {
   const mark = url.indexOf('?');
   const [path, query] = mark < 0 ? [url, ''] : [url.slice(0, mark), url.slice(mark + 1)];
@@ -52,14 +53,14 @@ function urlOf({ path, query }: ResolvedAlias, given: string): string {
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** The alias by which a request came; undefined for most. */
+/** Returns the alias in a request's URL; undefined for most. */
 export function aliasOf(ctx: Context): ResolvedAlias | undefined {
   return (ctx.state as AliasState).alias;
 }
 
 /**
- * The JSON body of a request that came by an alias, as it would have been sent to the address here. Sets the header that the body named.
- * The same bytes where they are that already.
+ * Returns the JSON body of a request to an alias as the endpoint expects it, and sets the header that the alias has as a member of the body.
+ * Returns the same bytes where nothing differs.
  */
 export function resolvedBody(bytes: Buffer, { members, header }: ResolvedAlias, wire: Wire): Buffer {
   const names = [...Object.keys(members ?? {}), ...(header === undefined ? [] : [header.member])];
@@ -75,7 +76,7 @@ export function resolvedBody(bytes: Buffer, { members, header }: ResolvedAlias, 
   return Object.keys(edits).length === 0 ? bytes : editMembers(bytes, edits);
 }
 
-/** A form that came by an alias, and its fields, with the members that the alias gives. */
+/** Returns a form to an alias, and its fields, with the members that the alias sets. */
 export function resolvedForm(
   read: { readonly form: Form; readonly fields: JsonObject },
   { members = {} }: ResolvedAlias,

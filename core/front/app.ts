@@ -1,3 +1,4 @@
+/** Builds the HTTP listener of a gateway (Koa, fixed routes, WebSocket upgrades), and drains or ends its calls at shutdown. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import Koa from 'koa';
@@ -15,29 +16,29 @@ import { createRoutes } from './routes.ts';
 import { createSockets, type Sockets } from './sockets.ts';
 import { requestId } from './wire.ts';
 
-/** The gateway as Node's HTTP server wants it. */
+/** Handlers for the events of Node's HTTP server, and the shutdown of their calls. */
 export interface App {
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
-  /** As `listener`, for a client that waits for a word before it sends its body. */
+  /** As `listener`, for a client that waits for `100 Continue` before it sends its body. */
   readonly continueListener: (request: IncomingMessage, response: ServerResponse) => void;
   /** True for a request that goes to `upgrade`; every other is for the listener, whatever its headers say. */
   readonly wantsSocket: (request: IncomingMessage) => boolean;
   /** Opens a WebSocket. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Answers what is not even HTTP. */
+  /** Refuses what Node cannot parse as HTTP. */
   readonly clientError: (error: NodeJS.ErrnoException, socket: Duplex) => void;
   /** From now on `/readyz` answers 503 and connections close after their call. New connections and WebSockets are still served. */
   announce(): void;
   /**
-   * Closes connections after their call from now on. `stop`: nobody follows, and it says `not ready`. `replaced`: another process takes
-   * the new connections, and whatever comes over the old ones is served.
+   * Closes connections after their call from now on. `stop`: the gateway ends, and `/readyz` answers 503. `replaced`: another process takes
+   * the new connections, and requests over the old ones are served.
    */
   drain(why: 'stop' | 'replaced'): void;
   /** Ends every open call with an error in its format. */
   endAll(): void;
 }
 
-/** Builds the application of a gateway: its listener for requests, its sockets, and how both end. */
+/** Builds the handlers of a gateway. */
 export function createApp(gateway: Gateway, parts: FrontParts): App {
   const front = new Front(gateway, parts);
   const { log, notices } = gateway;
@@ -90,7 +91,7 @@ export function createApp(gateway: Gateway, parts: FrontParts): App {
   };
 }
 
-/** The routes behind Koa, as Node's server calls them. */
+/** Returns the listener for requests: fixed routes first, all others through Koa. */
 function createListener(front: Front, sockets: Sockets): App['listener'] {
   const { router, fixed } = createRoutes(front, sockets.paths);
   const koa = new Koa();
@@ -123,7 +124,7 @@ function createListener(front: Front, sockets: Sockets): App['listener'] {
   };
 }
 
-/** The pipeline for calls that come over sockets: they wait for their turn as the others do. */
+/** Returns the pipeline for calls over WebSockets, which count toward the limit of running calls and wait as other calls do. */
 function socketCalls({ gateway, parts: { overload } }: Front): Next {
   return async (call) => {
     if (!overload.enter()) await overload.wait(call, () => {});
@@ -132,7 +133,7 @@ function socketCalls({ gateway, parts: { overload } }: Front): Next {
   };
 }
 
-/** Looks now and then at what has been silent, or stalled, for too long, until the gateway closes. */
+/** Calls `tick` of all responses and WebSockets periodically, for keep-alives and stalled clients, until the gateway closes. */
 function startTicking({ gateway, replies }: Front, sockets: Sockets): void {
   const ticker = setInterval(() => {
     const now = performance.now();
@@ -143,7 +144,7 @@ function startTicking({ gateway, replies }: Front, sockets: Sockets): void {
   gateway.notices.on('closing', () => clearInterval(ticker));
 }
 
-/** A third of the shortest time that is kept, in milliseconds. */
+/** Returns a third of the shortest timeout, between 10 and 1000 milliseconds. */
 function tickOf({ timeouts, realtime }: Settings): number {
   const { keepAlive, stalled, socket } = timeouts;
   const shortest = Math.min(
@@ -158,7 +159,7 @@ function tickOf({ timeouts, realtime }: Settings): number {
   return Math.max(10, Math.min(1000, shortest / 3));
 }
 
-/** What sockets tell when a client has hung up. */
+/** Error codes of sockets whose client has disconnected. */
 const clientErrors: ReadonlySet<string> = new Set([
   'ECONNRESET',
   'EPIPE',

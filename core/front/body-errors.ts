@@ -1,6 +1,7 @@
+/** Errors of reading a request's body. */
 import { GatewayError } from '../sdk/errors.ts';
 
-/** The client went away while it sent its request. */
+/** Returns the error for a client that disconnected while it sent its request. */
 export function clientLeft(): GatewayError {
   return new GatewayError(
     'client_closed_request',
@@ -8,7 +9,7 @@ export function clientLeft(): GatewayError {
   );
 }
 
-/** 413 for a body beyond the limit. */
+/** Returns the 413 error for a body of more than `limit` bytes. */
 export function tooLarge(limit: number): GatewayError {
   return new GatewayError('request_too_large', `The request body is larger than ${limit} bytes.`);
 }

@@ -1,3 +1,4 @@
+/** Reads and decompresses the body of a request within limits, in the step between the identify and admit stages. */
 import type { IncomingMessage } from 'node:http';
 import type { Readable, Transform } from 'node:stream';
 import { callKey } from '../sdk/call-key.ts';
@@ -9,16 +10,16 @@ import type { BudgetShare } from './byte-budget.ts';
 import { HeldBytes } from '../model/held-bytes.ts';
 import { decompressors } from '../upstream/decompressors.ts';
 
-/** Reads, parses and checks the body of this call: left by the front end, run by {@link readBodyStep}. Absent on calls without a body. */
+/** Function that reads, parses and validates the body of a call: set by the route, run by {@link readBodyStep}. Absent on calls without a body. */
 export const bodyReader = callKey<() => Promise<void>>('body reader');
 
-/** The step between the identify and admit stages: strangers are refused before a byte of their body is read. */
+/** Step of the pipeline that reads the body: after identify, so that unknown clients are refused before a byte of their body is read. */
 export const readBodyStep: Handler = function readBody(call, next) {
   const read = call.get(bodyReader);
   return read === undefined ? next(call) : read().then(() => next(call));
 };
 
-/** 415 unless the body says that it is JSON, or says nothing. */
+/** Throws 415 for a content type other than JSON. Accepts requests without a content type. */
 export function checkJsonType(request: IncomingMessage): void {
   const type = request.headers['content-type'];
   if (type === undefined || type === '' || type === 'application/json') return;
@@ -30,8 +31,9 @@ export function checkJsonType(request: IncomingMessage): void {
 }
 
 /**
- * All bytes of a request's body, decompressed. 413 beyond the limit, 415 for an unknown compression, 400 for a damaged or cut one, 503
- * when there is no room for it: told by its length where that is announced, so that of many at once some are read to their end.
+ * Returns all bytes of a request's body, decompressed. Rejects with 413 beyond the limit, 415 for an unknown compression, 400 for damaged
+ * compressed data, and 503 when the budget has no room. The length in `content-length` is reserved at once, so that of many parallel bodies
+ * some are read to their end.
  */
 export function readBytes(request: IncomingMessage, limit: number, held?: BudgetShare): Promise<Buffer> {
   const announced = Number(request.headers['content-length']);
@@ -47,7 +49,7 @@ export function readBytes(request: IncomingMessage, limit: number, held?: Budget
   return collect(request, limit, held, announced);
 }
 
-/** A request's body with its compression undone. Throws 415 for an unknown one. */
+/** Returns a request's body as a decompressed stream. Throws 415 for an unknown compression. */
 export function decompressing(request: IncomingMessage): Readable {
   const encoding = request.headers['content-encoding']?.trim().toLowerCase();
   if (encoding === undefined || encoding === '' || encoding === 'identity') return request;
@@ -84,8 +86,8 @@ async function decompress(
 }
 
 /**
- * Bodies of this length and more, where it was announced, are put where they stay while their pieces are still in the processor's caches:
- * held until the end, the pieces would be there beside the whole. Node reads no more than this at once.
+ * Minimum `content-length`, in bytes, for which a buffer of the whole length is allocated. Each chunk is copied into it at once, because the
+ * chunks would otherwise be in memory together with their copy. Node reads at most this number of bytes at once.
  */
 const largeBody = 64 * 1024;
 
@@ -114,10 +116,10 @@ function collect(
       const start = length;
       length += chunk.length;
       held?.grow(length);
-      // Nothing is set aside for a body of which nothing has come.
+      // Allocates with the first chunk, because a client may announce a body and send none.
       if (announced >= largeBody && start === 0 && chunk.length < announced)
         whole = Buffer.allocUnsafeSlow(announced);
-      // A chunk may be one byte, and what stands around it in memory is a hundred times its length.
+      // HeldBytes, because a chunk may be one byte and its Buffer takes a hundred times as much memory.
       if (whole === undefined) (chunks ??= new HeldBytes()).push(chunk);
       else {
         chunk.copy(whole, start);

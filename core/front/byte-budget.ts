@@ -1,16 +1,17 @@
+/** Shares of the process-wide memory budget for request bodies, forms and files. */
 import type { Held } from '../call/exchange.ts';
 import { clientLeft } from './body-errors.ts';
 
-/** What all bodies that are held may come to. */
+/** Budget of bytes for all request bodies in memory. */
 export interface ByteBudget {
-  /** What it is in all. */
+  /** The whole budget, in bytes. */
   readonly most: number;
   /** Throws 503 when there is no room for so much more. */
   take(bytes: number): void;
   giveBack(bytes: number): void;
 }
 
-/** What the body of one call takes of a budget, until neither the call nor one that goes on with its body needs it any more. */
+/** Bytes that the body of one call takes from a budget, until neither the call nor a call that continues with its body needs it. */
 export class BudgetShare implements Held {
   readonly #budget: ByteBudget;
   #bytes = 0;
@@ -21,8 +22,8 @@ export class BudgetShare implements Held {
   }
 
   /**
-   * Makes it `bytes` in all, or the whole budget where that is less. Throws 503 when there is no room for so many, and when nobody needs
-   * the body any more.
+   * Raises the share to `bytes`, or to the whole budget where that is less. Throws 503 when there is no room for so many, and 499 when
+   * the share was released.
    */
   grow(bytes: number): void {
     if (this.#holders === 0) throw clientLeft();

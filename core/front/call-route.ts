@@ -1,3 +1,4 @@
+/** Handles the HTTP endpoints of the formats: makes the exchange of a call, and reads its JSON body or form. */
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { Exchange } from '../call/exchange.ts';
@@ -13,10 +14,10 @@ import type { Front } from './front.ts';
 import { applySampling } from './sampling.ts';
 import { headersOf, noBytes, requestId, routeParams, wireOf } from './wire.ts';
 
-/** What a route does with a request; `path` is the whole of its URL, where that is known to be a path alone. */
+/** Handler of a route; `path` is the whole URL of the request, where that is known to have no query. */
 export type RouteCall = (ctx: Context, path?: string) => void;
 
-/** The handler of a route by which a format is called. */
+/** Returns the handler of a format's route. */
 export function callRoute(front: Front, format: Format, route: Route, codec: Codec): RouteCall {
   return function routeCall(ctx, path) {
     const wire = wireOf(ctx, front.clientAddress(ctx.req), path);
@@ -26,13 +27,13 @@ export function callRoute(front: Front, format: Format, route: Route, codec: Cod
   };
 }
 
-/** Reads and checks what was asked for: between the identify and admit stages, when it is known who asks. Throws what the client did wrong. */
+/** Reads and validates the request, between the identify and admit stages. Throws the errors of the client. */
 function readCall(ctx: Context, front: Front, exchange: Exchange, route: Route): Promise<void> {
   const { gateway, parts } = front;
   const { limits, sampling } = gateway.settings;
   const { wire } = exchange;
   const alias = aliasOf(ctx);
-  // A header that an alias has in its body is checked when that was read.
+  // A header that an alias has in its body is checked once the body is read.
   if (alias?.header === undefined) route.checkHeaders?.(headersOf(ctx));
   wire.params = routeParams(ctx, route);
   if (route.accepts !== undefined && takesForm(ctx.req, route.accepts)) {
@@ -55,17 +56,17 @@ function readCall(ctx: Context, front: Front, exchange: Exchange, route: Route):
   });
 }
 
-/** Content type of clients that only know that their body is bytes. */
+/** Content type that some clients send with JSON, for routes that accept it. */
 const untypedJson = 'application/octet-stream';
 
-/** True for a form where one may come; 415 where nothing else may. */
+/** Returns true for a form where the route accepts forms. Throws 415 for any other body where the route accepts forms only. */
 function takesForm(request: IncomingMessage, accepts: NonNullable<Route['accepts']>): boolean {
   if (accepts.includes('form') && isForm(request)) return true;
   if (accepts.includes('json')) return false;
   throw new GatewayError('unsupported_media_type', 'Content-Type must be multipart/form-data.');
 }
 
-/** Reads a form as the body of a call, which keeps its files until it has ended. */
+/** Reads a form as the body of a call, and closes its files when the call ends. */
 async function understandForm(
   request: IncomingMessage,
   exchange: Exchange,

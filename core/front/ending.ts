@@ -1,18 +1,22 @@
+/**
+ * Shutdown of a gateway, at a stop or after another process has taken over: stops accepting connections, drains calls, then closes everything
+ * else.
+ */
 import { setTimeout as pass } from 'node:timers/promises';
 import type { DetachedCalls } from '../call/detached.ts';
 import type { App } from './app.ts';
 import type { Connections } from './connections.ts';
 
-/** For clients to fetch the last words of their calls, in milliseconds. */
+/** Time for clients to receive the last bytes of their calls before connections are closed, in milliseconds. */
 const lastWords = 250;
 
-/** How often idle connections are looked for while the gateway stops, in milliseconds. */
+/** Interval at which idle connections are closed while the gateway stops, in milliseconds. */
 const sweepEvery = 50;
 
-/** How often it is looked whether calls without a client still run, in milliseconds. */
+/** Interval at which the end of detached calls is polled, in milliseconds. */
 const lookEvery = 100;
 
-/** What ends, and in what time. */
+/** Parts of the gateway that are shut down, and their time limits. */
 export interface EndingOptions {
   readonly app: App;
   readonly connections: Connections;
@@ -25,7 +29,7 @@ export interface EndingOptions {
   readonly close: () => Promise<void>;
 }
 
-/** The end of a gateway: no more connections, then no more calls, then nothing. */
+/** Shutdown of one gateway. */
 export class Ending {
   readonly #options: EndingOptions;
   #over: Promise<void> | undefined;
@@ -40,8 +44,8 @@ export class Ending {
   }
 
   /**
-   * Nobody follows: idle connections are closed, and calls are cut at the end of the drain time, those without a client too. Resolves when
-   * all is closed.
+   * Stops without a successor: closes idle connections, and cuts calls (detached ones too) at the end of the drain time. Resolves when
+   * everything is closed.
    */
   stop(): Promise<void> {
     if (!this.#stopping) {
@@ -54,7 +58,7 @@ export class Ending {
     return this.#over ?? Promise.resolve();
   }
 
-  /** Another process has taken over: whatever comes over the connections there are is served until they end. Resolves when all is closed. */
+  /** Stops after another process has taken over: serves requests over open connections until they end. Resolves when everything is closed. */
   retire(): Promise<void> {
     if (this.#over === undefined) {
       this.#options.app.drain('replaced');

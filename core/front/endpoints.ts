@@ -1,3 +1,4 @@
+/** Handles the endpoints of plugins: each request becomes a call that the plugin answers after the identify and admit stages. */
 import type { Context } from 'koa';
 import { Exchange } from '../call/exchange.ts';
 import { requestBody, type RequestBody, type WholeEndpoint } from '../sdk/endpoint.ts';
@@ -13,7 +14,7 @@ import type { Codec, Format } from '../sdk/format.ts';
 import type { JsonObject } from '../model/json.ts';
 import { answerCodec } from './answer-codec.ts';
 
-/** Writes the answer of a plugin's endpoint: the value of its one `result` event. */
+/** Returns the codec for responses of plugins' endpoints: the body is the value of the one `result` event. */
 export function endpointCodec(format: Format): Codec {
   return answerCodec(format, {
     operation: 'state',
@@ -37,7 +38,7 @@ export function endpointCodec(format: Format): Codec {
   });
 }
 
-/** The handler of a plugin's endpoint: a call that its plugin answers, once its caller is known and admitted. */
+/** Returns the handler of a plugin's endpoint. */
 export function endpointRoute(front: Front, endpoint: WholeEndpoint): (ctx: Context) => void {
   const { gateway } = front;
   const formatOf = formatsOf(front, endpoint);
@@ -71,7 +72,7 @@ interface Answering {
   readonly codec: Codec;
 }
 
-/** The format of each request, with its codec made once. */
+/** Returns a function that selects the format of a request. The codec of each format is made once. */
 function formatsOf(front: Front, { format: told }: WholeEndpoint): (ctx: Context) => Answering {
   const made = new Map<string, Answering>();
   const named = (name: string): Answering => {

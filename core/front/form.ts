@@ -1,3 +1,4 @@
+/** Reads `multipart/form-data` bodies within limits: text fields into memory, large files into temporary files. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -22,27 +23,27 @@ export interface FormLimits {
   readonly inMemory: number;
 }
 
-/** A form that was read. */
+/** Parts of a form. */
 export interface ReadForm {
   readonly form: Form;
   /** The text fields by their names without brackets; a name that repeats or has brackets holds a list. */
   readonly fields: JsonObject;
-  /** Lets go of the files. Whoever reads a form does so when its call has ended. */
+  /** Removes the temporary files and releases the memory. The caller of {@link readForm} calls it when the call has ended. */
   close(): void;
 }
 
-/** Longest text field: as long as a prompt may be. */
+/** Maximum size of a text field in bytes; a prompt may be this long. */
 const fieldSize = 4 * 1024 * 1024;
 
-/** True for a body that says that it is a form. */
+/** True for a request with the content type of forms. */
 export function isForm({ headers }: IncomingMessage): boolean {
   return /^\s*multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? '');
 }
 
 /**
  * Reads a form. Files beyond `inMemory` are written to a temporary file while they come, and no faster than the disk takes them. Throws 400 for
- * a form that is damaged or cut, 413 beyond a limit, each with the name of the field, 503 when the budget has no room for what is kept in
- * memory, which it gets back when the form is closed. Nothing is left behind by a form that was refused.
+ * a form that is damaged or cut, 413 beyond a limit, each with the name of the field, and 503 when the budget has no room for the bytes in
+ * memory. `close` returns them to the budget. A form that was refused leaves no files and no memory behind.
  */
 export async function readForm(
   request: IncomingMessage,
@@ -81,7 +82,8 @@ class FormReading {
 
   async read(source: Readable, parser: FormParser): Promise<ReadForm> {
     let length = 0;
-    // An iterator joins what has come since the last read, however short the pieces are. Whoever answers reads the rest of a refused form.
+    // An iterator joins the chunks since the last read, however short they are.
+    // The stream stays open, because the code that sends the error reads the rest of a refused form.
     for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       length += chunk.length;
       if (length > this.#limits.body) throw tooLarge(this.#limits.body);
@@ -99,7 +101,7 @@ class FormReading {
     this.#memory.close();
   }
 
-  /** Takes in one token. Returns a promise where that takes time. */
+  /** Handles one token. Returns a promise where a file is written. */
   #take(token: FormToken): Promise<void> | undefined {
     if (token.type === 'head') {
       this.#begin(token.head);
@@ -146,7 +148,7 @@ class FormReading {
   }
 }
 
-/** Text fields as JSON members. `fromEntries` makes members of its own, whatever a stranger calls them. */
+/** Returns text fields as JSON members. Uses `fromEntries` because a field may have the name `__proto__`. */
 function fieldsOf(parts: readonly FormPart[]): JsonObject {
   const fields = new Map<string, string | string[]>();
   for (const part of parts) {
@@ -169,7 +171,7 @@ function tooMany(what: string, limit: number): GatewayError {
   return new GatewayError('invalid_value', `The form has more than ${limit} ${what}.`);
 }
 
-/** What a parser and a disk say, for the client. */
+/** Converts errors of the connection, the disk and the parser to errors for the client. */
 function readable(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException;

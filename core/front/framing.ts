@@ -1,24 +1,25 @@
+/** Frames the events of a streamed response for the client: SSE, NDJSON, a JSON array or AWS event streams. */
 import type { Frame, Framing, WireFrame } from '../sdk/format.ts';
 import { eventStreamType, passEventStream, writeEventStream } from '../formats/_shared/event-stream.ts';
 import { writeNdjson } from '../formats/_shared/json-frames.ts';
 import { parseSse, sseComment, writeSse } from '../formats/_shared/sse.ts';
 
-/** What goes out: text, or bytes where the framing is binary. */
+/** Framed output: text, or bytes where the framing is binary. */
 export type Framed = string | Buffer;
 
-/** Writes the frames of one reply in the framing that its client wants. */
+/** Encodes the frames of one response in the framing that the client requested. */
 export interface Framer {
   readonly contentType: string;
   frames(frames: readonly WireFrame[]): Framed;
-  /** A provider's frames, which are server-sent events; what they carry is not parsed. */
+  /** Reframes the SSE frames of a provider without parsing their data. */
   passed(bytes: Buffer): Framed;
-  /** What closes a complete reply. */
+  /** Returns the end of a complete response. */
   end(): Framed;
-  /** The framing's own way to say nothing; empty where it has none. */
+  /** Returns a keep-alive without content; empty where the framing has none. */
   silence(toleratesComments: boolean): string;
 }
 
-/** The media type of replies in each framing. */
+/** Media types of responses by framing. */
 export const contentTypes: Readonly<Record<Framing, string>> = {
   sse: 'text/event-stream',
   ndjson: 'application/x-ndjson',
@@ -27,7 +28,7 @@ export const contentTypes: Readonly<Record<Framing, string>> = {
   none: 'application/json',
 };
 
-/** The framer for one reply. */
+/** Returns the framer for one response. */
 export function framerOf(framing: Framing): Framer {
   switch (framing) {
     case 'ndjson':
@@ -77,7 +78,7 @@ function plain(
   };
 }
 
-/** Elements of one JSON array, which is closed at the end. */
+/** Returns a framer that writes the elements of one JSON array. */
 function jsonArray(framing: 'json-array' | 'none'): Framer {
   let begun = false;
   const element = (json: string): string => {
@@ -95,7 +96,7 @@ function jsonArray(framing: 'json-array' | 'none'): Framer {
   };
 }
 
-/** One behind the other. */
+/** Concatenates two framed outputs. */
 export function joined(one: Framed, other: Framed): Framed {
   if (other.length === 0) return one;
   if (one.length === 0) return other;

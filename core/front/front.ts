@@ -1,3 +1,4 @@
+/** State that the routes of one gateway share: the gateway in force, the open responses, and the flags of a shutdown. */
 import type { IncomingMessage } from 'node:http';
 import { createEndErrorReporter } from '../call/end-errors.ts';
 import { InFlight } from '../sdk/in-flight.ts';
@@ -11,7 +12,7 @@ import type { Gateway } from './gateway.ts';
 import type { Overload } from './overload.ts';
 import type { Reply, ReplyOptions } from './reply.ts';
 
-/** What the front end shares with all configurations. */
+/** Services of the process that stay the same when the config is reloaded. */
 export interface FrontParts {
   readonly stores: Pick<Stores, 'health'>;
   readonly rates: Pick<Rates, 'state'>;
@@ -20,7 +21,7 @@ export interface FrontParts {
   readonly upkeep: Pick<Upkeep, 'warned'>;
 }
 
-/** What all routes of one gateway share: the configuration in force, and the replies that are being written. */
+/** State shared by the routes of one gateway. */
 export class Front {
   readonly gateway: Gateway;
   readonly parts: FrontParts;
@@ -33,7 +34,7 @@ export class Front {
   draining = false;
   /** The gateway is about to stop: `/readyz` answers 503. */
   announced = false;
-  /** It ends, and nobody follows. */
+  /** The gateway ends, and no other process takes over. */
   stopping = false;
 
   constructor(gateway: Gateway, parts: FrontParts) {

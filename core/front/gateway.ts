@@ -1,3 +1,4 @@
+/** Type of a configured gateway: settings, formats, channels, prices, plugins and pipeline. A reload builds a new one. */
 import type { Settings } from '../settings/index.ts';
 import type { Format } from '../sdk/format.ts';
 import type { Catalog } from '../routing/catalog.ts';
@@ -16,10 +17,10 @@ export interface PluginRoute {
   readonly handler: RouteHandler;
 }
 
-/** Tells whether a request comes from whoever runs the gateway. */
+/** Resolves to true when a request comes from the operator of the gateway. */
 export type IsOperator = (ctx: Context) => Promise<boolean>;
 
-/** Everything in force, made once from a config and never changed. A reload makes a new one. */
+/** A configured gateway. Made once from a config and never changed. */
 export interface Gateway {
   readonly settings: Settings;
   readonly formats: readonly Format[];
@@ -29,19 +30,19 @@ export interface Gateway {
   readonly plugins: readonly Running[];
   readonly routes: readonly PluginRoute[];
   readonly endpoints: readonly WholeEndpoint[];
-  /** Each tells whether a request comes from whoever runs the gateway. */
+  /** Checks for the operator; one match suffices. */
   readonly operators: readonly IsOperator[];
   readonly notices: Notices;
   readonly log: Log;
-  /** The whole onion: call in, events out. */
+  /** The whole pipeline, from the call to the events of its response. */
   readonly handle: Next;
   /** Observe to shape around another terminal: for calls that no channel answers, such as model lists. */
   around(terminal: Next): Next;
   /** Observe to admit around another terminal: for what concerns no model, such as a plugin's endpoint or a socket that opens. */
   identified(terminal: Next): Next;
-  /** It serves from now on: whatever it does of its own accord begins. */
+  /** Starts background work, when the gateway begins to serve. */
   begin(): void;
-  /** Sentences the operator should read but that stop nothing. */
+  /** Problems of the config that do not prevent a start. */
   readonly warnings: readonly string[];
   close(): Promise<void>;
 }

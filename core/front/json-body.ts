@@ -1,3 +1,4 @@
+/** Parses JSON bodies of requests within the limits on depth, values and members, and rejects or removes repeated members. */
 import { isUtf8 } from 'node:buffer';
 import type { Exchange } from '../call/exchange.ts';
 import { measureJson, type JsonCounts, type JsonLimits } from '../json/measure.ts';
@@ -7,36 +8,36 @@ import { GatewayError } from '../sdk/errors.ts';
 import { tooManyMembers } from '../sdk/member-names.ts';
 import type { BudgetShare } from './byte-budget.ts';
 
-/** Limits on what a stranger can send. */
+/** Limits on a JSON body. */
 export interface BodyLimits extends JsonLimits {
   /** Bytes, after decompression. */
   readonly body: number;
 }
 
-/** The bytes behind a byte-order mark: JSON has none, and a provider need not forgive one. */
+/** Returns the bytes without a byte-order mark, because JSON allows none and providers may refuse it. */
 export function withoutMark(bytes: Buffer): Buffer {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 }
 
-/** The JSON object in the bytes. 400 when it is not UTF-8, not JSON, not an object, too deep or too many values. */
+/** Parses a JSON object. Throws 400 for bytes that are not UTF-8, not JSON, not an object, too deep or of too many values. */
 export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
   return readJsonBody(bytes, limits).body;
 }
 
-/** What a value takes in memory beside its bytes, about: a member of an object, a list in a list. A body of long texts has few. */
+/** Approximate memory of one parsed value beside its bytes, in bytes: a member of an object, or a list in a list. */
 const parsedValue = 64;
 
-/** What {@link understandJson} keeps to. */
+/** Options of {@link understandJson}. */
 export interface UnderstandOptions {
   readonly limits: BodyLimits;
-  /** Grows by what the values take in memory: 503 where there is no room. */
+  /** Grows by the memory of the values. Throws 503 where there is no room. */
   readonly held: BudgetShare;
 }
 
 /**
- * Parses and checks the JSON of a call, and leaves it with the call. Of a long request only the outline is; whoever refuses
- * it by that looks at all of it first, so that refusals are the same.
- * Throws 400 as {@link parseJsonBody} does, and with the path of what the format forbids.
+ * Parses and validates the JSON body of a call, and stores it in the exchange. Of a long body only the outline is parsed. When the outline is
+ * invalid the whole body is validated, so that errors are the same. Throws 400 as {@link parseJsonBody} does, and with the path of a member that
+ * the format forbids.
  */
 export function understandJson(exchange: Exchange, bytes: Buffer, { limits, held }: UnderstandOptions): void {
   const { codec, wire } = exchange;
@@ -48,7 +49,7 @@ export function understandJson(exchange: Exchange, bytes: Buffer, { limits, held
         exchange.outline(outline, codec.validate(outline.body, wire.params));
         return;
       } catch {
-        // What is wrong is told of the whole.
+        // The validation of the whole body below throws the error.
       }
       exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
       return;
@@ -66,8 +67,9 @@ export interface HeldBody {
 }
 
 /**
- * As {@link parseJsonBody}, with the bytes that say this and nothing else: where a member is given twice providers differ on which of the
- * two counts, and what was checked here must be what is sent. `held` grows by what the values take in memory: 503 where there is no room.
+ * As {@link parseJsonBody}, with the bytes of exactly this object. They are encoded anew where a member is repeated, because providers differ
+ * on which of the two counts and the validated body must be the one that is sent. `held` grows by the memory of the values: 503 where there
+ * is no room.
  */
 export function readJsonBody(
   bytes: Buffer,
@@ -82,7 +84,7 @@ export function readJsonBody(
 }
 
 /**
- * Parses a JSON object that goes on as the bytes that it is, so that no member may be given twice, in the object or in the objects in it.
+ * Parses a JSON object whose bytes are forwarded unchanged, and therefore rejects repeated members in the object and in the objects in it.
  * Has the limits of bodies; errors begin with `name`. Throws 400, and 503 where `held` has no room.
  */
 export function parseJsonLine(bytes: Buffer, limits: BodyLimits, name: string, held?: HeldBody): JsonObject {

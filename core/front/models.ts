@@ -1,3 +1,4 @@
+/** Serves the lists of models in each format, as calls through the pipeline so that plugins can filter them. */
 import type { Context } from 'koa';
 import { Exchange } from '../call/exchange.ts';
 import { accept } from './accept.ts';
@@ -11,14 +12,14 @@ import type { ListedModel } from '../model/event.ts';
 import type { Catalog } from '../routing/catalog.ts';
 import { answerCodec } from './answer-codec.ts';
 
-/** The end of the pipeline for a model list: every model there is. Plugins on the way back leave out what the caller may not use. */
+/** Returns the last step of the pipeline for a model list: emits all models. Plugins remove those that the caller may not use. */
 export function listModels(catalog: Catalog): Next {
   return function list() {
     return Promise.resolve(of({ type: 'models', models: catalog.list() }));
   };
 }
 
-/** Writes a model list, or one model of it, in a format. It never sees a request body. */
+/** Returns the codec that encodes a model list, or the model `wanted`, in a format. */
 export function listingCodec(format: Format, wanted: string | undefined, query: URLSearchParams): Codec {
   return answerCodec(format, {
     operation: 'list-models',
@@ -49,7 +50,7 @@ export function listingCodec(format: Format, wanted: string | undefined, query: 
   });
 }
 
-/** The handlers of model lists in a format: of all models, and of one. */
+/** Returns a function that makes the handlers for a format: for all models, or for one. */
 export function listRoutes(front: Front): (format: Format, one: boolean) => (ctx: Context) => void {
   const handle = front.gateway.around(listModels(front.gateway.catalog));
   return (format, one) =>

@@ -1,15 +1,16 @@
+/** Incremental parser of `multipart/form-data` (RFC 7578), and of the boundary in its content type. */
 import { isAscii } from 'node:buffer';
 import type { PartHead } from '../model/form.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { isAsciiCharset, notUtf8, parsePartHead, refusedPart } from './part-head.ts';
 
-/** What a form consists of, in its order: each part begins with its head and has its end. */
+/** Tokens of a form, in order: each part is one `head`, any number of `data`, and one `end`. */
 export type FormToken =
   | { readonly type: 'head'; readonly head: PartHead }
   | { readonly type: 'data'; readonly bytes: Buffer }
   | { readonly type: 'end' };
 
-/** Where the parser stands. `first`: a head has ended, and it is not known how its data begins. */
+/** State of the parser. `first`: a head has ended, and no data has come yet. */
 type State = 'start' | 'head' | 'first' | 'data' | 'behind' | 'end';
 
 /** Maximum length of the headers of a part, in bytes. */
@@ -24,7 +25,7 @@ export function boundaryOf(contentType: string): string {
   return boundary;
 }
 
-/** Returns a parser of the form that a content type announces. Throws as {@link boundaryOf}, and 400 for a charset in which it could say something else. */
+/** Returns a parser for a content type. Throws as {@link boundaryOf}, and 400 for a charset other than UTF-8, US-ASCII and ISO-8859-1. */
 export function formParserOf(contentType: string): FormParser {
   const charset = parametersOf(contentType).get('charset');
   return new FormParser(boundaryOf(contentType), charset !== undefined && isAsciiCharset(charset));
@@ -60,7 +61,7 @@ function noBoundary(): GatewayError {
 export class FormParser {
   readonly #delimiter: Buffer;
   #state: State = 'start';
-  /** As if a line had ended before the form, so that its first boundary is like the others. */
+  /** Begins with a line end, so that the first boundary is parsed like the others. */
   #rest: Buffer = lineEnd;
   #hasBlank = false;
   readonly #isAsciiForm: boolean;

@@ -1,3 +1,7 @@
+/**
+ * Load shedding of one process: limits running and waiting calls and the bytes of their bodies, and refuses calls while the event loop or
+ * memory is strained.
+ */
 import { getHeapStatistics } from 'node:v8';
 import type { ProcessLoad } from '../sdk/author/operations.ts';
 import type { Call } from '../sdk/call.ts';
@@ -8,32 +12,32 @@ import { CallWaits, lookEvery, type Arrival } from './call-waits.ts';
 import type { Log } from '../log.ts';
 import type { OverloadSettings } from '../settings/processes.ts';
 
-/** How much a process has to do, with what holds bodies. */
+/** Load of the process, with the budget of request bodies. */
 export interface WholeLoad extends ProcessLoad {
   /** Budget of those bytes, for code that holds a body. */
   readonly bodyBudget: ByteBudget;
 }
 
-/** What is measured: tests measure something else. */
+/** Measurements of the process; tests replace them. */
 export interface Gauges {
-  /** Milliseconds, from anywhere. */
+  /** Milliseconds of a monotonic clock. */
   now(): number;
   /** Share of the memory that is full, 0 to 1. */
   memory(): number;
 }
 
-/** Looks at the event loop between two at the memory. */
+/** Number of checks of the event loop for each check of the memory. */
 const looksPerMemory = 20;
 
-/** A process recovers when so much less is full than the limit, so that it does not go to and fro. */
+/** Hysteresis: share of memory below the limit at which a process recovers. */
 const recovery = 0.05;
 
-/** How often refusals are told to the log, in milliseconds. */
+/** Minimum interval between log entries about refused calls, in milliseconds. */
 const tellEvery = 10_000;
 
 /**
- * Refuses calls before anything of them is read when the process has too much to do: too many at once, waits before they are looked at
- * that do not get shorter, or memory that is nearly full. A call that may run costs a look at the clock.
+ * Refuses calls before their bodies are read when too many run, when calls wait too long for the event loop, or when memory is nearly full.
+ * A call that may run costs one reading of the clock.
  */
 export class Overload implements WholeLoad {
   readonly bodyBudget: ByteBudget;
@@ -44,7 +48,7 @@ export class Overload implements WholeLoad {
   #looking: NodeJS.Timeout | undefined;
   #running = 0;
   #ended = 0;
-  /** Most calls that may run now: none while the process is strained. */
+  /** Maximum number of running calls now; 0 while the process is strained. */
   #most: number;
   readonly #mostBodies: number;
   #refused = 0;
@@ -73,7 +77,7 @@ export class Overload implements WholeLoad {
     };
   }
 
-  /** From now on the event loop and the memory are looked at. What a start takes before calls come says nothing of the load. */
+  /** Starts to measure the event loop and the memory. Not earlier, because the work of a start is no load of calls. */
   begin(): void {
     this.#waits.begin();
     this.#looking ??= setInterval(() => this.look(), lookEvery).unref();
@@ -166,7 +170,7 @@ export class Overload implements WholeLoad {
     });
   }
 
-  /** Looks at the event loop and, now and then, at the memory. Runs by itself twenty times a second, after {@link begin}. */
+  /** Checks the event loop and, less often, the memory. Runs twenty times a second after {@link begin}. */
   look(): void {
     const { memory: mostMemory } = this.#settings;
     this.#waits.look();

@@ -1,3 +1,4 @@
+/** Parses the headers of one part of a form strictly, and rejects spellings that other frameworks read differently. */
 import { isUtf8 } from 'node:buffer';
 import type { PartHead } from '../model/form.ts';
 import { GatewayError } from '../sdk/errors.ts';
@@ -39,7 +40,7 @@ export function parsePartHead(bytes: Buffer): ParsedHead {
   };
 }
 
-/** 400 for a form that is not written as forms are. */
+/** Returns the 400 error for a malformed form. */
 export function refusedPart(reason: string): GatewayError {
   return new GatewayError(
     'invalid_request',
@@ -85,7 +86,7 @@ export function isAsciiCharset(charset: string): boolean {
   return true;
 }
 
-/** 400 for a text that frameworks may decode as something else than UTF-8. */
+/** Returns the 400 error for a text that frameworks may decode with another charset than UTF-8. */
 export function notUtf8(): GatewayError {
   return refusedPart('a text is not UTF-8');
 }

@@ -1,3 +1,4 @@
+/** Answers requests that become no call: unknown endpoints, wrong methods, and requests that are not valid HTTP. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Context } from 'koa';
@@ -10,7 +11,7 @@ import { writeHead } from './head.ts';
 import { headersTooLarge } from './request-line.ts';
 import { requestId } from './wire.ts';
 
-/** Refuses a request that is no call, in the words of a format. */
+/** Responds to a request that is no call with an error in a format. */
 export function refuse(ctx: Context, format: Format, error: GatewayError): void {
   const { status, headers, body } = format.errorReply(error, requestId());
   ctx.status = status;
@@ -18,7 +19,7 @@ export function refuse(ctx: Context, format: Format, error: GatewayError): void 
   ctx.body = body;
 }
 
-/** Refuses what no route has answered: 405 where another method would do, else 404, in the format of the client. */
+/** Responds to a request that no route has answered, in the client's format: 405 where the path has another method, else 404. */
 export function refuseUnknown(ctx: Context, front: Front): void {
   const layers = (ctx['matched'] ?? []) as readonly { readonly methods: readonly string[] }[];
   const allowed = [...new Set(layers.flatMap(({ methods }) => methods))];
@@ -39,7 +40,7 @@ function clientPath({ originalUrl, path }: Context): string {
   return (originalUrl.startsWith('/') ? (originalUrl.split('?', 1)[0] ?? '') : path).slice(0, 200);
 }
 
-/** Refuses a request whose first line or headers are wrong, and closes its connection. */
+/** Responds with an error to a request whose first line or headers are invalid, and closes its connection. */
 export function refuseLine(
   { url = '', headers: given }: IncomingMessage,
   response: ServerResponse,
@@ -65,12 +66,12 @@ export function refuseLine(
   response.end(text);
 }
 
-/** An error of Node's parser. Its bytes are the last that came, which is the whole of most requests. */
+/** An error of Node's parser. `rawPacket` has the last bytes received, which for most requests is the whole request. */
 interface ParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }
 
-/** Answers what Node's parser gave up on: by the reply that is being written, where there is one, else as plain bytes. */
+/** Responds where Node's parser failed: through the open response of the connection, where there is one, else with raw bytes. */
 export function refuseUnreadable(socket: Duplex, front: Front, error: ParseError): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -95,7 +96,7 @@ export function refuseUnreadable(socket: Duplex, front: Front, error: ParseError
   closeSoon(socket);
 }
 
-/** Why Node's parser gave up on a request. */
+/** Returns the error for the client from the error of Node's parser. */
 function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
   if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
@@ -113,22 +114,22 @@ function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
   return new GatewayError('invalid_request', 'The request is not valid HTTP.');
 }
 
-/** A client that never closes its side would keep the connection for ever. */
+/** Closes the connection after {@link lingerTime}, because a client may never close its side. */
 function closeSoon(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), lingerTime).unref();
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** For what a client still sends, or does not fetch, after it was refused, in milliseconds. */
+/** Time before the connection of a refused client is closed, in milliseconds. */
 const lingerTime = 2000;
 
 /**
- * Node reads and drops the rest of an upload that was refused; after two seconds the connection is closed instead. Closing at once would
- * reset it and take the answer with it.
+ * Reads and drops the rest of an upload that was refused; closes the connection after two seconds. Closing it at once would reset it, and the
+ * client would lose the response.
  */
 export function linger(request: IncomingMessage): void {
   const { socket } = request;
-  // Node forgets a request whose answer is written: who still reads it would never learn that its connection is gone.
+  // Node detaches a request whose response is written: code that still reads it would not see that the connection is closed.
   const gone = (): void => void request.destroy();
   const timer = setTimeout(() => socket.destroy(), lingerTime).unref();
   const settled = (): void => {

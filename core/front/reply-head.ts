@@ -1,3 +1,4 @@
+/** Status and headers of successful responses, including those that pass a provider's bytes through. */
 import type { Exchange } from '../call/exchange.ts';
 import { toldLosses } from '../formats/_shared/losses.ts';
 import type { GatewayEvent } from '../model/event.ts';
@@ -5,10 +6,10 @@ import type { Loss } from '../model/extra.ts';
 import type { Framing } from '../sdk/format.ts';
 import { contentTypes } from './framing.ts';
 
-/** The head of a provider's answer. */
+/** Event with the status and headers of a provider's response. */
 export type Answered = Extract<GatewayEvent, { type: 'answer' }>;
 
-/** The headers of a reply in this framing; `added` are those of plugins. */
+/** Returns the headers of a response in a framing; `added` are those of plugins. */
 export function headersOf(
   { format, id }: Exchange,
   framing: Framing,
@@ -28,7 +29,7 @@ export function headersOf(
   return headers;
 }
 
-/** The head of a reply of which a provider's bytes are the body, from the headers that every whole reply has. */
+/** Returns status and headers of a response whose body is a provider's bytes. Changes `headers`, those of every whole response. */
 export function bytesHead(
   { operation, codec, wire }: Exchange,
   headers: Record<string, string>,
@@ -41,12 +42,12 @@ export function bytesHead(
   const length = answer?.headers['content-length'];
   const encoding = answer?.headers['content-encoding'];
   if (typeof length === 'string') headers['content-length'] = length;
-  // Still there where the gateway does not know the compression: the client gets the bytes as they are.
+  // Present where the gateway does not know the compression: the client gets the compressed bytes.
   if (typeof encoding === 'string') headers['content-encoding'] = encoding;
   return { status: 200, headers };
 }
 
-/** A provider's word for what its bytes are, where it names a medium or plain text: a browser must not take them for a page or a script. */
+/** Returns the provider's media type where it is a medium, plain text or JSON, because a browser must not run the bytes as a page or a script. */
 function mediaType(type: string | string[] | undefined): string {
   return typeof type === 'string' &&
     /^(audio|video|image)\/(?!svg)[\w.+-]+|^text\/(plain|vtt)\b|^application\/json\b/i.test(type)
@@ -54,7 +55,7 @@ function mediaType(type: string | string[] | undefined): string {
     : 'application/octet-stream';
 }
 
-/** Headers of somebody's bytes that their reader needs; none of the others is the client's business. */
+/** Headers of a provider's response that a client of its bytes needs. The others are not forwarded. */
 const passed = [
   'content-type',
   'content-length',

@@ -1,3 +1,4 @@
+/** Writes the HTTP response of one call from its events: head, encoding, keep-alives, backpressure, errors and end. */
 import type { ServerResponse } from 'node:http';
 import type { Duplex, Writable } from 'node:stream';
 import type { Observable, Subscription } from 'rxjs';
@@ -14,18 +15,18 @@ import { ReplyEncoder } from './reply-encoder.ts';
 import { bytesHead, headersOf, type Answered } from './reply-head.ts';
 import { trailersOf, type Trailers } from './trailers.ts';
 
-/** What every reply of a gateway shares. */
+/** Options that all responses of a gateway share. */
 export interface ReplyOptions {
   readonly log: Log;
-  /** Where errors of work at the end of calls go. */
+  /** Reports errors of work at the end of calls. */
   readonly endErrors: EndErrorReporter;
-  /** Silence after which something harmless is sent, in milliseconds. */
+  /** Silence after which a keep-alive is sent, in milliseconds. */
   readonly keepAlive: number;
   /** Longest time the client may leave its buffer full, in milliseconds. */
   readonly stalled: number;
 }
 
-/** The longest reply, in bytes, that goes out in one piece with its head. */
+/** Maximum length of a response that is sent in one write with its head, in bytes. */
 const heldLength = 16 * 1024;
 
 /**
@@ -88,7 +89,7 @@ export class Reply {
     if (this.#over) this.#subscription.unsubscribe();
   }
 
-  /** Writes what an event has to say. */
+  /** Encodes and writes an event. */
   take(event: GatewayEvent): void {
     try {
       this.#next(event);
@@ -142,7 +143,7 @@ export class Reply {
     if (!this.#response.headersSent) this.#response.setHeader('connection', 'close');
   }
 
-  /** What the client sends is no longer HTTP: it is told so where nothing was sent yet. In the middle of a reply the connection breaks. */
+  /** Ends the response because the client's bytes are not valid HTTP: with the error where nothing was sent yet, else by closing the connection. */
   breakOff(error: GatewayError): void {
     if (this.#committed) {
       this.#response.destroy();
@@ -200,7 +201,7 @@ export class Reply {
         return;
       case 'answer':
         this.#answer = event;
-        // An endpoint that answers with somebody's bytes: also when there are none of them.
+        // An endpoint that passes a provider's bytes through, even when there are none.
         if (this.#exchange.operation === 'state') this.#passing = true;
         return;
       case 'frames':
@@ -218,7 +219,7 @@ export class Reply {
         }
         this.#commitBytes();
         if (this.#held !== undefined) {
-          // Unpacked bytes can be as many as the packed ones were said to be.
+          // The decompressed bytes can have the length that the head gives for the compressed ones.
           this.#write(this.#held);
           this.#held = undefined;
         }
@@ -295,7 +296,7 @@ export class Reply {
     writeHead(this.#response, status, headers, this.#exchange.id, this.#options.log);
   }
 
-  /** The error as the whole answer, or a connection that breaks where even that fails: nobody stands behind this to catch anything. */
+  /** Sends the error as the whole response. Closes the connection where that fails, because no caller would catch the failure. */
   #refuse(error: GatewayError): void {
     try {
       const { status, headers, body } = this.#exchange.format.errorReply(error, this.#exchange.id);
@@ -369,7 +370,7 @@ export class Reply {
       );
       this.#response.destroy();
     }
-    // Nobody ticks any more for a client that does not fetch what is left: Node then closes the connection.
+    // A socket timeout, because `tick` is not called for an ended response and its client may not read the rest.
     if (this.#response.writableLength > 0) this.#response.socket?.setTimeout(this.#options.stalled);
     this.#release();
   }
@@ -377,12 +378,12 @@ export class Reply {
   #end(last: string | Buffer): void {
     this.#trailers?.add();
     if (last.length === 0) this.#response.end();
-    // Bytes as the text that Node sends with the head, in one piece: for two it asks the system for more.
+    // As a string, which Node sends in one write with the head; two writes would cost more.
     else if (last === this.#held) this.#response.end(last.toString('latin1'), 'latin1');
     else this.#response.end(last);
   }
 
-  /** Lets go of everything: what stays attached to a kept-alive socket is garbage that outlives the call. */
+  /** Releases all references, because whatever stays attached to a kept-alive socket outlives the call. */
   #release(): void {
     this.#response.off('close', this.#onClose);
     this.#full?.off('drain', this.#onDrain);

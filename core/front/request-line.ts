@@ -1,7 +1,8 @@
+/** Checks the request line and the headers that Node's parser lets pass, and delays `100 Continue` until the body is read. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../sdk/errors.ts';
 
-/** What is wrong with the first line of a request that Node's parser lets pass; undefined for a sound one. */
+/** Returns the error for an invalid request line that Node's parser lets pass; undefined for a valid one. */
 export function requestLineProblem({
   httpVersion,
   httpVersionMajor,
@@ -39,8 +40,8 @@ export function headersTooLarge(): GatewayError {
 }
 
 /**
- * For a client that asks before it sends its body (`Expect: 100-continue`): it is told to go on when somebody begins to read the body, which
- * is after its key was checked. Where nobody does, the answer is all it gets, and the connection ends with it.
+ * Sends `100 Continue` to a client that asks for it (`Expect: 100-continue`) when the body begins to be read, which is after the key was
+ * checked. Where the body is not read, the client gets only the response, and the connection is closed.
  */
 export function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('connection', 'close');

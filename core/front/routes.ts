@@ -1,3 +1,4 @@
+/** Registers all HTTP routes: health, formats, model lists, plugins' endpoints, and 426 at the paths of WebSockets. */
 import type { Router } from '@koa/router';
 import type { Context } from 'koa';
 import { GatewayError } from '../sdk/errors.ts';
@@ -14,14 +15,14 @@ import { createRouter } from './router.ts';
 import { queryOf } from './wire.ts';
 import { FixedRoutes } from './fixed-routes.ts';
 
-/** Every path that the gateway answers. */
+/** All routes of the gateway. */
 export interface Routes {
   readonly router: Router;
-  /** The route of a call, by the whole of its URL and its method: see {@link FixedRoutes}. */
+  /** Routes of calls without path parameters or a query: see {@link FixedRoutes}. */
   readonly fixed: FixedRoutes;
 }
 
-/** The routes of health, of the formats and their sockets, and of plugins. */
+/** Builds the routes. `sockets`: the formats of WebSockets by their paths. */
 export function createRoutes(front: Front, sockets: ReadonlyMap<string, Format>): Routes {
   const { gateway } = front;
   const router = createRouter();
@@ -75,7 +76,7 @@ function isConditional({ query, isFor }: Route): boolean {
   return query !== undefined || isFor !== undefined;
 }
 
-/** Handles requests with the query and the headers of a route; others may fit another route of the same path. */
+/** Wraps the handler of a conditional route: requests without its query and headers go to the next route of the same path. */
 function where({ query = {}, isFor }: Route, handler: RouteCall) {
   const wanted = Object.entries(query);
   return (ctx: Context, next: () => Promise<unknown>): unknown =>
@@ -84,7 +85,7 @@ function where({ query = {}, isFor }: Route, handler: RouteCall) {
       : next();
 }
 
-/** 426 for a plain request to the path of a WebSocket. */
+/** Responds with 426 to a plain request to the path of a WebSocket. */
 function askForUpgrade(ctx: Context, format: Format, path: string): void {
   refuse(
     ctx,

@@ -1,3 +1,4 @@
+/** Applies the setting `sampling` to requests that combine sampling parameters which exclude each other: forwards, drops or refuses them. */
 import type { Exchange } from '../call/exchange.ts';
 import { editMembers } from '../json/edit-members.ts';
 import type { Loss } from '../model/extra.ts';

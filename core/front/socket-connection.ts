@@ -1,3 +1,4 @@
+/** One client WebSocket over which calls are made: reads messages, runs their calls, pings, and closes the connection. */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { firstView } from '../call/view.ts';
@@ -11,12 +12,12 @@ import { parseJsonBody, type BodyLimits } from './json-body.ts';
 import { SocketLanes, type AskedCall, type Lane } from './socket-lanes.ts';
 import { SocketReply } from './socket-reply.ts';
 
-/** How long a client may take to answer the close of a connection, in milliseconds. */
+/** Time for a client to answer a close frame, in milliseconds. */
 const closeTime = 5000;
-/** Silence after which a client is taken to send nothing in this very moment, in milliseconds. */
+/** Silence after which no message of the client is assumed to be under way, in milliseconds. */
 const quietTime = 3000;
 
-/** What every connection of a gateway shares. */
+/** Options of a connection. */
 export interface SocketOptions {
   readonly route: SocketRoute;
   readonly log: Log;
@@ -59,13 +60,13 @@ export class SocketConnection {
     socket.on('message', (data: Buffer, isBinary) => this.#message(data, isBinary));
     socket.on('ping', this.#onHeard);
     socket.on('pong', this.#onHeard);
-    // What is wrong with a frame (too large, not UTF-8) is told to the client by the close that follows.
+    // The close frame that follows reports an invalid frame (too large, not UTF-8) to the client.
     socket.on('error', () => {});
     socket.on('close', () => this.#closed());
     stream.on('drain', this.#onDrain);
   }
 
-  /** Called about once a second: pings, and gives up on clients that are gone, read nothing, or have been here long enough. */
+  /** Called about once a second: pings, and closes connections whose client is gone or does not read, or that have reached `lifetime`. */
   tick(now: number): void {
     const { keepAlive, stalled, lifetime } = this.#options;
     if (this.#heard) {
@@ -146,7 +147,7 @@ export class SocketConnection {
         this.#options.log.error({ error }, 'a message failed inside the gateway');
       this.#refuse(toGatewayError(error), '');
     }
-    // Answers to messages of a client that fetches none of them would pile up.
+    // Stops reading, because responses to a client that reads none of them would pile up.
     if (this.#fullSince > 0 || this.#lanes.isLong) {
       this.#paused = true;
       this.#socket.pause();
@@ -225,7 +226,7 @@ export class SocketConnection {
     this.#readOn();
   }
 
-  /** A client that is still fetching its last reply gets it whole: from the close on its time is short. */
+  /** Closes a retired connection that has no running call. Waits while the client reads its last response, because a close has a short timeout. */
   #closeWhenIdle(): void {
     if (this.#retired === undefined || !this.#lanes.isIdle || this.#closingAt > 0) return;
     if (this.#fullSince > 0) return;

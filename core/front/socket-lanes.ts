@@ -1,15 +1,16 @@
+/** Queues the calls of one WebSocket: calls of a lane run one after the other, lanes run in parallel, both within limits. */
 import type { JsonObject } from '../model/json.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { SocketReply } from './socket-reply.ts';
 
-/** Calls that run at once on one connection: each holds a request and a provider's stream, as a connection of its own would. */
+/** Maximum number of parallel calls on one connection. Each holds a request and a provider's stream, as a connection of its own would. */
 const mostLanes = 16;
-/** Calls that wait on one connection, in all lanes: far beyond what a client sends ahead, and few enough to hold. */
+/** Maximum number of waiting calls on one connection, in all lanes: far more than clients send ahead. */
 const mostWaiting = 64;
-/** Bytes of waiting calls above which no more is read, so that what one client sends ahead stays bounded. */
+/** Bytes of waiting calls above which no more messages are read, to bound the memory for one client. */
 const waitingMark = 16 * 1024 * 1024;
 
-/** A call that was asked for, and its length in bytes. */
+/** A requested call, and its length in bytes. */
 export interface AskedCall {
   readonly body: JsonObject;
   readonly size: number;
@@ -22,7 +23,7 @@ export interface Lane {
   readonly waiting: AskedCall[];
 }
 
-/** The lanes of one connection, which run side by side. A lane is there as long as a call of it runs. */
+/** The lanes of one connection. A lane exists as long as one of its calls runs. */
 export class SocketLanes {
   readonly #lanes = new Map<string, Lane>();
   #waiting = 0;
@@ -33,7 +34,7 @@ export class SocketLanes {
     return this.#lanes.size === 0;
   }
 
-  /** True where so much waits that no more should be read. */
+  /** True when the waiting calls have so many bytes that no more messages should be read. */
   get isLong(): boolean {
     return this.#waitingBytes > waitingMark;
   }
@@ -47,7 +48,7 @@ export class SocketLanes {
     for (const { running } of this.#lanes.values()) if (running !== undefined) yield running;
   }
 
-  /** The lane in which the call may start now; undefined where it waits for the one before it. Throws 429 where there is no room. */
+  /** Returns the lane in which the call may start now; undefined where the call waits for the one before it. Throws 429 beyond the limits. */
   enter(name: string, call: AskedCall): Lane | undefined {
     const known = this.#lanes.get(name);
     if (known === undefined) {
@@ -64,7 +65,7 @@ export class SocketLanes {
     return undefined;
   }
 
-  /** What runs next in a lane whose call has ended, if anything waits. */
+  /** Returns the next call of a lane whose call has ended; undefined where none waits, and then removes the lane. */
   next(lane: Lane): AskedCall | undefined {
     const next = lane.waiting.shift();
     if (next === undefined) this.#lanes.delete(lane.name);
@@ -72,7 +73,7 @@ export class SocketLanes {
     return next;
   }
 
-  /** Nothing waits any more. Gives the names of the lanes in which something did, once for each call. */
+  /** Removes all waiting calls. Returns the name of its lane for each of them. */
   clear(): string[] {
     return [...this.#lanes.values()].flatMap(({ name, waiting }) =>
       waiting.splice(0).map((call) => {

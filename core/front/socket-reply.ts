@@ -1,3 +1,4 @@
+/** Writes the response of one call as messages of a WebSocket. */
 import type { Observable, Subscription } from 'rxjs';
 import { type Exchange } from '../call/exchange.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
@@ -7,7 +8,7 @@ import type { GatewayEvent } from '../model/event.ts';
 import { parseSse } from '../formats/_shared/sse.ts';
 import { ReplyEncoder } from './reply-encoder.ts';
 
-/** What a reply over a socket needs of where it is written. */
+/** Options of a response: its lane, and the functions of the connection that it uses. */
 export interface SocketReplyOptions {
   readonly route: SocketRoute;
   readonly lane: string;
@@ -19,13 +20,13 @@ export interface SocketReplyOptions {
 }
 
 /**
- * Writes one reply as messages of a socket: the only subscriber of the call's events, as {@link Reply} is for plain HTTP. The socket
- * serves several; whoever owns it holds them all while its client does not read.
+ * The only subscriber of the call's events, as `Reply` is for plain HTTP. Several responses share a connection, which holds them all while its
+ * client does not read.
  */
 export class SocketReply {
   readonly #exchange: Exchange;
   readonly #options: SocketReplyOptions;
-  /** There are no headers that could tell of losses: they are for the log. */
+  /** Collects dropped fields for the log only, because a WebSocket message has no headers. */
   readonly #encoder: ReplyEncoder;
   #subscription: Subscription | undefined;
   #passing = false;
@@ -69,7 +70,7 @@ export class SocketReply {
     try {
       if (this.#begun) frames = this.#encoder.stream().error(error);
     } catch {
-      // Without frames the failure is told as it is before a reply.
+      // Without frames the failure is sent as one before the response.
     }
     this.#finish(
       route.failure(error, lane, frames).map((message) => JSON.stringify(message)),
@@ -77,19 +78,19 @@ export class SocketReply {
     );
   }
 
-  /** The client has gone: nothing more can be sent, and what is still to come is let go of up to the provider's socket. */
+  /** Ends the response because the client has disconnected, and with it everything up to the provider's socket. */
   leave(): void {
     if (!this.#over) this.#finish([]);
   }
 
-  /** The client does not read: the call's gate shuts. */
+  /** Closes the call's gate (backpressure) while the client does not read. */
   hold(): void {
     if (this.#held || this.#over) return;
     this.#held = true;
     this.#exchange.gate.close();
   }
 
-  /** The client reads again. */
+  /** Opens the call's gate when the client reads again. */
   release(): void {
     if (!this.#held) return;
     this.#held = false;
@@ -109,7 +110,7 @@ export class SocketReply {
         this.#write(parseSse(event.bytes).map(({ data }) => data));
         return;
       case 'bytes':
-        throw new Error('A reply over a socket is a stream, and a whole one came.');
+        throw new Error('A response over a WebSocket must be a stream, but the channel returned a whole response.');
       case 'usage':
         if (this.#passing) return;
         break;

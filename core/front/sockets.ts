@@ -1,3 +1,4 @@
+/** Accepts the WebSockets of a gateway: checks upgrades, identifies callers, and opens connections or tunnels. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { EMPTY, lastValueFrom } from 'rxjs';
@@ -21,7 +22,7 @@ import { openSocketServer, shuttingDown, type SocketPath, type SocketPaths } fro
 import { createTunnels, type Tunnels } from './tunnels.ts';
 import { callerOf, pathOf, refuse, wireOf, type Caller } from './upgrade.ts';
 
-/** The WebSockets of a gateway: what the formats' socket routes are served with. */
+/** The WebSockets of a gateway. */
 export interface Sockets {
   /** Paths at which a WebSocket can be opened, with the format that is spoken there. */
   readonly paths: ReadonlyMap<string, Format>;
@@ -30,7 +31,7 @@ export interface Sockets {
   /** Opens a WebSocket, or answers with the status that plain HTTP would have given. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   tick(now: number): void;
-  /** Another process takes new connections: each of ours is closed when nothing has come over it for a while. */
+  /** Closes each connection once it has been silent for a while, because another process takes new connections. */
   settle(): void;
   /** Refuses new connections and calls; those without a call are closed, the others after their last. */
   drain(): void;
@@ -148,7 +149,7 @@ class GatewaySockets implements Sockets {
     return exchange;
   }
 
-  /** Throws what refuses the caller. */
+  /** Runs the identify and admit stages for the handshake. Throws the error that refuses the caller. */
   async #identify(
     { format }: SocketPath<SocketRoute>,
     caller: Caller,
@@ -201,7 +202,7 @@ class GatewaySockets implements Sockets {
     });
   }
 
-  /** Node before 22.21 and 24.9 does not ask `wants`: every wish for another protocol comes here, also those that are best passed over. */
+  /** Refuses upgrades that {@link wants} would reject. Node before 22.21 and 24.9 does not call `wants`, and passes every upgrade on. */
   #refuseOther(request: IncomingMessage, socket: Duplex): void {
     const name = errorFormat(request.url ?? '', request.headers);
     const format = this.#gateway.formats.find((one) => one.name === name);

@@ -1,3 +1,4 @@
+/** HTTP trailers of a response, and the SSE comments at the end of a stream that have the same values. */
 import type { ServerResponse } from 'node:http';
 import type { Exchange } from '../call/exchange.ts';
 import type { Log } from '../log.ts';
@@ -32,14 +33,14 @@ export class Trailers {
     return { ...headers, trailer: [...new Set(this.#added.flatMap(({ names }) => names))].join(', ') };
   }
 
-  /** Adds the announced trailers to the end of the response. Before its last bytes are written. */
+  /** Adds the announced trailers to the end of the response. Must be called before its last bytes are written. */
   add(): void {
     if (!this.#isAnnounced) return;
     this.#isAnnounced = false;
     this.#response.addTrailers(this.#values(() => true));
   }
 
-  /** Returns comments for the end of a stream of server-sent events; empty where nobody wants them or the format does not tolerate them. */
+  /** Returns comments for the end of a stream of server-sent events; empty where no plugin asks for them or the format does not tolerate them. */
   comments(): string {
     const { framing, codec } = this.#exchange;
     if (framing !== 'sse' || !codec.toleratesComments) return '';

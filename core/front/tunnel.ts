@@ -1,3 +1,4 @@
+/** One WebSocket session that passes through to a provider: forwards messages both ways with backpressure, pings, limits and close codes. */
 import { Observable, type Subscriber, type Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import type { Exchange } from '../call/exchange.ts';
@@ -14,7 +15,7 @@ import { SendQueue } from '../upstream/send-queue.ts';
 import { faultCode, sendableCode, sendableReason } from '../upstream/socket-close.ts';
 import { closeCodeOf } from './tunnel-close.ts';
 
-/** What a session needs of where it runs. */
+/** Options of a session. */
 export interface TunnelOptions {
   readonly route: TunnelRoute;
   readonly settings: RealtimeSettings;
@@ -25,12 +26,12 @@ export interface TunnelOptions {
 
 const noReason = Buffer.alloc(0);
 
-/** How long the client may take to agree to a close, and the provider's side to end after the client has, in milliseconds. */
+/** Time for the client to answer a close frame, and for the provider's connection to end after the client's, in milliseconds. */
 const closeTime = 5000;
 
 /**
- * One session of a client that passes through to a provider: the only subscriber of its call's events. What the client sends is the call's
- * `input`; what comes from the provider is written to the client. A full buffer on one side stops the reading of the other.
+ * The only subscriber of its call's events. Messages of the client are the call's `input`; messages of the provider are written to the client.
+ * A full buffer on one side stops the reading of the other.
  */
 export class Tunnel implements Valve {
   readonly #exchange: Exchange;
@@ -39,13 +40,13 @@ export class Tunnel implements Valve {
   #socket: WebSocket | undefined;
   #subscription: Subscription | undefined;
   #input: Subscriber<SocketMessage> | undefined;
-  /** What the client sent before anybody took it: what had been read with its handshake. */
+  /** Messages of the client before `input` has a subscriber: those that were read with its handshake. */
   #early: SocketMessage[] = [];
   #over = false;
   /** Set when a close was sent to the client, or the client has closed: nothing more is written to it. */
   #closed = false;
   #closingAt = 0;
-  /** Set when the provider's side was told that the client has closed. */
+  /** Set when the client's close was forwarded to the provider. */
   #told = false;
   #retired: GatewayError | undefined;
   #fault = 0;
@@ -97,12 +98,12 @@ export class Tunnel implements Valve {
     socket.on('message', (data: Buffer, binary) => this.#fromClient({ data, binary }));
     socket.on('ping', (data) => {
       heartbeat.heard();
-      // Answers would pile up for a client that asks and does not read.
+      // No pong while the buffer is full, because pongs would pile up for a client that does not read.
       if (queue.fullSince === 0 && !this.#closed) socket.pong(data);
     });
     socket.on('pong', heartbeat.heard);
     socket.on('error', (error) => {
-      // The close that follows tells the client; the provider is told at once.
+      // The close frame that follows reports the error to the client; the provider gets it at once.
       this.#fault = faultCode(error);
       this.#clientClosed(1006, noReason);
     });
@@ -127,7 +128,7 @@ export class Tunnel implements Valve {
     if (this.#over) this.#subscription?.unsubscribe();
   }
 
-  /** Ends the session: the client is told why, and its socket closed with the code that fits. */
+  /** Ends the session: sends the error to the client, and closes its socket with the matching code. */
   fail(cause: unknown): void {
     if (this.#over) {
       if (!(cause instanceof GatewayError)) this.#exchange.reportEndError(cause);
@@ -148,16 +149,16 @@ export class Tunnel implements Valve {
     setTimeout(() => this.#socket?.terminate(), 200).unref();
   }
 
-  /** Takes no more than the answer that is being given, and is closed after it. */
+  /** Ends the session with the error after the response that is in progress. */
   retire(error: GatewayError): void {
     this.#retired = error;
     this.#retireWhenIdle();
   }
 
-  /** The client has gone before its socket was open: everything up to the provider's socket is let go of. */
+  /** Ends the session because the client has disconnected before its socket was open, and with it everything up to the provider's socket. */
   leave(): void {
     if (this.#socket !== undefined || this.#over) return;
-    // What was promised a subscriber is let go of by one that leaves at once.
+    // Subscribes and unsubscribes, because unsubscribing releases the provider's connection.
     this.#events?.subscribe({ error: () => {} }).unsubscribe();
     this.#end();
   }
@@ -189,7 +190,7 @@ export class Tunnel implements Valve {
   }
 
   #taken(subscriber: Subscriber<SocketMessage>): (() => void) | undefined {
-    // The first has it: what was asked beside it is only let go of.
+    // Only the first subscriber gets the input: other attempts are abandoned.
     if (this.#input !== undefined) return undefined;
     this.#input = subscriber;
     const early = this.#early;
@@ -229,7 +230,7 @@ export class Tunnel implements Valve {
       this.#end();
       return;
     }
-    // The provider's side ends by itself when it is told; what it still says until then is charged for.
+    // The provider's connection ends by itself after the close. Usage that it still reports until then is charged.
     const last = this.#fault > 0 ? this.#fault : sendableCode(code);
     this.#input.next({ data: Buffer.from(sendableReason(reason)), binary: false, close: last });
     this.#input?.complete();
@@ -249,7 +250,7 @@ export class Tunnel implements Valve {
     this.#close(code, error.code);
   }
 
-  /** What waits is written before. */
+  /** Closes the client's socket. Messages that wait are written before. */
   #close(code: number, reason: string): void {
     const socket = this.#socket;
     if (socket === undefined || this.#closed) return;

@@ -1,3 +1,7 @@
+/**
+ * Opens WebSocket sessions that pass through to a provider: checks the handshake, runs the call, and upgrades the client once the provider is
+ * connected.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { createEndErrorReporter } from '../call/end-errors.ts';
@@ -43,7 +47,7 @@ export function createTunnels(
     maxPayload: settings.frame,
     autoPong: false,
   });
-  /** What is told beside the acceptance of a handshake. */
+  /** Headers of the response that accepts a handshake. */
   const told = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>();
   server.on('headers', (headers, request) => {
     for (const [name, value] of Object.entries(told.get(request) ?? {})) headers.push(`${name}: ${value}`);
@@ -73,7 +77,7 @@ export function createTunnels(
       tunnel.carry(events);
       told.set(request, { ...addedHeaders(exchange, log), ...path.format.replyHeaders(exchange.id) });
       server.handleUpgrade(request, socket, head, (websocket) => tunnel.accept(websocket));
-      // Without a word where the client has gone meanwhile, or where its handshake makes no sense.
+      // `handleUpgrade` reports nothing when the client has disconnected meanwhile or its handshake is invalid.
       if (!tunnel.accepted) tunnel.leave();
     } catch (thrown) {
       const error = exchange.failure ?? thrown;
@@ -129,7 +133,7 @@ function pathsOf(formats: Gateway['formats']): SocketPaths<TunnelRoute> {
   return paths;
 }
 
-/** Nobody asks a provider for a handshake that cannot be accepted. */
+/** Throws 400 for an invalid handshake, so that no request is sent to a provider for it. */
 function checkHandshake({ headers }: IncomingMessage): void {
   const version = headers['sec-websocket-version'];
   if (version !== '13' && version !== '8')

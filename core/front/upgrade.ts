@@ -1,3 +1,4 @@
+/** Reads and refuses HTTP upgrade requests for WebSockets, and detects clients that disconnect before their socket is open. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,7 +9,7 @@ import type { Format } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import { writeHead } from './head.ts';
 
-/** Who asks for a WebSocket: what the calls that come over it have in common. */
+/** Facts of an upgrade request that all calls over its WebSocket share. */
 export interface Caller {
   readonly headers: IncomingHttpHeaders;
   readonly query: string;
@@ -16,7 +17,7 @@ export interface Caller {
   readonly ip: string;
 }
 
-/** Reads who sent an upgrade request; `ip` is the client's address. */
+/** Returns the facts of an upgrade request; `ip` is the client's address. */
 export function callerOf(request: IncomingMessage, ip: string): Caller {
   const { headers, url = '' } = request;
   const mark = url.indexOf('?');
@@ -28,7 +29,7 @@ export function callerOf(request: IncomingMessage, ip: string): Caller {
   };
 }
 
-/** The path without query, and without the slash that some clients put behind it. */
+/** Returns the path without query, and without the slash that some clients append. */
 export function pathOf({ url = '' }: Pick<IncomingMessage, 'url'>): string {
   const path = url.split('?', 1)[0] ?? '';
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
@@ -36,7 +37,7 @@ export function pathOf({ url = '' }: Pick<IncomingMessage, 'url'>): string {
 
 const noBytes = Buffer.alloc(0);
 
-/** A call's wire. The headers are copied, so that each call of a socket finds its key anew and plugins can take it off. */
+/** Returns the wire of a call. The headers are copied, so that plugins can remove the key from one call and the next still has it. */
 export function wireOf(method: string, { path, query, headers, ip }: Caller): Wire {
   return {
     method,
@@ -51,8 +52,8 @@ export function wireOf(method: string, { path, query, headers, ip }: Caller): Wi
 }
 
 /**
- * Runs `gone` once when the client leaves before its WebSocket is open. Node reads nothing of a connection that asks for one, and would not
- * see its end. What the client sends early stays in the connection. Returns a function that stops watching.
+ * Runs `gone` once when the client leaves before its WebSocket is open. Node does not read from such a connection, and would not
+ * see its end. Early bytes of the client stay in the connection. Returns a function that stops watching.
  */
 export function watchClient(socket: Duplex, gone: () => void): () => void {
   const look = (): void => {
@@ -74,7 +75,7 @@ export function watchClient(socket: Duplex, gone: () => void): () => void {
   return stop;
 }
 
-/** An ordinary HTTP answer in place of the WebSocket. `added` are headers that the format does not know of. */
+/** Sends an HTTP error in place of the WebSocket. `added` are headers of plugins. */
 export function refuse(
   request: IncomingMessage,
   socket: Duplex,
@@ -91,7 +92,7 @@ export function refuse(
   try {
     answer(request, socket, format.errorReply(error, id), id, log, added);
   } catch (thrown) {
-    // Nobody stands behind this to catch anything.
+    // Caught here, because no caller would catch it.
     log.error({ id, error: thrown }, 'an error could not be answered');
     socket.destroy();
   }

@@ -1,23 +1,24 @@
+/** Reads path, query, headers and route parameters of a Koa request, and makes request ids. */
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Wire } from '../sdk/call.ts';
 import type { Route, RouteParams } from '../sdk/format.ts';
 
-/** Random once for the process, counted from there: an id must be unique, it is no secret. */
+/** Random prefix of the process, followed by a counter: an id must be unique, but is no secret. */
 const idPrefix = `req_${randomUUID().replaceAll('-', '').slice(0, 16)}`;
 
 let ids = 0;
 
-/** A new `req_…`. */
+/** Returns a new `req_…`. */
 export function requestId(): string {
   ids += 1;
   return idPrefix + ids.toString(36).padStart(8, '0');
 }
 
-/** The bytes of what has none. */
+/** Empty body. */
 export const noBytes = Buffer.alloc(0);
 
-/** A request as it came in. `path`: the whole of the request's URL, where it is known to be a path alone. */
+/** Returns the wire of a request without its body. `path`: the whole URL of the request, where it is known to have no query. */
 export function wireOf(ctx: Context, ip: string, path?: string): Wire {
   return {
     method: ctx.method,
@@ -31,12 +32,12 @@ export function wireOf(ctx: Context, ip: string, path?: string): Wire {
   };
 }
 
-/** The query alone: a whole URL would need a host that makes sense, and strangers send any. */
+/** Returns the query. Does not parse the whole URL, because that fails for an invalid host. */
 export function queryOf(ctx: Context): URLSearchParams {
   return new URLSearchParams(ctx.querystring);
 }
 
-/** Headers with one value each; a repeated one is joined as HTTP says. */
+/** Returns headers with one value each; repeated ones are joined by commas (RFC 9110, section 5.3). */
 export function headersOf(ctx: Context): Readonly<Record<string, string | undefined>> {
   const { headers } = ctx.req;
   const flat: Record<string, string | undefined> = {};
@@ -47,12 +48,12 @@ export function headersOf(ctx: Context): Readonly<Record<string, string | undefi
   return flat;
 }
 
-/** What a path, its query and its headers say besides the body. */
+/** Returns the parameters of a call in path, query and headers. */
 export function routeParams(ctx: Context, route: Route): RouteParams {
   return route.params?.(matchedParams(ctx), queryOf(ctx), headersOf(ctx)) ?? {};
 }
 
-/** What the router matched, nothing where it was passed by: wildcards joined by slashes, decoded. */
+/** Returns the decoded path parameters that the router matched; a wildcard's segments are joined by slashes. Empty for fixed routes. */
 export function matchedParams(ctx: Context): Record<string, string> {
   const matched: Record<string, string> = {};
   for (const [name, value] of Object.entries((ctx.params ?? {}) as Record<string, string | string[]>)) {
@@ -61,7 +62,7 @@ export function matchedParams(ctx: Context): Record<string, string> {
   return matched;
 }
 
-/** The model that the path of a list names. */
+/** Returns the model in the path of a model list's endpoint. */
 export function modelOf(ctx: Context): string {
   return (matchedParams(ctx).model ?? '').replace(/^models\//, '');
 }

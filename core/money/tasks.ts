@@ -1,3 +1,4 @@
+/** Store of asynchronous tasks (such as video generation) in the database: ownership, leases for polling, and settlement at their end. */
 import { parseObject } from '../json/parse.ts';
 import { isObject } from '../model/json.ts';
 import { isFinished, type Task } from '../model/tasks.ts';
@@ -7,13 +8,13 @@ import { LeasedRows, type Lease, type LeasedTable } from './leased-rows.ts';
 import type { ReportError, Stores } from '../state/stores.ts';
 import { startSweeping } from '../state/database/sweeping.ts';
 
-/** Which tasks of an owner are wanted. */
+/** Selects tasks of an owner. */
 export interface TaskQuery {
   readonly order: 'asc' | 'desc';
   readonly limit: number;
   /** The id of the task that the page follows. */
   readonly after?: string;
-  /** How many are passed over first. */
+  /** Number of tasks that are skipped first. */
   readonly skip?: number;
   /** Only those made in this format. */
   readonly format?: string;
@@ -26,22 +27,22 @@ export interface TaskPage {
 }
 
 /**
- * Tasks in the database, for all gateways that share it. A write is durable when its promise resolves. Whoever asks with another owner
- * finds nothing. Rejects when the database fails.
+ * The tasks in the database, for all gateways that share it. A write is durable when its promise resolves. Tasks are visible to their owner
+ * only. Rejects when the database fails.
  */
 export interface TaskStore {
-  /** Keeps a new task together with what it is charged: both or neither. */
+  /** Writes a new task and its charge in one transaction. */
   create(task: Task, askAt: number, settlement: Settlement | undefined): Promise<void>;
   find(owner: string, id: string): Promise<Task | undefined>;
-  /** By the time at which they were made. Undefined when `after` names none of the owner's. */
+  /** Returns tasks in the order of their creation. Undefined when `after` is no task of the owner. */
   list(owner: string, query: TaskQuery): Promise<TaskPage | undefined>;
-  /** Takes unfinished tasks that are due and that nobody else asks about now; the longest due come first. */
+  /** Leases unfinished tasks that are due for a request to their provider; the longest due come first. */
   claim(lease: Lease, limit: number): Promise<readonly Task[]>;
-  /** Takes one task, due or not; undefined when it is finished, or somebody else asks about it now. */
+  /** Leases one task, due or not; undefined when it is finished, or leased by another process. */
   claimOne(lease: Lease, owner: string, id: string): Promise<Task | undefined>;
-  /** Writes what is new of an unfinished task and lets go of it: false when it was finished meanwhile, or another has claimed it. */
+  /** Updates an unfinished task and ends its lease. Returns false when it was finished meanwhile, or leased by another process. */
   update(lease: Lease, task: Task, askAt: number): Promise<boolean>;
-  /** Writes the end of a task, once: false when it was finished already, and then nothing is settled. */
+  /** Writes the end of a task and its settlements, once. Returns false, and settles nothing, when the task was finished already. */
   finish(task: Task, settlements: readonly Settlement[]): Promise<boolean>;
   /** False when there was none. */
   remove(owner: string, id: string): Promise<boolean>;
@@ -56,7 +57,7 @@ const table: LeasedTable = {
   open: 'finished IS NULL',
 };
 
-/** Opens the tasks of the gateway's database. What has expired is removed until the job is done that `onClose` gets. */
+/** Opens the store. Removes expired tasks periodically until the callback that `onClose` receives is called. */
 export function openTaskStore(
   { stores, ledger }: { readonly stores: Pick<Stores, 'database'>; readonly ledger: Ledger },
   report: ReportError,
@@ -90,7 +91,7 @@ export function openTaskStore(
         ),
       ),
     async finish(task, settlements) {
-      if (!isFinished(task)) throw new Error('A task that goes on was to be finished.');
+      if (!isFinished(task)) throw new Error('finish() was called with a task that is not finished.');
       return ledger.settleAfter(settlements, () => kept.release([task.owner, task.id], valuesOf(task)));
     },
     remove: (owner, id) => kept.remove(owner, id),
@@ -120,7 +121,7 @@ function* insert(task: Task, askAt: number): Work<boolean> {
   return true;
 }
 
-/** Members that have a column of their own. The rest stands in `details`. */
+/** Returns the columns of a task. Members without a column of their own are in `details`. */
 function valuesOf(task: Task): Readonly<Record<string, SqlValue>> {
   const {
     owner,

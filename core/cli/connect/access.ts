@@ -1,10 +1,14 @@
+/**
+ * The options of `sluice connect` and `sluice doctor agents` that name a gateway, an API key and models, and their check against that
+ * gateway.
+ */
 import { readFileSync } from 'node:fs';
 import { env } from '../../settings/environment.ts';
 import { UsageError } from '../command.ts';
 import type { Access } from './agent.ts';
 import { askGateway } from './ask-gateway.ts';
 
-/** The options that say how the gateway is reached, as `readArguments` takes them. */
+/** The options, as `readArguments` takes them. */
 export const accessOptions = {
   url: { type: 'string' },
   key: { type: 'string' },
@@ -24,7 +28,7 @@ export interface AccessOptions {
   readonly offline?: boolean | undefined;
 }
 
-/** Returns what an agent must know of the gateway, which is asked whether that works. Throws UsageError, or an Error that says what to do. */
+/** Returns the settings that an agent needs for the gateway, after a check at the gateway. Throws UsageError, or an Error that says what to do. */
 export async function accessOf(options: AccessOptions): Promise<Access & { readonly secret: string }> {
   const url = addressOf(options.url ?? env('SLUICE_URL', 'http://localhost:8080'));
   const { key, secret } = keyOf(options);
@@ -38,7 +42,7 @@ export async function accessOf(options: AccessOptions): Promise<Access & { reado
   return { url, key, secret, smallModel: small ?? served.model, ...served };
 }
 
-/** Returns the address without a path: agents append their own. */
+/** Returns the address without `/v1` and a slash at its end, because agents append their own paths. */
 function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.username !== '')
@@ -46,7 +50,7 @@ function addressOf(text: string): string {
   return `${url.origin}${url.pathname}`.replace(/\/(v1\/?)?$/, '');
 }
 
-/** Returns the key as the agent gets it, and the key itself, for questions to the gateway. */
+/** Returns the key as the agent gets it, and the key itself, for requests to the gateway. */
 function keyOf(options: AccessOptions): { readonly key: Access['key']; readonly secret: string } {
   const name = options['key-env'];
   if (name !== undefined) {

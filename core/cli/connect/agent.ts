@@ -1,9 +1,13 @@
+/**
+ * Types of an agent that `sluice connect` sets up: its settings files, environment variables and command line; and functions to build its
+ * edits.
+ */
 import type { JsonValue } from '../../model/json.ts';
 import type { Edit, Syntax } from './documents/document.ts';
 
-/** What an agent must know of the gateway. */
+/** Address, API key and models with which an agent calls the gateway. */
 export interface Access {
-  /** Without a path or a slash at its end. */
+  /** Without `/v1` or a slash at its end. */
   readonly url: string;
   /** The API key itself, or the environment variable that holds it when the agent runs. */
   readonly key: { readonly value: string } | { readonly env: string };
@@ -14,11 +18,11 @@ export interface Access {
   readonly inputLimit?: number;
 }
 
-/** Where agents have their files. */
+/** Folders and variables that determine the paths of settings files. */
 export interface Places {
   readonly home: string;
   readonly platform: NodeJS.Platform;
-  /** Reads variables that move these files, such as `XDG_CONFIG_HOME`. Of a home that is not the user's own there are none. */
+  /** Returns a variable that moves these files, such as `XDG_CONFIG_HOME`; undefined for each in a temporary home. */
   variable(name: string): string | undefined;
 }
 
@@ -29,7 +33,7 @@ export interface FilePlan {
   readonly edits: readonly Edit[];
 }
 
-/** Everything that connects one agent. */
+/** All changes that connect one agent. */
 export interface Plan {
   readonly files: readonly FilePlan[];
   /** Variables that the user must export, because the agent reads them nowhere else. */
@@ -38,7 +42,7 @@ export interface Plan {
   readonly notes?: readonly string[];
 }
 
-/** How `sluice doctor agents` runs an agent. */
+/** Command line with which `sluice doctor agents` runs an agent. */
 export interface Run {
   /** The name of its program. */
   readonly program: string;

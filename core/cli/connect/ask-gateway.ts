@@ -1,8 +1,11 @@
+/**
+ * Checks at a running gateway that `/healthz` answers, that an API key is valid and that a model is served; finds the model's input limit.
+ */
 import { z } from 'zod';
 import { openServices } from '../../upstream/services.ts';
 import type { ServiceAnswer, Services } from '../../sdk/author/services.ts';
 
-/** What the gateway says of a key and a model. */
+/** Model that the gateway serves to a key. */
 export interface Served {
   readonly model: string;
   readonly inputLimit?: number;
@@ -13,12 +16,12 @@ const list = z.object({ data: z.array(z.object({ id: z.string() })) });
 const described = z.object({ inputTokenLimit: z.number().int().positive().optional() });
 const refusal = z.object({ error: z.object({ message: z.string() }) });
 
-/** Models that an error lists. */
+/** Maximum number of models in an error. */
 const maxNamed = 20;
 
 /**
- * Asks the gateway whether it is there, whether it knows the key, and whether it serves the model. Without a model it chooses the only one
- * there is. Throws an Error that says what to do.
+ * Checks the gateway, the key and the model. Without a model it chooses the only one that the gateway lists. Throws an Error that says what
+ * to do.
  */
 export async function askGateway(url: string, key: string, model: string | undefined): Promise<Served> {
   const services = openServices();

@@ -1,3 +1,4 @@
+/** Changes settings files of agents atomically and with a backup beside each, from which `sluice connect --undo` restores them. */
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -24,14 +25,14 @@ export interface Change {
   readonly before: string | undefined;
   readonly after: string;
   readonly edits: readonly Edit[];
-  /** Texts that the edits write. All others in the file belong to somebody else. */
+  /** Texts that the edits write. All other texts in the file belong to the user. */
   readonly own: ReadonlySet<string>;
 }
 
 /** Largest settings file that is read, in bytes. */
 const maxBytes = 1024 * 1024;
 
-/** What a backup holds: the file as it was before the first change, and how to tell whether somebody else has changed it since. */
+/** Backup of a file: its text before the first change, and a hash that shows whether another program has changed it since. */
 const backupSchema = z.object({
   existed: z.boolean(),
   before: z.string(),
@@ -45,7 +46,7 @@ type Backup = z.output<typeof backupSchema>;
 
 /** Returns the change that a plan makes. Throws an Error that names the file when it cannot be read or edited. */
 export function changeOf({ path: named, syntax, edits: all }: FilePlan): Change {
-  // Through a link, so that the link stays.
+  // Resolves a symbolic link, so that the link stays.
   const path = existsSync(named) ? realpathSync(named) : named;
   const before = readIfThere(path);
   try {
@@ -89,7 +90,7 @@ export function write(change: Change): void {
   replace(path, after, before === undefined ? 0o600 : statSync(path).mode & 0o777);
 }
 
-/** What undoing did to a file. */
+/** Result of {@link undo} for one file. */
 export type Undone = 'restored' | 'removed' | 'edited' | 'untouched';
 
 /** Undoes the changes of a file: as it was before them, or member by member where somebody else has changed it since. */
@@ -167,7 +168,7 @@ function readIfThere(path: string): string | undefined {
 function replace(path: string, text: string, mode: number): void {
   const next = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   writeFileSync(next, text, { mode: 0o600, flag: 'wx' });
-  // What the process's mask takes away is given back, for files that had it.
+  // Sets the mode again because the umask may have removed permissions that the old file had.
   chmodSync(next, mode);
   renameSync(next, path);
 }

@@ -1,3 +1,4 @@
+/** Runs all checks of `sluice doctor` in parallel, each with a time limit, and collects their findings. */
 import { maskSecrets } from '../../log.ts';
 import { addresses, providers } from './checks/channels.ts';
 import { database } from './checks/database.ts';
@@ -10,7 +11,7 @@ import { secrets } from './checks/secrets.ts';
 import type { Check, Examined, Finding } from './finding.ts';
 import { withTimeLimit } from './time-limit.ts';
 
-/** All checks, in the order of the page. */
+/** All checks, in the order in which their findings are printed. */
 export const checks: readonly Check[] = [
   runtime,
   listen,
@@ -23,10 +24,10 @@ export const checks: readonly Check[] = [
   providers,
 ];
 
-/** Longest time for one check, in milliseconds. */
+/** Maximum time for one check, in milliseconds. */
 const timeoutMs = 60_000;
 
-/** Runs all checks at once. Secrets in what they find are masked. */
+/** Runs the checks in parallel. Masks secrets in their findings. */
 export async function examineAll(examined: Examined, some = checks): Promise<readonly Finding[]> {
   const found = await Promise.all(some.map((check) => lookOf(check, examined)));
   return found.flat().map((finding) => ({ ...finding, message: maskSecrets(finding.message) }));

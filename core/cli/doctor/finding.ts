@@ -1,6 +1,7 @@
+/** Types of the checks of `sluice doctor` and of their findings, and functions to make and format findings. */
 import type { LoadedConfig } from '../../config/config.ts';
 
-/** One line of the page: what was looked at, how it is, and what to do. */
+/** One line of the output: the check, its result, and what to do. */
 export interface Finding {
   readonly check: string;
   readonly status: 'ok' | 'warning' | 'error';
@@ -9,21 +10,21 @@ export interface Finding {
   readonly fix?: string;
 }
 
-/** What checks look at. */
+/** Input of the checks. */
 export interface Examined {
   readonly config: LoadedConfig;
   readonly databaseUrl: string;
-  /** Milliseconds since 1970, by the clock of this machine. */
+  /** Returns milliseconds since 1970, by the clock of this machine. */
   now(): number;
   /** Free bytes of the data folder below which there is a warning. */
   readonly minFree: number;
   /** Days before its end at which a certificate is a warning. */
   readonly certificateDays: number;
-  /** True: each provider is asked for its list of models. */
+  /** Requests the list of models from each provider. */
   readonly asksProviders: boolean;
 }
 
-/** One named look at one thing. What it throws is a finding too. */
+/** One named check. An error that it throws becomes a finding. */
 export interface Check {
   readonly name: string;
   look(examined: Examined): Promise<readonly Finding[]> | readonly Finding[];
@@ -38,7 +39,7 @@ export function findingsOf(check: string) {
   };
 }
 
-/** Returns bytes as people read them. */
+/** Formats a number of bytes with a unit, such as `1.5 GiB`. */
 export function shownBytes(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));

@@ -1,16 +1,17 @@
+/** The charge of a call, and the sum of several charges with one reservation that covers them. */
 import type { JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import type { Amounts } from '../../model/usage-record.ts';
 import { fits, sum } from '../ledger/amounts.ts';
 import type { HeldReservation } from './claim.ts';
 
-/** Cost of what a call has used. */
+/** Charge for the usage of a call. */
 export interface Charge {
   /** Amounts that are charged. */
   readonly amounts: Amounts;
   /** Cost in micro-dollars, where a price rule makes the charge another amount. */
   readonly cost?: number;
-  /** As the provider told it, or estimated from what was seen. Absent when no provider gave anything. */
+  /** As the provider reported it, or estimated from the events of the response. Absent when no provider answered. */
   readonly usage?: Usage;
   /** Absent when the model has no price: its tokens are counted all the same. */
   readonly price?: JsonObject;
@@ -41,7 +42,7 @@ export function sumOfCharges(before: Charge, more: Charge): Charge {
   };
 }
 
-/** Returns the cost of what was charged, in micro-dollars. */
+/** Returns the cost of a charge, in micro-dollars. */
 export function costOf({ amounts, cost }: Charge): number {
   return cost ?? amounts.microDollars;
 }

@@ -1,11 +1,12 @@
+/** Lifecycle of a call's budget reservation: hold, renew, hand over to a charge, or release at the end of the call. */
 import type { Amounts } from '../../model/usage-record.ts';
 import type { Call } from '../../sdk/call.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Bookkeeper, Reservation } from '../ledger/index.ts';
 
 /**
- * One reservation of a call, from the moment it is made until it is released or settled. Whatever is reserved is watched, so that its lease
- * is renewed, and is given up exactly once: by the charge that settles it, by {@link release}, or by the end of the call.
+ * One reservation of a call. Its lease is renewed, and it is given up exactly once: by the charge that settles it, by {@link release}, or by
+ * the end of the call.
  */
 export class Claim {
   /** True while a request that the reservation pays for is under way, and for good once that is charged. */
@@ -41,7 +42,7 @@ export class Claim {
     call.onEnd(() => this.end());
   }
 
-  /** Takes over a reservation. Throws when the call ended while it was made. */
+  /** Takes over a reservation. Releases it and throws when the call ended while it was made. */
   hold(reservation: Reservation): void {
     if (this.#isOver) {
       this.#bookkeeper.release(reservation.id);

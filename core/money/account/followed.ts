@@ -1,3 +1,4 @@
+/** Sends calls through the pipeline with an account whose record observes the response. */
 import type { Call } from '../../sdk/call.ts';
 import type { Next } from '../../sdk/define.ts';
 import { observe } from '../../sdk/operators.ts';

@@ -1,3 +1,7 @@
+/**
+ * The account of one call: collects its charges and closes at its end, then books one settlement and runs the callbacks with the final
+ * outcome.
+ */
 import type { AttemptEvent } from '../../model/event.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { CallAccount } from '../../sdk/account.ts';
@@ -21,14 +25,14 @@ import { CallRecord, type RecordedCall } from './record.ts';
 import type { AccountServices, Recorder } from './services.ts';
 
 /**
- * The account of one call: what it reserved, tried, used and cost, and how it ended.
+ * The reservations, attempts, usage, cost and end of one call.
  *
  * States, each entered once: `open` from the request on; `closed` when the lifetime that owns the account has ended and all its callbacks
- * have run, so that no figure changes; `taken` where its settlement is kept with something else; `settled` once the charge is booked.
+ * have run, so that no figure changes; `taken` where its settlement is written together with other data; `settled` once the charge is booked.
  *
  * | step | caller | how often |
  * | --- | --- | --- |
- * | follow the response | the gateway, outside of all plugins (`followed`) | once for the client, once for a detached call |
+ * | observe the response | the gateway, outside of all plugins (`followed`) | once for the client, once for a detached call |
  * | reserve | the plugin that decides limits, with a `Claim` | once for each request that an earlier reservation does not cover, together with what the call has been charged before |
  * | `attempts` | routing, the innermost step, the reader of the socket | for each attempt |
  * | observe usage, then charge | a `ReplyMeter` around each request that is sent | once, at the end of its response or of the call |
@@ -40,17 +44,17 @@ import type { AccountServices, Recorder } from './services.ts';
  *
  * - Refused before it is sent, by a plugin or the front end: nothing is charged, the claim is released, the record has the refusal.
  * - Attempts and fallbacks: one `ReplyMeter` stands around all of them. An attempt that failed costs nothing; the one that answers is charged.
- * - Hedges and requests for parallel answers: reserved together. Those that were given up are charged with their input, because their
- *   providers had it to read.
+ * - Hedges and requests for parallel answers: reserved together. Abandoned ones are charged with their input, because their
+ *   providers have processed it.
  * - A plugin that sends several requests: each is charged, and the charges are added. What is reserved for a request covers the requests
  *   before it, too, so that one reservation is settled and the others are released.
- * - A response that is cut, or a client that leaves: the lifetime ends the meter, which charges what was seen, or the input once a provider
- *   had it.
+ * - A response that is cut, or a client that leaves: the lifetime ends the meter, which charges the usage so far, or the input once a provider
+ *   has received it.
  * - A call that goes on without its client (background responses, tasks, objects): the detached lifetime owns the account from `detach` on.
  *   The client's response then settles nothing. A detached call that was never sent gives the account back to a client that still waits.
  * - A task that is kept together with its charge: `settlesElsewhere` is set before the call is sent, and `take` closes the account and gives
  *   its settlement. Where nobody takes it the bookkeeper gets it.
- * - A session over a WebSocket: each answer has a reservation and a settlement of its own and is told with `chargeApart`; the session itself
+ * - A session over a WebSocket: each answer has a reservation and a settlement of its own and is added with `chargeApart`; the session itself
  *   costs nothing.
  * - Objects that cost something after their call has ended, such as batches, are settled by their poller.
  * - Shutdown ends the lifetimes of all calls. A gateway that closes settles what waits before it closes each plugin.
@@ -58,9 +62,9 @@ import type { AccountServices, Recorder } from './services.ts';
  * Callbacks see final figures, in whatever order plugins run or register: they run after all callbacks of `call.onEnd`.
  */
 export class Account implements CallAccount, EndedCall, SettledCall {
-  /** Has the settlement taken together with something else, so that the reservation must not be part of an allotment. */
+  /** True when the settlement is written together with other data, so that the reservation must not be part of an allotment. */
   settlesElsewhere = false;
-  /** The providers that were asked. */
+  /** Attempts at providers. */
   readonly attempts = new CallAttempts();
   #services: AccountServices | undefined = undefined;
   #record: CallRecord;
@@ -181,12 +185,12 @@ export class Account implements CallAccount, EndedCall, SettledCall {
     return this.#services?.prices.cost(model, usage, answered);
   }
 
-  /** Usage that is charged, or that the response told where nothing charges. */
+  /** Usage that is charged, or that the response reported where nothing charges. */
   get usage(): Usage | undefined {
     return this.#charged === undefined ? this.#record.usage : this.#charged.usage;
   }
 
-  /** Tokens that the response told, or that are charged where it told none; undefined where nobody knows. */
+  /** Tokens that the response reported, else those that are charged; undefined where neither is known. */
   get usedTokens(): number | undefined {
     const { usage } = this.#record;
     return usage === undefined || this.#answeredBy !== undefined
@@ -220,12 +224,12 @@ export class Account implements CallAccount, EndedCall, SettledCall {
     this.#record.watcher = make();
   }
 
-  /** Sets who is charged beside the caller's key, and by which price. */
+  /** Sets the owners and series that are charged beside the caller's key, and the price rule. */
   belongTo(holders: ChargedHolders): void {
     this.#holders = holders;
   }
 
-  /** Sets by what the call is attributed in its record. */
+  /** Sets the attribution of the call in its usage record. */
   attributeTo(attribution: Attribution): void {
     this.#attribution = attribution;
   }
@@ -291,7 +295,7 @@ export class Account implements CallAccount, EndedCall, SettledCall {
     this.onClose(() => job(this.usedTokens));
   }
 
-  /** Does work together with that of other calls that have ended. */
+  /** Runs the callback together with those of other calls that have ended. */
   afterwards(job: () => void): void {
     this.#services?.ended.add({ settle: () => this.#run(job) });
   }
@@ -302,7 +306,7 @@ export class Account implements CallAccount, EndedCall, SettledCall {
       if (record.isFollowed || this.#earlier === undefined) this.close();
       else this.#record = this.#earlier;
     }
-    // Its client waits no more.
+    // The client no longer waits for the response.
     if (record === this.#earlier) this.#earlier = undefined;
   }
 
@@ -313,7 +317,7 @@ export class Account implements CallAccount, EndedCall, SettledCall {
       this.#services?.ended.add(this);
   }
 
-  /** Closes the account and returns its settlement, for who keeps something together with it, both or neither. */
+  /** Closes the account and returns its settlement, for a caller that writes it in one transaction with other data. */
   take(): Settlement | undefined {
     if (!this.#shut()) return undefined;
     this.#state = 'taken';

@@ -1,3 +1,4 @@
+/** Builds the final state of a call (`CallOutcome`) from its account: usage, cost, attempts, times and dropped fields. */
 import type { AttemptEvent } from '../../model/event.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import type { CallAttempt, CallCost, CallOutcome, CallTimes } from '../../sdk/author/outcome.ts';
@@ -5,7 +6,7 @@ import type { CallAttempts } from './attempts.ts';
 import { costOf as costOfCharge, type Charge } from './charge.ts';
 import { rounded, type CallRecord } from './record.ts';
 
-/** The parts of an account from which an outcome is made. */
+/** Parts of an account that an outcome needs. */
 export interface Accounted {
   readonly record: CallRecord;
   readonly attempts: Pick<CallAttempts, 'askedAt' | 'answered'>;

@@ -1,3 +1,4 @@
+/** Observes the response of one call and records its model, attempts, usage, times, dropped fields and end. */
 import type { AttemptEvent, GatewayEvent } from '../../model/event.ts';
 import type { Loss } from '../../model/extra.ts';
 import type { Usage } from '../../model/usage.ts';
@@ -25,7 +26,7 @@ export interface RecordedCall {
 /** Maximum number of failed attempts, and of dropped fields, that are listed for one call. */
 const maxListed = 50;
 
-/** Observes the response of one call and keeps the facts of it. */
+/** Record of one response. */
 export class CallRecord implements Observing, CallResponse {
   readonly #call: RecordedCall;
   /** `performance.now()` when the request came in. */
@@ -34,7 +35,7 @@ export class CallRecord implements Observing, CallResponse {
   readonly #unnamed: readonly AttemptEvent[];
   /** True from the moment that the call is sent down the pipeline. */
   isFollowed = false;
-  /** Observes the same response, for whoever keeps its text. */
+  /** Second observer of the same response, for plugins that store its text. */
   watcher: Observing | undefined = undefined;
   #losses: Loss[] | undefined;
   #failed: AttemptEvent[] | undefined;
@@ -42,7 +43,7 @@ export class CallRecord implements Observing, CallResponse {
   #attempt: AttemptEvent | undefined;
   #usage: Usage | undefined;
   #firstAt: number | undefined;
-  /** The client left a call that ends without any end of its stream. */
+  /** `left` is the default, because a call whose stream has no end was left by its client. */
   #how: Ending = 'left';
   #error: GatewayError | undefined;
   #isClosed = false;
@@ -141,7 +142,7 @@ export class CallRecord implements Observing, CallResponse {
     return this.#attempt;
   }
 
-  /** The last usage that the response told. */
+  /** The last usage that the response reported. */
   get usage(): Usage | undefined {
     return this.#usage;
   }

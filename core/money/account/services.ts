@@ -1,9 +1,10 @@
+/** Types of the services that the accounts of a gateway use. */
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Bookkeeper } from '../ledger/index.ts';
 import type { Prices } from '../prices/index.ts';
 import type { EndedCalls } from './ended-calls.ts';
 
-/** Services that accounts of one gateway use. */
+/** Services of one gateway. */
 export interface AccountServices {
   readonly bookkeeper: Pick<Bookkeeper, 'book' | 'release'>;
   readonly prices: Pick<Prices, 'cost'>;

@@ -1,3 +1,4 @@
+/** A part of a key's budgets that one process has reserved ahead in the database, and from which it reserves for calls in memory. */
 import type { Amounts } from '../../model/usage-record.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import { difference, fits, none, smaller, sum } from './amounts.ts';
@@ -13,8 +14,8 @@ const trustedShare = 0.9;
 export type SentAt = Readonly<Record<'now' | 'wall', number>>;
 
 /**
- * Part of the budgets of a key and its owners that this process has reserved in the database: for calls that run, for charges that wait to be settled, and, while
- * it is open, for calls to come.
+ * Part of the budgets of a key and its owners that this process has reserved: for running calls, for charges that wait to be settled, and,
+ * while it is open, for calls to come.
  */
 export class Allotment {
   readonly id: string;
@@ -64,18 +65,18 @@ export class Allotment {
     return this.#isOpen;
   }
 
-  /** What running calls have reserved of it. */
+  /** Amounts that running calls have reserved of it. */
   get claimed(): Amounts {
     return this.#claimed;
   }
 
-  /** True when nobody needs it any more. */
+  /** True when it is closed and no call and no charge needs it. */
   get isOver(): boolean {
     const { microDollars, tokens } = this.#unsettled;
     return !this.#isOpen && this.#claims.size === 0 && microDollars === 0 && tokens === 0;
   }
 
-  /** What running calls and waiting charges need of it. */
+  /** Amounts that running calls and waiting charges need of it. */
   get needed(): Amounts {
     return sum(this.#claimed, this.#unsettled);
   }

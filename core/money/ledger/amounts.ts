@@ -1,6 +1,7 @@
+/** Arithmetic of amounts of micro-dollars and tokens. */
 import type { Amounts } from '../../model/usage-record.ts';
 
-/** Nothing. */
+/** Zero. */
 export const none: Amounts = { microDollars: 0, tokens: 0 };
 
 /** Adds amounts. */

@@ -1,3 +1,4 @@
+/** The settlement queue: reserves budgets, batches settlements and releases into transactions, and retries while the database fails. */
 import type { Amounts } from '../../model/usage-record.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import { isWithin } from './allotment.ts';
@@ -10,21 +11,21 @@ import type { Bookkeeper, Ledger, Reservation, Settlement } from './index.ts';
 
 /** Times in milliseconds. */
 export interface BookkeeperOptions {
-  /** Settlements that may wait before no new call should be taken. Default 10,000. */
+  /** Number of waiting settlements from which on new calls should be refused. Default 10,000. */
   readonly most?: number;
-  /** How long settlements are gathered. Default 25: half of what they may take, the other half is for the database. */
+  /** Time for which settlements are collected into a batch. Default 25: half of the 50 ms for a settlement, because the database needs time too. */
   readonly gather?: number;
-  /** How long `close` tries to settle what waits while the database fails. Default 3,000: a worker that ends has four seconds for it all. */
+  /** Time for which `close` retries while the database fails. Default 3,000, because a worker that ends has four seconds in all. */
   readonly patience?: number;
   /** Default: the clock of the system. */
   readonly clock?: Clock;
 }
 
 const batchSize = 500;
-/** Pauses between tries while the database fails. */
+/** Pauses between retries while the database fails, in ms. */
 const backoff = { first: 100, longest: 5_000 };
 
-/** How often the log hears of one that cannot be made while others can. */
+/** Minimum interval between reports of a failing database, in ms. */
 const reportEvery = 60_000;
 
 /**
@@ -33,7 +34,7 @@ const reportEvery = 60_000;
  */
 const waits = { others: 75, longest: 1_000, recalled: 1_000, look: 25 };
 
-/** Starts a bookkeeper. `report` is told when the database begins to fail, and of what had to be given up. */
+/** Starts a bookkeeper. Calls `report` when the database begins to fail, and for settlements that were dropped. */
 export function startBookkeeper(
   ledger: Ledger,
   report: (error: Error) => void,
@@ -98,7 +99,7 @@ class QueueingBookkeeper implements Bookkeeper {
         const sent = { now: this.#clock.now(), wall: this.#clock.wall() };
         const ahead = isFirst ? wanted : undefined;
         const reservation = await this.#ledger.reserve(keyId, budgets, most, lease, less, ahead);
-        // This process stood still: the lease may be over, and the room be somebody else's.
+        // This process was suspended: the lease may have expired, and others may have reserved the same budget.
         if (!isWithin(reservation.lease, sent, this.#clock)) {
           this.release(reservation.id);
           throw new Error('The reservation was made too long ago.');
@@ -162,7 +163,7 @@ class QueueingBookkeeper implements Bookkeeper {
     this.#report(new Error(`${this.#queue.length} calls could not be charged before the gateway ended.`));
   }
 
-  /** Tries again when only reservations stand in the way, once what has ended is settled and what is reserved ahead was given back. */
+  /** Retries when only reservations exhaust a budget, after ended calls are settled and amounts reserved ahead are given back. */
   async #reserveInDatabase(keyId: string, reserve: Reserving): Promise<Reservation> {
     let refusal = await refused(reserve, true);
     if (!(refusal instanceof BudgetExhausted)) return refusal;
@@ -214,7 +215,7 @@ class QueueingBookkeeper implements Bookkeeper {
     }
   }
 
-  /** False when the database did not take it. */
+  /** Returns false when the database failed. */
   async #settleSome(): Promise<boolean> {
     const batch = this.#queue.slice(0, this.#size);
     try {
@@ -224,7 +225,7 @@ class QueueingBookkeeper implements Bookkeeper {
       } else await this.#giveBack();
     } catch (error) {
       this.#failed(error);
-      // Whatever the reason, the next try is with fewer, and one that fails alone goes behind the others.
+      // Retries with half as many, whatever the reason. A settlement that fails alone goes to the end of the queue.
       if (batch.length === 1) this.#queue = [...this.#queue.slice(1), ...batch];
       this.#size = Math.max(1, Math.floor(batch.length / 2));
       return false;
@@ -235,7 +236,7 @@ class QueueingBookkeeper implements Bookkeeper {
     return true;
   }
 
-  /** Gives back reservations and allotments. Behind the settlements, because a reservation may belong to a call whose charge waits among them. */
+  /** Gives back reservations and allotments. After the settlements, because a reservation may belong to a call whose charge waits there. */
   async #giveBack(): Promise<void> {
     if (this.#released.size > 0) {
       const ids = [...this.#released];

@@ -1,32 +1,36 @@
+/**
+ * Types of the budget ledger: reservations, settlements and budget states, and the interfaces of the ledger in the database and of the queue
+ * before it.
+ */
 import type { Amounts, UsageRecord } from '../../model/usage-record.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import type { HolderSeries } from './windows.ts';
 import type { Work } from '../../state/database/sql.ts';
 
-/** A call's claim on its key's budgets until it is settled or its lease has run out. */
+/** Amounts that a call has reserved of its key's budgets, until it is settled or its lease expires. */
 export interface Reservation {
   readonly id: string;
   readonly keyId: string;
-  /** Ids of owners of the key on whose budgets the same was claimed. */
+  /** Ids of owners of the key on whose budgets the same amounts are reserved. */
   readonly owners?: readonly string[];
-  /** What was claimed. */
+  /** Reserved amounts: the most that the call may cost. */
   readonly most: Amounts;
-  /** Milliseconds from each renewal on, after which the claim of a call that nobody renews counts no more and is swept. */
+  /** Milliseconds from each renewal on, after which an unrenewed reservation no longer counts and is swept. */
   readonly lease: number;
-  /** What was reserved beyond `most`, for calls that follow. Such a reservation is an allotment: other processes may recall what is free of it. */
+  /** Amounts reserved beyond `most`, for later calls. Such a reservation is an allotment: other processes may recall its free part. */
   readonly ahead?: Amounts;
 }
 
-/** What is taken off an allotment, or what one is to hold from now on. */
+/** Amounts that are taken off an allotment, or that it holds from now on. */
 export interface AllotmentDraw {
   /** The allotment's id. */
   readonly id: string;
   readonly amounts: Amounts;
-  /** What no call uses of what it holds then. */
+  /** Part of the allotment that no call uses afterwards. */
   readonly free: Amounts;
 }
 
-/** What the database is to be told of allotments. */
+/** Changes of allotments for the database. */
 export interface AllotmentReturns {
   /** Those that serve no calls any more, with what their running calls and waiting charges need. */
   readonly resized: readonly AllotmentDraw[];
@@ -34,7 +38,7 @@ export interface AllotmentReturns {
   readonly ended: readonly string[];
 }
 
-/** What a call has come to: charged, its claim given back and its record written, all or nothing. */
+/** Final accounting of one call. One transaction charges the budgets, releases the reservation and writes the usage record. */
 export interface Settlement {
   readonly keyId?: string;
   /** Ids of the owners of the key, who are charged the same. Absent: the owners that the key has when it is settled. */
@@ -52,36 +56,36 @@ export interface Settlement {
   readonly refundOf?: number;
 }
 
-/** What becomes of claims together with something else. */
+/** Changes of reservations in the same transaction as settlements. */
 export interface ClaimChanges {
   readonly renewed?: readonly Reservation[];
   /** Their ids. */
   readonly released?: readonly string[];
 }
 
-/** One budget as it stands. */
+/** State of one budget. */
 export interface BudgetState extends HeldBudget {
   /** Milliseconds since 1970: when the period, or the window of `hours`, began; 0 for `total`. */
   readonly since: number;
   /** When the next period begins; absent for `hours` and `total`. */
   readonly until?: number;
   readonly spent: number;
-  /** What running calls may come to, and charges that wait. */
+  /** Reserved for running calls, and for charges that wait. */
   readonly reserved: number;
-  /** What is reserved ahead and no call uses. It is given back within seconds when no calls come, and earlier when others want it. */
+  /** Reserved ahead for later calls. Given back within seconds without calls, and earlier when another process recalls it. */
   readonly ahead: number;
 }
 
 /**
- * Money and tokens, exact across processes: what is spent and reserved never exceeds a budget. Spending is summed for every key and every
- * owner of keys, so that a budget given later counts what was spent before. Rejects when the database fails or takes longer than its patience, which is a second by
- * default; nothing is half done then.
+ * Budgets of money and tokens, exact across processes: spent and reserved amounts never exceed a budget. Spending is summed for every key and
+ * every owner of keys, so that a budget that is set later counts earlier spending. Rejects when the database fails or exceeds its timeout (a
+ * second by default); the transaction is then rolled back.
  */
 export interface Ledger {
   /**
-   * Claims the most that a call may come to, for `lease` milliseconds (default a minute); where that has no room, `less`, which the call
-   * can be held to. Throws {@link BudgetExhausted} naming the budget when one would be exceeded by either. Where there is no room for the
-   * most, the allotments of the holders without room are recalled. `ahead` is reserved with it, or a part of that, where the budgets have much more room.
+   * Reserves `most`, the maximum cost of a call, for `lease` milliseconds (default a minute); where a budget has no room for that, `less`, to
+   * which the call can be limited. Throws `BudgetExhausted` with the name of the budget when neither fits. Where there is no room for `most`,
+   * recalls the allotments of the holders without room. Also reserves `ahead`, or a part of it, where the budgets have ample room.
    */
   reserve(
     keyId: string,
@@ -91,44 +95,43 @@ export interface Ledger {
     less?: Amounts,
     ahead?: Amounts,
   ): Promise<Reservation>;
-  /** Lowers what closed allotments hold, and ends those that need nothing any more. Made twice it does no more than once. */
+  /** Lowers the amounts of closed allotments, and ends those that are no longer needed. Idempotent. */
   giveBack(returns: AllotmentReturns): Promise<void>;
   /** Returns the ids of all allotments that were recalled and not given back yet, of whatever process. */
   recalled(): Promise<readonly string[]>;
   /**
-   * In one transaction. A settlement that was made before (same record id) charges nothing. Charged to the period in which the claim was
-   * made, also when it was swept meanwhile; without one to that of now.
+   * Books settlements in one transaction. A settlement that was booked before (same record id) charges nothing. Charges the period in which
+   * the reservation was made, also when it was swept meanwhile; without a reservation the current period.
    */
   settle(settlements: readonly Settlement[]): Promise<void>;
   /**
-   * As `settle`, with `first` before it in the same transaction: when that gives false nothing else is done. Returns what it gave. `claims`
-   * are renewed, with the lease that they have here, or given back in the same transaction.
+   * As `settle`, with `first` before it in the same transaction: when that returns false nothing else is done. Returns its result. `claims`
+   * are renewed, with the lease that they have here, or released in the same transaction.
    */
   settleAfter(
     settlements: readonly Settlement[],
     first: () => Work<boolean>,
     claims?: ClaimChanges,
   ): Promise<boolean>;
-  /** Gives back claims of calls that came to nothing and are recorded by nobody. */
+  /** Releases reservations of calls that cost nothing and have no record. */
   release(reservations: readonly string[]): Promise<void>;
   /**
-   * Moves the expiry of claims whose calls still run. A claim that had run out or was swept is made anew, whether or not it fits: its call
-   * will be charged in full, and nobody shall be let in on what it takes. Returns the ids of those.
+   * Extends the leases of running calls. Makes a reservation that had expired or was swept anew, whether or not it fits, because its call
+   * will be charged in full. Returns the ids of those.
    */
   renew(reservations: readonly Reservation[]): Promise<readonly string[]>;
-  /** Gives back what expired claims hold; returns how many there were. */
+  /** Removes expired reservations; returns how many there were. */
   sweep(): Promise<number>;
-  /** How budgets stand now: those of a key, and of its owners. */
+  /** Returns the current states of budgets of a key and its owners. */
   states(keyId: string, budgets: readonly HeldBudget[]): Promise<readonly BudgetState[]>;
 }
 
-/** Takes settlements off the calls' path: gathers them and settles them in batches, from a bounded queue. */
+/** Settles asynchronously: collects settlements in a bounded queue and books them in batches. */
 export interface Bookkeeper {
   /**
-   * As {@link Ledger.reserve}. Where only the claims of other calls stand in the way, what has ended is settled first: here, and in other
-   * processes that share the database. So nobody is refused because of a call whose answer was read to its end, or because of what another
-   * process has reserved ahead. `mayShare`: the reservation may be part of an allotment, because it is settled or released here and is kept
-   * nowhere else.
+   * As {@link Ledger.reserve}. Where only reservations of other calls exhaust a budget, waits until ended calls are settled, here and in other
+   * processes that share the database, so that no call is refused because of a call that has ended or because of an allotment. `mayShare`: the
+   * reservation may be part of an allotment, because it is settled or released by this process and is stored nowhere else.
    */
   reserve(
     keyId: string,
@@ -139,18 +142,18 @@ export interface Bookkeeper {
     mayShare?: boolean,
   ): Promise<Reservation>;
   /**
-   * Never throws, never waits. Settled within about 50 milliseconds, which is what a process can lose that is killed; kept and tried again
-   * while the database fails. What charges nobody anything is let go of when the queue is full.
+   * Enqueues a settlement; never throws or blocks. Books it within about 50 ms, so a killed process can lose 50 ms of settlements. Retries
+   * while the database fails. Drops settlements without a charge when the queue is full.
    */
   book(settlement: Settlement): void;
-  /** Gives back the claim of a call that came to nothing and that nobody books. */
+  /** Releases the reservation of a call that is not booked. */
   release(reservation: string): void;
-  /** Watches over the claim of a running call: renews it until the returned function is called. */
+  /** Renews the reservation of a running call until the returned function is called. */
   watch(reservation: Reservation): () => void;
-  /** True when so much waits that no new call should be taken. */
+  /** True when the queue is full, so that new calls should be refused. */
   readonly full: boolean;
-  /** Settlements that wait. */
+  /** Number of waiting settlements. */
   readonly waiting: number;
-  /** Settles what waits; for the end of the process. */
+  /** Books the waiting settlements, at the end of the process. */
   close(): Promise<void>;
 }

@@ -1,3 +1,6 @@
+/**
+ * Rules of budgets without a database: periods, reservation ids, the room that is left for a call, and the 429 error of an exhausted budget.
+ */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Amounts } from '../../model/usage-record.ts';
 import type { Budget, HeldBudget } from '../../sdk/budget.ts';
@@ -11,7 +14,7 @@ export const periods = ['day', 'month', 'total'] as const satisfies readonly Bud
 /** One of them. */
 export type SummedPeriod = (typeof periods)[number];
 
-/** When the period began that holds a time; both in milliseconds since 1970, days and months of UTC. 0 for `total`. */
+/** Returns the start of the period that contains a time, both in milliseconds since 1970, by days and months of UTC. 0 for `total`. */
 export function periodStart(period: SummedPeriod, at: number): number {
   if (period === 'total') return 0;
   const date = new Date(at);
@@ -19,8 +22,8 @@ export function periodStart(period: SummedPeriod, at: number): number {
 }
 
 /**
- * A new reservation's id. It holds the time, so that a claim which was swept is still charged to the period in which it was made, and ends with
- * an `o` where owners of the key hold budgets too, so that others need not be looked for.
+ * Returns a new reservation's id. It contains the time, so that a reservation that was swept is still charged to the period in which it was
+ * made. It ends with an `o` where owners of the key have budgets too; without it the table of owners' reservations need not be read.
  */
 export function newReservationId(at: number, hasOwners = false): string {
   return `rsv_${at.toString(36)}_${crypto.randomUUID().replaceAll('-', '')}${hasOwners ? 'o' : ''}`;
@@ -36,23 +39,23 @@ export function ownersIn(budgets: readonly HeldBudget[]): readonly string[] {
   return [...new Set(budgets.flatMap(({ owner }) => owner?.id ?? []))];
 }
 
-/** Whose budget it is, by the id under which spending and claims are kept. */
+/** Returns the id under which the spending and the reservations of a budget are stored: the owner's, else the key's. */
 export function holderOf({ owner }: HeldBudget, keyId: string): string {
   return owner?.id ?? keyId;
 }
 
-/** When a reservation was made; undefined for an id that is none. */
+/** Returns the time in a reservation's id, in milliseconds since 1970; undefined for an invalid id. */
 export function reservedAt(id: string): number | undefined {
   const [, digits] = /^rsv_([0-9a-z]{1,10})_/.exec(id) ?? [];
   return digits === undefined ? undefined : Number.parseInt(digits, 36);
 }
 
-/** What one budget counts of amounts. */
+/** Returns the tokens or the micro-dollars of amounts, whichever a budget counts. */
 export function counted(unit: Budget['unit'], { microDollars, tokens }: Amounts): number {
   return unit === 'token' ? tokens : microDollars;
 }
 
-/** What is taken of a budget before a call. */
+/** Amounts of a budget that are not available for a call. */
 type Taken = Readonly<Record<'spent' | 'reserved' | 'ahead', number>>;
 
 /** Returns what is left of a budget for calls. */
@@ -60,12 +63,12 @@ function leftOf({ amount, spent, reserved, ahead }: Budget & Taken): number {
   return amount - spent - reserved - ahead;
 }
 
-/** The budgets, with how they stand, in which the call has no room. */
+/** Returns the budgets without room for a call. */
 function exceeded<State extends Budget & Taken>(states: readonly State[], most: Amounts): readonly State[] {
   return states.filter((state) => counted(state.unit, most) > leftOf(state));
 }
 
-/** Returns whose budgets have no room for a call. */
+/** Returns the ids of the holders whose budgets have no room for a call. */
 export function shortOf(
   states: readonly (HeldBudget & Taken)[],
   most: Amounts,
@@ -74,7 +77,7 @@ export function shortOf(
   return [...new Set(exceeded(states, most).map((state) => holderOf(state, keyId)))];
 }
 
-/** The first of these amounts for which all budgets have room; else the refusal of the last. */
+/** Returns the first of these amounts for which all budgets have room; else the error for the last. */
 export function firstThatFits(
   states: readonly (HeldBudget & Taken)[],
   amounts: readonly Amounts[],
@@ -137,7 +140,7 @@ export function reservationOf(
   };
 }
 
-/** 429: a budget has no room for a call. */
+/** The 429 error: a budget has no room for a call. */
 export class BudgetExhausted extends GatewayError {
   /** True when only the claims of calls that have not been settled yet stand in the way. */
   readonly claimed: boolean;
@@ -202,7 +205,7 @@ function beginsAnew(budget: Budget, at: number): string {
   return `It begins anew at ${timeOf(spanOf(budget, at).end)} UTC.`;
 }
 
-/** 429 that names the budget, what is left of it, and when it begins anew. */
+/** Returns the 429 error with the budget, its spent and reserved amounts, and the start of its next period. */
 function exhausted(budget: HeldBudget & Taken, most: Amounts, at: number): BudgetExhausted {
   const { unit, amount, spent } = budget;
   const reserved = budget.reserved + budget.ahead;

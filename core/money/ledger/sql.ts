@@ -1,3 +1,4 @@
+/** SQL statements of budgets and reservations that SQLite and PostgreSQL share, and the conversion of their rows and of settlements. */
 import type { Amounts } from '../../model/usage-record.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import { ChargeSums, type ChargeRow } from './charge-sums.ts';
@@ -6,27 +7,27 @@ import { labelOf, spanOf, type Bucket, type HolderSeries } from './windows.ts';
 import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, BudgetState, Settlement } from './index.ts';
 
-/** A table of claims, and its column with the holder of the budgets. */
+/** A table of reservations, and its column with the holder of the budgets. */
 export interface ClaimTable {
   readonly table: string;
   readonly holder: string;
 }
 
-/** Claims on the budgets of keys. */
+/** Reservations on the budgets of keys. */
 export const keyClaims: ClaimTable = { table: 'ledger_reservations', holder: 'key_id' };
 
-/** Claims on the budgets of owners of keys, beside those of the keys that have the same ids. */
+/** Reservations on the budgets of owners of keys. They have the ids of the reservations of the keys. */
 export const ownerClaims: ClaimTable = { table: 'ledger_owner_reservations', holder: 'owner' };
 
-/** The ids of allotments that were recalled, by whomever. */
+/** SQL for the ids of allotments that were recalled by any process. */
 export const recalled = [keyClaims, ownerClaims]
   .map(({ table }) => `SELECT id FROM ${table} WHERE allotment = 2`)
   .join(' UNION ');
 
-/** SQL for the values of a statement. `holders` begins with the comparison, as in `= $1`. Claims that expire after `now` count. */
+/** SQL for the values of a statement. `holders` begins with the comparison, as in `= $1`. Reservations that expire after `now` count. */
 export type StandingNames = Readonly<Record<'holders' | 'day' | 'month' | 'now', string>>;
 
-/** What holders have spent and reserved since the starts of the day and the month. One statement, so that no settlement is seen by half. */
+/** SQL for spent and reserved amounts of holders since the starts of the day and the month. One statement, so that no settlement is half counted. */
 export function standingAt(
   { table, holder }: ClaimTable,
   { holders, day, month, now }: StandingNames,
@@ -50,8 +51,8 @@ export function standingAt(
 export type WindowNames = Readonly<Record<'asked' | 'now', string>>;
 
 /**
- * What holders have spent and reserved in windows: rows as those of {@link standingAt}. One statement, as there. What was given back more than
- * was charged in a bucket, which was charged before the series began, makes no room.
+ * SQL for the spent and reserved amounts of holders in windows: rows as those of {@link standingAt}. A bucket with more refunds than charges
+ * counts as zero, because those refunds are for charges before the series began.
  */
 export function windowsAt({ table, holder }: ClaimTable, { asked, now }: WindowNames): string {
   const atLeastNone = (column: string): string =>
@@ -87,7 +88,7 @@ export function bucketsOf(
 /** One row of {@link standingAt}. */
 export type StandingRow = Readonly<Record<string, unknown>>;
 
-/** How budgets of a key and its owners stand, from the rows of {@link standingAt}. */
+/** Returns the states of budgets of a key and its owners, from the rows of {@link standingAt}. */
 export function statesOf(
   keyId: string,
   budgets: readonly HeldBudget[],
@@ -124,8 +125,8 @@ const noOwners: readonly string[] = [];
 const noSeries: readonly HolderSeries[] = [];
 
 /**
- * What settlements add to what is spent, each row once and all in one order, so that processes that settle at the same time wait for each
- * other and never both. `fresh` are the ids of records that were not there before: the others were charged already.
+ * Returns the amounts that settlements add to the sums of spending, each row once and all in one order, so that processes that settle at the
+ * same time do not deadlock. `fresh` are the ids of records that were not there before: the others were charged already.
  */
 export function chargesOf(
   settlements: readonly Settlement[],
@@ -155,7 +156,7 @@ export function chargesOf(
   return sums.rows();
 }
 
-/** What settlements take off each allotment, and what is free of it after the last of them. `fresh`: as in {@link chargesOf}. */
+/** Returns the amounts that settlements take off each allotment, with its free part after the last of them. `fresh`: as in {@link chargesOf}. */
 export function drawsOf(
   settlements: readonly Settlement[],
   fresh: ReadonlySet<string>,
@@ -174,7 +175,7 @@ function isAmount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Amounts that can be summed exactly. Throws for others: a bug of whoever made them. */
+/** Returns amounts that can be summed exactly. Throws RangeError for others. */
 export function checked(amounts: Amounts): Amounts {
   const { microDollars, tokens } = amounts;
   if (!isAmount(microDollars) || !isAmount(tokens))

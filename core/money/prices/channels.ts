@@ -1,12 +1,13 @@
+/** Types through which price calculations see channels. */
 import type { Channel } from '../../sdk/call.ts';
 
-/** Who served a call: the id of a channel, and the model's name there. */
+/** The channel that served a call, and the model's name there. */
 export interface ServedBy {
   readonly channel: string;
   readonly model: string;
 }
 
-/** The channels whose models have prices, and which of them serve a model. */
+/** The channels of a gateway, and the candidates for a model. */
 export interface PricedChannels {
   readonly channels: readonly Channel[];
   candidates(

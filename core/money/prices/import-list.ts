@@ -1,27 +1,25 @@
+/** Imports a price list in LiteLLM's format (`model_prices_and_context_window.json`) as rows of the price table. */
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { PriceRow } from '../../settings/prices.ts';
 import { readPrice } from './price-members.ts';
 
-/** What came of a price list. */
+/** Result of an import. */
 export interface ImportedPrices {
   readonly rows: Readonly<Record<string, PriceRow>>;
-  /** Entries that gave no row, with the reason as half a sentence: `"x" has no price that is known here`. */
+  /** Entries without a row, with the reason: `"x" has no price that is known here`. */
   readonly leftOut: readonly string[];
-  /** Members of entries that were taken which name a price but have no place here, and how many entries had each. */
+  /** Members of imported entries that look like a price and have no equivalent here, with the number of entries that have each. */
   readonly unknown: ReadonlyMap<string, number>;
 }
 
-/** Which entries are wanted. */
+/** Selects entries. */
 export interface ImportFilter {
   /** Providers as the list names them; their name and a slash are taken off the beginning of models. Default: all, as they stand. */
   readonly providers?: readonly string[];
   readonly wants?: (model: string) => boolean;
 }
 
-/**
- * Reads the form of LiteLLM's `model_prices_and_context_window.json`: an object of entries by model name. Throws an Error when it is
- * none; single entries that make no sense are left out.
- */
+/** Imports an object of entries by model name. Throws an Error when it is no object; invalid entries are left out. */
 export function importPriceList(list: unknown, { providers, wants }: ImportFilter = {}): ImportedPrices {
   if (!isObject(list)) throw new Error('The price list is no JSON object of models.');
   const rows = new Map<string, PriceRow>();
@@ -51,17 +49,17 @@ export function importPriceList(list: unknown, { providers, wants }: ImportFilte
   return { rows: Object.fromEntries(rows), leftOut, unknown };
 }
 
-/** The entry of the list that only explains it. */
+/** Name of the entry that documents the list's members. */
 export const sample = 'sample_spec';
 
-/** The provider of an entry, as the list names it. */
+/** Returns the provider of an entry, as the list names it. */
 export function providerOf(entry: JsonObject): string {
   return String(entry['litellm_provider'] ?? '');
 }
 
 /**
- * The name of a model at its provider, whose own name stands before it in some entries. Where a provider has a name for each kind of its
- * models (`x-chat_models`, `x-video-models`), that is what these names have in common.
+ * Returns the name of a model at its provider, without the provider's prefix that some entries have. Where a provider has a name for each kind
+ * of its models (`x-chat_models`, `x-video-models`), the prefix is the part before the first hyphen.
  */
 export function nameAt(provider: string, name: string): string {
   const [family = provider] = provider.split('-');

@@ -1,8 +1,9 @@
+/** Prices of tokens by modality (text, audio, image, video): splits usage into modalities and sums their cost. */
 import { modalities, type Modality, type TokensByModality, type UsageByModality } from '../../model/usage.ts';
 import type { TokenPrices } from '../../settings/prices.ts';
 import { count, largest, pico } from './amounts.ts';
 
-/** What the input and the output of a call may stand for besides text. Absent: anything. */
+/** Modalities that the input and the output of a call may have besides text. Absent: any. */
 export interface PossibleMedia {
   readonly input?: ReadonlySet<Modality>;
   readonly output?: ReadonlySet<Modality>;
@@ -19,10 +20,10 @@ export interface PlainTokens {
 type Parts = 'input' | 'cacheRead' | 'output';
 type PricesOf = Readonly<Record<Modality | 'untold', bigint>>;
 
-/** Those that are taken off first. Text is what remains. */
+/** Order in which modalities are counted when their tokens exceed the total. */
 const order = ['audio', 'image', 'video', 'text'] as const;
 
-/** The prices of tokens by what they stand for. */
+/** The prices of one row by modality. */
 export class ModalityPrices {
   readonly #prices: Readonly<Record<Parts, PricesOf>>;
 
@@ -30,7 +31,7 @@ export class ModalityPrices {
     this.#prices = prices;
   }
 
-  /** Returns undefined for prices that are the same whatever tokens stand for. `cacheRead` is the price of those that are cached. */
+  /** Returns undefined for prices that are the same for all modalities. `cacheRead` is the price of cached tokens. */
   static of(prices: TokenPrices, cacheRead: number): ModalityPrices | undefined {
     const { input = 0, output = 0 } = prices;
     const own: TokenPrices = { ...prices, input, cacheRead, output };
@@ -44,7 +45,7 @@ export class ModalityPrices {
     });
   }
 
-  /** In 1e-12 dollars. What the provider does not tell apart has the price of the row's own `input`, `cacheRead` or `output`. */
+  /** Returns the cost in 1e-12 dollars. Tokens without a modality have the price of the row's own `input`, `cacheRead` or `output`. */
   cost({ input, cacheRead, output }: UsageByModality, tokens: PlainTokens): bigint {
     const cached = cacheRead ?? textFirst(input, tokens.cacheRead);
     const fresh = input && without(input, cached, tokens.cacheWrite);
@@ -71,7 +72,7 @@ export class ModalityPrices {
 function pricesOf(part: Parts, prices: TokenPrices): PricesOf {
   const untold = prices[part] ?? 0;
   const of = (suffix: 'Text' | 'Audio' | 'Image' | 'Video'): bigint => {
-    // A cached token never costs more than one that is read anew.
+    // A cached token without a price of its own costs what a fresh one of its modality costs.
     const fresh = part === 'cacheRead' ? prices[`input${suffix}`] : undefined;
     const fallback = fresh !== undefined && suffix !== 'Text' ? fresh : untold;
     return pico(prices[`${part}${suffix}`] ?? fallback, 6);
@@ -96,7 +97,7 @@ function split(total: number, parts: TokensByModality | undefined, prices: Price
   return sum + BigInt(rest) * prices.untold;
 }
 
-/** The parts of a cached input of which the provider tells none. */
+/** Returns the modalities of cached tokens where the provider reports none: text first. */
 function textFirst(input: TokensByModality | undefined, cached: number): TokensByModality | undefined {
   if (input === undefined || cached === 0) return undefined;
   const parts: { [M in Modality]?: number } = {};

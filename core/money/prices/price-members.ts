@@ -1,12 +1,13 @@
+/** Converts one entry of a price list in LiteLLM's format to a row of the price table. */
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { rowSchema, type PriceRow, type TokenPrices } from '../../settings/prices.ts';
 
-/** The price of an entry of a price list. */
+/** Row of one entry, or the reason why there is none. */
 export interface ReadPrice {
   readonly row: PriceRow | undefined;
   /** Why there is no row: the end of a sentence that begins with the entry's name. */
   readonly problem: string;
-  /** Members that name a price and have no place in a row. */
+  /** Members that look like a price and have no equivalent in a row. */
   readonly strange: readonly string[];
 }
 
@@ -34,7 +35,7 @@ const tokenMembers: Readonly<Record<string, keyof TokenPrices>> = {
 
 type UnitPrice = 'perImage' | 'perSecond' | 'perCharacter' | 'perCall' | 'perPage' | 'perAnnotatedPage';
 
-/** Of several that name the same thing for what comes in and goes out the dearest counts. */
+/** Prices by unit. Of several members for one unit, as for input and output, the highest counts. */
 const unitMembers: Readonly<Record<string, UnitPrice>> = {
   input_cost_per_image: 'perImage',
   output_cost_per_image: 'perImage',
@@ -52,15 +53,15 @@ const unitMembers: Readonly<Record<string, UnitPrice>> = {
   annotation_cost_per_page: 'perAnnotatedPage',
 };
 
-/** Service tiers, by how they end the names of members. `fast` is another name of OpenAI's `priority`. */
+/** Splits the name of a member into the price, the context length in thousands of tokens and the service tier. */
 const grammar = /^(.+?)(?:_above_(\d+)k_tokens)?(?:_(priority|flex|ultrafast))?$/;
 const secondAt = /^output_cost_per_second_(\d+(?:p|k))$/;
 const imageAt = /^output_cost_per_image_([\d.]+k)$/i;
 
-/** Kinds of models that give no tokens, whose entries often leave the output out. */
+/** Kinds of models without output tokens, whose entries often have no output price. */
 const withoutOutput = new Set(['embedding', 'rerank', 'moderation', 'audio_transcription', 'audio_speech']);
 
-/** Kinds of models that mostly take or give sound or images. */
+/** Kinds of models whose input or output is mostly audio or images. */
 const beyondText = new Set([
   'audio_transcription',
   'audio_speech',
@@ -84,7 +85,7 @@ class Table {
   }
 }
 
-/** What the members of an entry say. */
+/** Parsed members of an entry. */
 class Members {
   readonly plain = new Table();
   readonly byTier = new Map<string, Table>();
@@ -146,7 +147,7 @@ class Members {
   #readContexts(value: JsonObject): void {
     for (const [name, price] of Object.entries(value))
       if (typeof price === 'number') this.callsAt[name.replace('search_context_size_', '')] = price;
-    // What a call costs that names no size: https://docs.perplexity.ai/getting-started/pricing
+    // Calls without a size have the price of `low`: https://docs.perplexity.ai/getting-started/pricing
     if (this.callsAt['low'] !== undefined) this.units.perCall = this.callsAt['low'];
   }
 }
@@ -188,17 +189,17 @@ function rowOf({ plain, byTier, units, secondsAt, imagesAt, callsAt }: Members, 
   for (const [name, table] of byTier) {
     const filled = withRatios(table.own, own);
     const ofTier = steps(table, { ...own, ...filled });
-    // Some entries name a tier for long contexts alone: what it costs otherwise is not known.
+    // Skips entries with a tier for long contexts alone, because its price for short ones is not known.
     if ([own, table.own].every(({ input, output }) => input !== undefined && output !== undefined))
       tierRows.push([name, { ...shaped(filled, own), ...(ofTier.length === 0 ? {} : { tiers: ofTier }) }]);
   }
   const tokens = shaped(own, {});
   if (isBeyond && isCharged(own)) {
-    // The list tells the same twice, by the token and by what is made of them: charging for both would be twice.
+    // The list has prices by the token and by the unit for the same usage: charging both would charge twice.
     delete units[mode.startsWith('image') ? 'perImage' : 'perSecond'];
   }
   if (tokens.input !== undefined && withoutOutput.has(mode)) tokens.output ??= 0;
-  // What costs nothing by its tokens is no token price where something else is charged for, and would only get in the way.
+  // Leaves out token prices of zero where a unit has a price.
   const charged = Object.values(units).some((price) => price > 0);
   const free = charged && !isCharged(own) && tiers.size === 0;
   const lengths = steps(plain, own);
@@ -211,7 +212,7 @@ function rowOf({ plain, byTier, units, secondsAt, imagesAt, callsAt }: Members, 
   };
 }
 
-/** The prices of models whose tokens mostly are no text: what is not told apart costs the most that it may. */
+/** Returns the prices of models whose tokens are mostly no text: tokens without a modality have the highest price. */
 function dearestFirst(all: Prices, given: Prices): Prices {
   const result: Prices = {};
   for (const name of ['cacheWrite', 'cacheWriteLong', 'reasoning'] as const)
@@ -231,7 +232,7 @@ function dearestFirst(all: Prices, given: Prices): Prices {
   return result;
 }
 
-/** The prices of models whose tokens mostly are text, without those that say nothing more. */
+/** Returns the prices of models whose tokens are mostly text, without prices of modalities that equal that of text. */
 function plainFirst(prices: Prices, base: Prices): Prices {
   const all = { ...base, ...prices };
   const result: Prices = { ...prices };
@@ -278,7 +279,7 @@ function unlessEmpty(tables: Readonly<Record<string, object>>): object {
   return Object.fromEntries(Object.entries(tables).filter(([, table]) => Object.keys(table).length > 0));
 }
 
-/** Dollars per token in dollars per million, without the dust of binary fractions. */
+/** Converts dollars per token to dollars per million tokens, rounded to 12 digits because of floating-point errors. */
 function perMillion(dollars: number): number {
   return Number((dollars * 1e6).toPrecision(12));
 }

@@ -1,3 +1,4 @@
+/** Calculates cost and maximum cost of calls from one row of the price table, with its context lengths and service tiers. */
 import type { JsonObject } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';
 import type { PriceRow, ServiceTierPrices, TokenPrices } from '../../settings/prices.ts';
@@ -11,15 +12,15 @@ export interface Many {
   readonly longest: number;
 }
 
-/** What is known of a call besides its amounts. */
+/** Facts about a call besides its amounts that bound its cost. */
 export interface CallBounds extends Partial<Many> {
   /** The service tier that it asks for. */
   readonly serviceTier?: string | undefined;
-  /** What its tokens may stand for. Absent: anything. */
+  /** Modalities that its tokens may have. Absent: any. */
   readonly media?: PossibleMedia | undefined;
 }
 
-/** The most of a call. */
+/** Maximum amounts of a call. */
 export type Amount = readonly [input: number, output: number, units: Units];
 
 /** The prices of one row at one length of context and one service tier, as whole numbers of 1e-12 dollars, so that no sum is off by a rounding. */
@@ -32,11 +33,11 @@ class Tariff {
   readonly #reasoning: bigint;
   readonly #byModality: ModalityPrices | undefined;
   readonly #units: UnitPrices;
-  /** What a call costs beside its tokens that has no other units. */
+  /** Cost of a call beside its tokens where its usage has no units. */
   readonly #fee: bigint;
   /** Applies to calls with more input tokens than this. */
   readonly above: number;
-  /** What stands in the record of a call. */
+  /** Prices as the record of a call shows them. */
   readonly shown: JsonObject;
 
   constructor(prices: TokenPrices, above: number, units: UnitPrices, { first, last }: Shown) {
@@ -57,7 +58,7 @@ class Tariff {
     this.shown = Object.freeze({ ...first, ...step, ...defined(prices), ...last }) as JsonObject;
   }
 
-  /** In micro-dollars, rounded up. Parts that exceed their whole (some providers count so) are charged as they are told. */
+  /** Returns micro-dollars, rounded up. Parts that exceed their whole (some providers count so) are charged as they are reported. */
   cost(usage: Usage): number {
     const { input, output, cacheRead, cacheWrite, cacheWriteLong = 0, reasoning, byModality } = usage;
     const long = Math.min(count(cacheWriteLong), count(cacheWrite));
@@ -80,7 +81,7 @@ class Tariff {
     );
   }
 
-  /** The most that so many tokens of so many calls can cost in micro-dollars, whatever they turn out to be: each is rounded up by itself. */
+  /** Returns the maximum cost in micro-dollars of so many tokens of so many calls, each rounded up by itself. */
   most([input, output, units]: Amount, calls: number, media: PossibleMedia = {}): number {
     const others = BigInt(Math.max(0, count(calls) - 1));
     const other = this.#byModality?.highest(media) ?? { input: 0n, output: 0n };
@@ -94,12 +95,12 @@ class Tariff {
   }
 }
 
-/** Most calls have tokens of two kinds: of the others there is nothing to multiply. */
+/** Multiplies, with a fast path for zero because most calls have only two kinds of tokens. */
 function times(tokens: number, price: bigint): bigint {
   return tokens === 0 ? 0n : BigInt(tokens) * price;
 }
 
-/** What the record of a call shows of a row before its token prices and after them. */
+/** Members that the record of a call shows before and after the token prices of a row. */
 interface Shown {
   readonly first: JsonObject;
   readonly last: JsonObject;
@@ -112,7 +113,7 @@ type Lengths = readonly [Tariff, ...Tariff[]];
 export class Row {
   readonly shown: JsonObject;
   readonly services: PriceRow['services'];
-  /** True where calls cost what their provider says. */
+  /** True where the cost that the provider states counts. */
   readonly takesProviderCost: boolean;
   readonly #plain: Lengths;
   readonly #byTier: ReadonlyMap<string, Lengths>;
@@ -152,7 +153,7 @@ export class Row {
     return this.#tier(serviceTier) !== undefined;
   }
 
-  /** What a call cost, and the prices for its record. */
+  /** Returns the cost of a call, and the prices for its record. */
   cost(usage: Usage): { readonly microDollars: number; readonly price: JsonObject } {
     const { serviceTier } = usage;
     const all = (serviceTier === undefined ? undefined : this.#tier(serviceTier)) ?? this.#plain;
@@ -160,7 +161,7 @@ export class Row {
     return { microDollars: tariff.cost(usage), price: tariff.shown };
   }
 
-  /** The most that a call, or several together, may cost: a provider may also answer without the service tier that was asked for. */
+  /** Returns the maximum cost of a call, or of several together. Includes the prices without a tier, because a provider may ignore the tier. */
   most(amount: Amount, { calls = 1, longest = amount[0], serviceTier, media }: CallBounds): number {
     const tier = serviceTier === undefined ? undefined : this.#tier(serviceTier);
     const reachable = [...this.#plain, ...(tier ?? [])].filter(({ above }) => above === 0 || longest > above);
@@ -192,7 +193,7 @@ function lengths(
   ];
 }
 
-/** The prices of a length of context where a service tier has none of its own: of each pair the higher. */
+/** Returns the prices of a context length for a service tier without prices for lengths: the higher of each pair. */
 function higher(
   { above, ...prices }: TokenPrices & { readonly above: number },
   tier: TokenPrices,

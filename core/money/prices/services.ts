@@ -1,3 +1,4 @@
+/** Prices of services that providers run for models, such as web search: from the config, else from the channels. */
 import type { Units } from '../../model/usage.ts';
 import type { PricedChannels, ServedBy } from './channels.ts';
 import { microDollarsOf } from './amounts.ts';
@@ -5,10 +6,10 @@ import { microDollarsOf } from './amounts.ts';
 /** Uses of services, by their names. */
 export type Services = NonNullable<Units['services']>;
 
-/** Returns what the config says of the services of a model. */
+/** Returns the config's prices of the services of a model, in dollars per use. */
 export type ConfiguredServices = (model: string) => Readonly<Record<string, number>> | undefined;
 
-/** What services cost that providers run for models. The config comes before what is known of a channel's provider. */
+/** Price table of services. Prices of the config come before those of channels. */
 export class ServiceTable {
   readonly #configured: ConfiguredServices;
   readonly #catalog: PricedChannels | undefined;
@@ -18,7 +19,7 @@ export class ServiceTable {
     this.#catalog = catalog;
   }
 
-  /** Returns what uses of services cost in micro-dollars, and the prices of those with a price in dollars. */
+  /** Returns the cost of uses in micro-dollars, and the known prices in dollars. */
   cost(
     model: string,
     services: Services,

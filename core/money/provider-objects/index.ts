@@ -1,9 +1,10 @@
+/** Types of the store of objects that providers keep for API keys (files, batches and others), with their ownership and their charges. */
 import type { JsonObject } from '../../model/json.ts';
 import type { ProviderObject } from '../../model/provider-objects.ts';
 import type { Lease } from '../leased-rows.ts';
 import type { Reservation, Settlement } from '../ledger/index.ts';
 
-/** Which objects of an owner and a kind are wanted. `after` and `before` are ids that the page follows, or stands in front of. */
+/** Selects objects of an owner and a kind. `after` and `before` are ids of the object before or behind the page. */
 export interface ObjectQuery {
   readonly order: 'asc' | 'desc';
   readonly limit: number;
@@ -19,32 +20,32 @@ export interface ObjectPage {
 
 /** What is charged for a new object. */
 export interface NewCharges {
-  /** When its provider is to be asked first, for what is to be charged later. */
+  /** Time of the first request to the provider for costs that are charged later, in milliseconds since 1970. */
   readonly askAt?: number;
-  /** What is claimed for that; its lease becomes the one given here. */
+  /** Reservation for those costs; its lease becomes the one given here. */
   readonly reservation?: Reservation;
-  /** What is charged now. */
+  /** Charges that are booked now. */
   readonly settlements?: readonly Settlement[];
 }
 
 /**
- * What providers keep for keys, in the database, for all gateways that share it. A write is durable when its promise resolves. Whoever asks
- * with another owner finds nothing. Rejects when the database fails.
+ * The objects in the database, for all gateways that share it. A write is durable when its promise resolves. Objects are visible to their
+ * owner only. Rejects when the database fails.
  */
 export interface ObjectStore {
   /**
-   * Keeps a new object. One of the same owner and id is kept as it is; another owner's at the same place is forgotten, as the provider has
-   * just given its id away. All of it is kept, charged and claimed, or nothing.
+   * Writes a new object with its charges and its reservation in one transaction. An object of the same owner and id stays as it is; an object
+   * of another owner with the id at the same provider is removed, because the provider has reused the id.
    */
   create(object: ProviderObject, charges?: NewCharges): Promise<void>;
   find(owner: string, kind: string, id: string): Promise<ProviderObject | undefined>;
-  /** True when somebody has an object of this id. */
+  /** True when any owner has an object of this id. */
   isOwned(kind: string, id: string): Promise<boolean>;
   /** By the time at which they were made. Undefined when `after` or `before` names none of them. */
   list(owner: string, kind: string, query: ObjectQuery): Promise<ObjectPage | undefined>;
-  /** Keeps what its provider says of it now, and what else is known now. */
+  /** Updates an object with the provider's latest representation, and with further facts. */
   see(object: ProviderObject, seen: JsonObject, known?: JsonObject): Promise<void>;
-  /** Replaces one by what it is now, or removes it, and charges what that costs: false, and nothing is done, when it was changed meanwhile. */
+  /** Replaces or removes an object, and charges the costs. Returns false, and does nothing, when the object was changed meanwhile. */
   change(
     object: ProviderObject,
     now: ProviderObject | undefined,
@@ -52,15 +53,15 @@ export interface ObjectStore {
   ): Promise<boolean>;
   /** False when there was none. */
   remove(object: ProviderObject): Promise<boolean>;
-  /** Takes objects whose providers are to be asked now and that nobody else asks about; the longest due come first. */
+  /** Leases objects that are due for a request to their provider; the longest due come first. */
   claim(lease: Lease, limit: number): Promise<readonly ProviderObject[]>;
-  /** Takes one, due or not; undefined when it is charged, or somebody else asks about it now. */
+  /** Leases one object, due or not; undefined when it is charged, or leased by another process. */
   claimOne(lease: Lease, object: ProviderObject): Promise<ProviderObject | undefined>;
-  /** Writes what is new of one that is still to be charged, and lets go of it: false when another has claimed it meanwhile. */
+  /** Updates an object that is not charged yet, and ends its lease. Returns false when another process has leased it meanwhile. */
   later(lease: Lease, object: ProviderObject, askAt: number): Promise<boolean>;
   /**
-   * Charges one, once, gives back what is claimed for it, and keeps what it has left behind: false when it was charged already, and then
-   * nothing is written.
+   * Charges an object, once, releases its reservation, and writes the objects that it has produced. Returns false, and writes nothing, when it
+   * was charged already.
    */
   settle(
     object: ProviderObject,

@@ -1,31 +1,32 @@
+/** Rate windows and concurrency limits counted in the memory of one process. */
 import { systemClock, type Clock } from '../ledger/clock.ts';
 import type { RateGrant, RateRule, Rates, RateState, RateTimes, RateVerdict, SlotRule } from './index.ts';
 
-/** Pieces into which a minute is cut. */
+/** Number of slices of the sliding minute. */
 export const slices = 60;
 
-/** Subjects that are remembered; the one that was asked for longest ago goes first. */
+/** Maximum number of subjects in memory; the least recently used is removed first. */
 const mostSubjects = 50_000;
 
-/** Milliseconds after which a call that found no slot may try again: nobody knows when one is given back. */
+/** Retry delay in milliseconds when no slot is free; the time of the next release is not known. */
 export const slotRetry = 1_000;
 
-/** Share of what is left of a limit that may be counted ahead at once: other workers serve calls too. */
+/** Maximum share of the rest of a limit that is counted ahead at once, because other workers serve calls too. */
 export const maxShare = 1 / 8;
 
-/** What the last minute counted, slice by slice. */
+/** Counts of the last minute by slice. */
 interface Minute {
   /** Numbers of slices, ascending, and what was counted in each. */
   readonly at: number[];
   readonly counted: number[];
   total: number;
-  /** The slice in which it was asked for last. */
+  /** The slice of the last use. */
   asked: number;
 }
 
 /**
- * Counts in this process. The minute slides: no sixty seconds, wherever they begin, hold more than the limit, while a fixed minute would
- * let twice as much through around its turn. It moves on by the second, so that a subject takes 61 numbers at most, whatever its limit.
+ * The minute is a sliding window: no sixty seconds contain more than the limit, while a fixed window would allow twice as much around its
+ * boundary. It moves by the second, so that a subject has at most 61 counts, whatever its limit.
  */
 export class MemoryRates implements Rates {
   readonly state = 'ok';
@@ -92,12 +93,12 @@ export class MemoryRates implements Rates {
     return taken;
   }
 
-  /** The piece of the minute at this time of the clock. */
+  /** Returns the number of the slice at a time of the clock. */
   sliceAt(now: number): number {
     return Math.floor(now / this.#slice);
   }
 
-  /** Milliseconds until the piece of the minute is over. */
+  /** Returns the milliseconds until the end of the slice. */
   untilNext(now: number): number {
     return (this.sliceAt(now) + 1) * this.#slice - now;
   }
@@ -132,12 +133,12 @@ export class MemoryRates implements Rates {
     };
   }
 
-  /** The subject's minute without what has passed. */
+  /** Returns the subject's minute without expired slices. */
   #minute(subject: string, slice: number): Minute {
     const known = this.#minutes.get(subject);
     const minute = known ?? { at: [], counted: [], total: 0, asked: slice };
     minute.asked = slice;
-    // Whoever was asked for last stands last.
+    // Moves the subject to the end of the map, which is in order of use.
     if (known !== undefined) this.#minutes.delete(subject);
     else this.#makeRoom(slice);
     this.#minutes.set(subject, minute);
@@ -151,7 +152,7 @@ export class MemoryRates implements Rates {
     return minute;
   }
 
-  /** Forgets a few that have been idle for longer than a minute, and the idlest in any case when there are too many. */
+  /** Removes up to two subjects that have been idle for longer than a minute, or the least recently used when there are too many. */
   #makeRoom(slice: number): void {
     let looked = 0;
     for (const [subject, { asked }] of this.#minutes) {
@@ -161,7 +162,7 @@ export class MemoryRates implements Rates {
     }
   }
 
-  /** Milliseconds until so much of the minute has passed. */
+  /** Returns the milliseconds until slices with so many counts have expired. */
   #freeAfter({ at, counted }: Minute, wanted: number, now: number): number {
     let freed = 0;
     for (let index = 0; index < at.length; index += 1) {
@@ -171,13 +172,13 @@ export class MemoryRates implements Rates {
     return 0;
   }
 
-  /** When a slice no longer counts: one more than a minute, as its last call came at its end. */
+  /** Returns the time at which a slice expires: a minute and one slice after its start, because its last call may be at its end. */
   #end(slice: number): number {
     return (slice + slices + 1) * this.#slice;
   }
 }
 
-/** Returns so much of what is wanted ahead as there is ample room for; nothing where that is not enough for another such call. */
+/** Returns how much of `wanted` may be counted ahead; 0 where that is not enough for another such call. */
 function within(left: number, wanted: number, cost: number): number {
   const ahead = Math.min(wanted, Math.floor(left * maxShare));
   return ahead < Math.max(1, cost) ? 0 : ahead;
@@ -194,7 +195,7 @@ function count(minute: Minute, slice: number, amount: number): void {
   minute.total += amount;
 }
 
-/** Nothing where the slice has passed already. */
+/** Subtracts from the count of a slice, unless the slice has expired. */
 function giveBack(minute: Minute, slice: number, amount: number): void {
   const index = minute.at.indexOf(slice);
   const counted = minute.counted[index];

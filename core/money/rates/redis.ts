@@ -1,3 +1,4 @@
+/** Rate windows and concurrency limits counted in Redis for all gateways together, with shares counted ahead for each process. */
 import { randomUUID } from 'node:crypto';
 import type { ReportShared } from '../../state/links/shared-link.ts';
 import { systemClock, type Clock } from '../ledger/clock.ts';
@@ -21,19 +22,19 @@ import type {
   SlotRule,
 } from './index.ts';
 
-/** Milliseconds after which a call that could not be counted may try again. */
+/** Retry delay in milliseconds for a call that could not be counted. */
 const downRetry = 1_000;
 
 /** Maximum number of slots that are given back later because the store could not be asked. The others are free when their leases are over. */
 const maxAbandoned = 10_000;
 
-/** Times that a call waits for what is being counted ahead. */
+/** Maximum number of waits of a call for a request that counts ahead. */
 const waitsPerCall = 2;
 
-/** Times that others' allotments are recalled for one call. */
+/** Maximum number of recalls of other processes' shares for one call. */
 const recallsPerCall = 2;
 
-/** How {@link RedisRates} is made: tests and simulations give it another store and another clock. */
+/** Options of {@link RedisRates}: tests and simulations replace the store and the clock. */
 export interface RedisRatesOptions {
   readonly whenDown: SharedSettings['whenDown'];
   readonly times?: RateTimes;
@@ -50,10 +51,9 @@ export function openRedisRates(shared: SharedSettings, report: ReportShared, tim
 }
 
 /**
- * Counts in Redis, for all gateways together: the same sliding minute as in memory, by the store's clock. All rules of a call, of however many
- * levels, are one script. Calls of busy keys are served from what the store has counted ahead for this process. Slots are leases, renewed
- * while they are held: those of a process that was killed are free when they have passed. While the store is gone each process counts for
- * itself, or calls with limits are refused; what was counted ahead is given up when the connection is lost.
+ * The same sliding minute as in memory, by the store's clock. One script checks all rules of a call. Calls of busy keys are served from shares
+ * that the store has counted ahead for this process. Slots are leases, renewed while they are held: those of a killed process expire. While
+ * the store is unavailable each process counts for itself, or calls with limits are refused; shares are given up when the connection is lost.
  */
 export class RedisRates implements Rates {
   readonly #store: RatesStore;
@@ -67,9 +67,9 @@ export class RedisRates implements Rates {
   readonly #lease: number;
   readonly #process: string;
   readonly #held = new HeldSlots();
-  /** Slots that the store may hold for this process, which has no use for them. */
+  /** Slots that the store may hold for this process, and that this process does not use. */
   #abandoned: HeldSlot[] = [];
-  /** By first subject: requests that may count something ahead, and are not answered yet. There is one of each at a time. */
+  /** Pending requests that may count ahead, by first subject: at most one for each. */
   readonly #coming = new Map<string, Promise<unknown>>();
   readonly #recalled = new Map<number, readonly string[]>();
   #ids = 0;
@@ -149,7 +149,7 @@ export class RedisRates implements Rates {
     await this.#store.close();
   }
 
-  /** Waits for what is just being counted ahead, so that calls which come at the same time do not ask one by one. */
+  /** Waits for a pending request that counts ahead, so that parallel calls do not each send a request. */
   async #takeComing(
     rules: readonly RateRule[],
     slots: readonly SlotRule[],
@@ -166,7 +166,7 @@ export class RedisRates implements Rates {
     return undefined;
   }
 
-  /** Counts a call, and ahead for those that follow where it is one of many. */
+  /** Counts a call in the store, and ahead for later calls where such calls are frequent. */
   #ask(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<StoreAnswer | undefined> {
     const wanted = this.#shares.wanted(rules, slots);
     const sentAt = this.#clock.now();
@@ -197,9 +197,9 @@ export class RedisRates implements Rates {
     return { ...this.#local.takeNow(rules, slots), degraded: true };
   }
 
-  /** Gives back what is free of these subjects, or of all, because another process finds no room. */
+  /** Gives back the free shares of these subjects, or of all, because another process has no room. */
   async #obey(subjects?: readonly string[]): Promise<void> {
-    // What is counted ahead at this moment comes with the answers.
+    // Pending requests may add shares.
     await Promise.allSettled(this.#coming.values());
     if (subjects === undefined) {
       this.#shares.giveUp();
@@ -257,7 +257,7 @@ export class RedisRates implements Rates {
     });
   }
 
-  /** Renews the leases of all slots. What the store has forgotten is held on to for calls that run, and not for calls that follow. */
+  /** Renews the leases of all slots. Slots that the store has lost are restored for running calls, and given up for later calls. */
   async #renew(): Promise<void> {
     if (this.#isRenewing || !this.#store.isUp) return;
     this.#isRenewing = true;
@@ -275,7 +275,7 @@ export class RedisRates implements Rates {
     } finally {
       this.#isRenewing = false;
     }
-    // This process stood still meanwhile: the next renewal is due, and its timer may have passed.
+    // This process was suspended: the next renewal is due, and its timer may have fired.
     if (this.#clock.now() - began >= this.#lease / 3) void this.#renew();
   }
 
@@ -292,7 +292,7 @@ export class RedisRates implements Rates {
   }
 }
 
-/** The name under which calls with the same limits are taken for alike. */
+/** Returns the subject by which calls with the same limits are grouped. */
 function firstSubject(rules: readonly RateRule[], slots: readonly SlotRule[]): string {
   return rules[0]?.subject ?? slots[0]?.subject ?? '';
 }

@@ -1,3 +1,7 @@
+/**
+ * Shares of rate limits that the counting process or the shared store has counted ahead for this process, so that most calls of a busy key
+ * need no request.
+ */
 import type { Clock } from '../ledger/clock.ts';
 import { FrequentKeys } from '../ledger/frequent-keys.ts';
 import { maxShare } from './memory.ts';
@@ -13,25 +17,25 @@ import type {
   SlotRule,
 } from './index.ts';
 
-/** How many further calls like the one that asks are counted ahead. */
+/** Number of later calls that are counted ahead. */
 const callsAhead = 15;
 
-/** Time in ms without a call after which slots are given back, and what is known of a subject is forgotten. */
+/** Time in ms without a call after which slots are given back and the state of a subject is removed. */
 const idle = 1_000;
 
-/** Time in ms between two looks for what has to be given back. */
+/** Interval in ms at which expired shares are given back. */
 const lookEvery = 25;
 
-/** Part of a minute's limit that was counted ahead for this process, of use in the slice in which it was counted alone. */
+/** Part of a minute's limit that was counted ahead for this process. It can be used only in the slice in which it was counted. */
 interface MinuteShare {
   readonly slice: number;
   readonly limit: number;
   /** When the slice is over, by the clock of this process. */
   readonly until: number;
   free: number;
-  /** What calls have taken of it. */
+  /** Amount that calls have taken of it. */
   served: number;
-  /** What is left of the limit, besides `free`. */
+  /** Rest of the limit, besides `free`. */
   readonly remaining: number;
   readonly resetAt: number;
 }
@@ -46,8 +50,8 @@ interface SlotShare {
 }
 
 /**
- * What the process that counts for all workers, or the shared store, has counted ahead for this process, so that most calls of a busy key ask nobody. It counts as used
- * for everybody until it is given back: at the end of its slice, when it is idle, and when another worker finds no room.
+ * The shares of this process. A share counts as used for all processes until it is given back: at the end of its slice, when it is idle, and
+ * when another worker has no room.
  */
 export class Shares {
   readonly #clock: Clock;
@@ -105,8 +109,8 @@ export class Shares {
   }
 
   /**
-   * Returns the rules with what is to be counted ahead, where calls like this one come often. {@link asked} must be called when the answer
-   * is there, with its `subject`.
+   * Returns the rules with the amounts to count ahead, where calls like this one are frequent. {@link asked} must be called with the result
+   * once the answer is there.
    */
   wanted(rules: readonly RateRule[], slots: readonly SlotRule[]): Wanted {
     this.#returns.flush();
@@ -128,7 +132,7 @@ export class Shares {
     };
   }
 
-  /** The answer to what {@link wanted} gave is there, or none will come. `sentAt`: when it was asked. */
+  /** Handles the answer to a request with the result of {@link wanted}; undefined where none will come. `sentAt`: time of the request. */
   asked({ subject, rules, slots }: Wanted, answer: RatesAnswer | undefined, sentAt: number): void {
     if (subject !== undefined) this.#busy.end(subject);
     if (answer === undefined) return;
@@ -166,7 +170,7 @@ export class Shares {
     else this.#look();
   }
 
-  /** Returns how minutes stand for calls of this process, to which what it holds is left. */
+  /** Returns the states of minutes for calls of this process, which may also use its free shares. */
   statesOf({ verdict, slice }: RatesAnswer): readonly RateState[] {
     return verdict.states.map(({ ahead: _ahead, ...state }) => {
       const share = this.#minutes.get(state.subject);
@@ -175,7 +179,7 @@ export class Shares {
     });
   }
 
-  /** What a call holds that was counted in this slice. */
+  /** Returns the grant of a call that was counted in this slice. */
   grant(slice: number, slots: readonly string[]): RateGrant {
     let held = slots;
     return {
@@ -187,29 +191,29 @@ export class Shares {
     };
   }
 
-  /** Gives back what is free of these subjects, because another worker finds no room. */
+  /** Gives back the free shares of these subjects, because another worker has no room. */
   recall({ recall, subjects }: RatesRecall): void {
     for (const subject of subjects) this.#giveUp(subject);
     this.#returns.flush(recall);
   }
 
-  /** True when nothing is kept for calls that follow. */
+  /** True when no share is held for later calls. */
   get isEmpty(): boolean {
     return this.#minutes.size + this.#slots.size === 0;
   }
 
-  /** Subjects of which slots are kept for calls that follow. */
+  /** Subjects of which slots are held for later calls. */
   get slotSubjects(): readonly string[] {
     return [...this.#slots.keys()];
   }
 
-  /** Gives back what is free of these subjects; of all of them by default. */
+  /** Gives back the free shares of these subjects; of all subjects by default. */
   giveUp(subjects: Iterable<string> = [...this.#minutes.keys(), ...this.#slots.keys()]): void {
     for (const subject of subjects) this.#giveUp(subject);
     this.#returns.flush();
   }
 
-  /** Gives slots back that nobody asked for any more. */
+  /** Gives back one slot of each of these subjects, when the call that asked for them has ended. */
   giveBackSlots(slots: readonly string[]): void {
     for (const subject of slots) this.#returns.release(subject, 1);
     this.#returns.flush();
@@ -231,7 +235,7 @@ export class Shares {
       else this.#returns.lower(subject, slice, -difference);
       return;
     }
-    // What was used beyond counts from now on.
+    // Additional usage counts from now on.
     const own = isCurrent ? Math.min(share.free, difference) : 0;
     if (share !== undefined) share.free -= own;
     this.#returns.raise(subject, slice, difference - own);
@@ -244,7 +248,7 @@ export class Shares {
       return;
     }
     this.#returns.release(subject, 1);
-    // Another worker may wait for it.
+    // Another worker may wait for the slot.
     this.#returns.flush();
   }
 
@@ -257,7 +261,7 @@ export class Shares {
     this.#slots.delete(subject);
   }
 
-  /** Gives back what is over, now and then, as long as there is anything. */
+  /** Gives back expired and idle shares at an interval, as long as there are any. */
   #look(): void {
     this.#stopLooking ??= this.#clock.after(lookEvery, () => {
       this.#stopLooking = undefined;
@@ -276,9 +280,9 @@ export class Shares {
   }
 }
 
-/** What is asked for a call, with what is to be counted ahead. */
+/** Rules of a call, with the amounts to count ahead. */
 export interface Wanted {
-  /** Present where something is to be counted ahead. */
+  /** Present where an amount is counted ahead. */
   readonly subject?: string;
   readonly rules: readonly RateRule[];
   readonly slots: readonly SlotRule[];

@@ -1,3 +1,4 @@
+/** Rows of the table `usage_attempts`, with the failed attempts of calls. */
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
 import { clean, text, whole } from './values.ts';
@@ -7,7 +8,7 @@ export const attemptNames = ['at', 'id', 'number', 'channel', 'model', 'code', '
 
 type AttemptRow = Record<(typeof attemptNames)[number], string | number>;
 
-/** Returns a row for each attempt of a call that failed. One that another was faster than has not. */
+/** Returns a row for each failed attempt of a call. A hedge that another attempt outran has not failed. */
 export function attemptRows({ at, id, attempts = [] }: UsageRecord): AttemptRow[] {
   const rows: AttemptRow[] = [];
   for (const { channel, model, failure, cause } of attempts) {

@@ -1,7 +1,8 @@
+/** Types of the usage log: filters, pages, sums and retention of the records of all calls. */
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Kept } from '../../state/upkeep.ts';
 
-/** Which records are wanted; all members narrow. Times are milliseconds since 1970, `until` is exclusive. */
+/** Selects records; all members must match. Times are milliseconds since 1970, `until` is exclusive. */
 export interface UsageFilter {
   readonly since?: number;
   readonly until?: number;
@@ -37,7 +38,7 @@ export interface UsageFilter {
   readonly maxMicroDollars?: number;
 }
 
-/** What the largest records are compared by: duration or cost. */
+/** Measure by which the largest records are found: duration or cost. */
 export type UsageMeasure = 'ms' | 'microDollars';
 
 /** The largest records of a filter, the largest first, without captured bodies. */
@@ -63,7 +64,7 @@ export interface UsagePage {
   readonly searchedSince?: number;
 }
 
-/** What the calls of one group come to. */
+/** Totals of the calls of one group. */
 export interface UsageTotals {
   readonly calls: number;
   /** Calls that failed, without those that were refused. */
@@ -72,13 +73,13 @@ export interface UsageTotals {
   readonly input: number;
   readonly output: number;
   readonly microDollars: number;
-  /** What budgets were charged, where price rules of the time of the calls made that another amount than the cost. */
+  /** Amount that budgets were charged, where price rules made it another amount than the cost. */
   readonly chargedMicroDollars?: number;
 }
 
 /** Sums over the records of one group. */
 export interface UsageSums extends UsageTotals {
-  /** What they have in common: the bucket's start, a key id, a model, a channel, a format or a status. Empty where they have none. */
+  /** Common value of the group: the bucket's start, a key id, a model, a channel, a format or a status. Empty where calls have none. */
   readonly group: string | number;
   /**
    * Milliseconds at the 50th, 95th and 99th percentile, within two percent; zeros where nothing was measured. Absent where they were not asked
@@ -88,7 +89,7 @@ export interface UsageSums extends UsageTotals {
   readonly firstMs?: readonly [number, number, number];
 }
 
-/** How many groups are wanted, which of them, and whether with percentiles. */
+/** Options for sums. */
 export interface UsageSumsOptions {
   /** Maximum number of groups that are not buckets of time; the others are summed as the rest. Default and maximum 5,000. */
   readonly limit?: number;
@@ -143,7 +144,7 @@ export interface FailedAttempts {
   };
 }
 
-/** How long is kept what: records for so many days and so many of them at most, their sums for so many days. */
+/** Retention: records for `days` and at most `records` of them, sums for `sumDays`. */
 export interface UsageRetention {
   readonly days: number;
   readonly records: number;
@@ -176,14 +177,14 @@ export interface UsageLog {
   ): Promise<ReadonlyMap<string, Pick<UsageTotals, 'calls' | 'microDollars'>>>;
   /**
    * Adds records to the sums: a bounded number of those that are in none yet. Returns true when there may be more. Until they are added they
-   * are summed when somebody asks.
+   * are summed at each request.
    */
   addToSums(): Promise<boolean>;
   /** Failed attempts of the calls since a time (milliseconds since 1970), by channels. */
   failedAttempts(since: number): Promise<ReadonlyMap<string, FailedAttempts>>;
   /** All records of a filter, oldest first, in pages and without captured bodies: for exports. */
   each(filter: UsageFilter): AsyncIterable<UsageRecord>;
-  /** How records and sums stand to the rule by which they are kept. */
+  /** Returns the amounts of records and sums, compared with a retention. */
   standing(keep: UsageRetention): Promise<readonly Kept[]>;
   /**
    * Removes records that are too old or too many, and sums that are too old. Returns how many records went, and how many minutes, hours and

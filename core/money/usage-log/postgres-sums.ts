@@ -1,8 +1,9 @@
+/** PostgreSQL statements that add usage records to the sums of all levels in `usage_totals`. */
 import { firstSubjectFold } from './folds.ts';
 import { isRefused } from './narrowing.ts';
 import { amounts, dimensions, largestStart, largestSum, levels, minute, type Dimension } from './levels.ts';
 
-/** A sum that no column is too small for. */
+/** SQL for a sum, capped to the range of its column. */
 const sum = (value: string): string => `LEAST(SUM(${value}), ${largestSum})::bigint`;
 
 const levelRows = levels
@@ -15,7 +16,7 @@ const levelRows = levels
 const key = `level, start, ${dimensions.join(', ')}`;
 const names = 'model, channel, format, operation, status, failed';
 
-/** An amount of both sums together; NULL is zero. */
+/** SQL that adds an amount of an existing and a new sum; NULL is zero. */
 const both = (name: string): string =>
   `NULLIF(LEAST(COALESCE(usage_totals.${name}, 0)::numeric + COALESCE(excluded.${name}, 0), ${largestSum})::bigint, 0)`;
 
@@ -67,7 +68,7 @@ const writing = `
         FROM (SELECT COALESCE(usage_totals.bins, '{}')::jsonb AS there OFFSET 0) AS read_once)::text, ' ', '') END`;
 
 /**
- * SQL that adds rows to the sums of all levels, as `addInSqlite` does: the server adds up what it holds. `source` gives rows with the columns
+ * SQL that adds rows to the sums of all levels, as `addInSqlite` does, inside the server. `source` gives rows with the columns
  * of `usage_unsummed`. Its only value besides those of `source` is the time from which on sums of minutes are made.
  */
 export function additionInPostgres(source: string): string {

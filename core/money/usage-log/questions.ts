@@ -1,13 +1,14 @@
+/** WHERE conditions, cursors and time slices of queries on `usage_records`. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
 import { holds, ofClass, ownedNarrowing } from './narrowing.ts';
 
-/** How many records are looked at together by what reads all of a time. */
+/** Number of records in a slice, for queries that read all records of a range. */
 export const slice = 5_000;
 
-/** How many records, or entries of an index, lists look at together. */
+/** Number of records, or index entries, in a slice of a list. */
 export const listSlice = 1_250;
 
 /** Maximum number of slices that one page of a list reads: 10,000 records and entries, which take a database some tens of milliseconds. */
@@ -19,7 +20,7 @@ export interface Cursor {
   readonly id: string;
 }
 
-/** The conditions for calls that did not go well, and for those of them that the gateway refused. */
+/** Conditions for calls that failed or were refused, and for those that the gateway refused. */
 const isNotOk = "(status >= 400 OR ended = 'interrupted')";
 const isRefused = '(channel IS NULL AND status BETWEEN 400 AND 498)';
 
@@ -47,7 +48,7 @@ const equal = {
   status: 'status',
 } as const;
 
-/** The WHERE of a filter whose times are whole, with what stands for its question marks. */
+/** Returns the WHERE clause of a filter whose times are integers, and the values of its placeholders. */
 export function conditions(
   filter: UsageFilter,
   before?: Cursor,
@@ -65,7 +66,7 @@ export function conditions(
     const value = filter[member as keyof typeof equal];
     if (value !== undefined) need(`${column} = ?`, value);
   }
-  // As the index has it; a whole id would make the index three times as large.
+  // The index is on the hash, because whole ids would make the index three times as large.
   if (filter.keyId !== undefined && kind === 'postgres') need('hashtext(key_id) = hashtext(?)', filter.keyId);
   for (const [member, condition] of Object.entries(bounds)) {
     const value = filter[member as keyof typeof bounds];
@@ -81,7 +82,7 @@ export function conditions(
   return { where: parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`, values };
 }
 
-/** The range of a filter's times, in whole milliseconds: `end` is exclusive. */
+/** Returns the range of a filter's times, in whole milliseconds; `end` is exclusive. */
 export function rangeOf({ since = 0, until = Number.MAX_SAFE_INTEGER }: UsageFilter): {
   readonly start: number;
   readonly end: number;
@@ -99,7 +100,7 @@ export function cursorOf(cursor: string): Cursor {
   return { at: Number(at), id };
 }
 
-/** Where a slice of time ends that holds so many records. */
+/** Returns the end of the time slice that begins at `since` and contains {@link slice} records. */
 export async function sliceEnd(ask: Ask, since: number, end: number): Promise<number> {
   const [row] = await ask(
     'SELECT at FROM usage_records WHERE at >= ? AND at < ? ORDER BY at LIMIT 1 OFFSET ?',
@@ -108,7 +109,7 @@ export async function sliceEnd(ask: Ask, since: number, end: number): Promise<nu
   return row === undefined ? end : Math.max(Number(row['at']), since + 1);
 }
 
-/** Where a slice of time begins that holds so many records and ends before `until`. */
+/** Returns the start of the time slice that contains so many records and ends before `until`. */
 export async function sliceStart(ask: Ask, until: number, start: number, records: number): Promise<number> {
   const [row] = await ask(
     'SELECT at FROM usage_records WHERE at < ? AND at >= ? ORDER BY at DESC LIMIT 1 OFFSET ?',

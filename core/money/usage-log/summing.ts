@@ -1,3 +1,4 @@
+/** Adds usage records to the sums in bounded batches, each in one transaction, and then moves and folds older sums. */
 import type { Database } from '../../state/database/index.ts';
 import { row, rows, sqlOf, type Row, type Sql, type Work } from '../../state/database/sql.ts';
 import { addingLock } from './adding-lock.ts';
@@ -9,23 +10,23 @@ import { additionInPostgres } from './postgres-sums.ts';
 import { addInSqlite, alikeInSqlite } from './sqlite-sums.ts';
 
 /**
- * Records that are added up at once: some tens of milliseconds of a database's time, in which SQLite holds the event loop up. After a failure
- * they are half as many, so that a server that is slow keeps its time.
+ * Number of records in a batch: some tens of milliseconds of a database's time, in which SQLite blocks the event loop. Halved after a failure,
+ * so that a slow server stays within its timeout.
  */
 const batches: Readonly<Record<Database['kind'], { readonly most: number; readonly least: number }>> = {
   sqlite: { most: 500, least: 25 },
   postgres: { most: 1_000, least: 25 },
 };
 
-/** Sums that are folded at once for each record that would be added up at once. */
+/** Number of sums that are folded in a step, for each record of the batch size. */
 const foldedPerRecord = { sqlite: 2, postgres: 10 } as const;
 
-/** A row of `usage_calls` with the columns of `usage_unsummed`. Must equal what the triggers of the table write. */
+/** Columns of `usage_unsummed` for a row of `usage_calls`. Must equal the rows that the triggers of the table write. */
 export const summedOfRecords = `at, COALESCE(key_id, '') AS key_id, model, COALESCE(channel, '') AS channel, format, operation, status,
   CASE WHEN status >= 400 OR ended = 'interrupted' THEN 1 ELSE 0 END AS failed, input, output, cache_read, cache_write, reasoning,
   COALESCE(micro_dollars, 0) AS micro_dollars, ms_bin, first_bin`;
 
-/** Records of a time from before there were sums. */
+/** SQL for records of a range that are older than the sums. */
 const olderRecords = `SELECT ${summedOfRecords} FROM usage_calls r
     WHERE at >= ? AND at <= ? AND (at, id) >= (?, ?) AND (at, id) < (?, ?)
       AND NOT EXISTS (SELECT 1 FROM usage_late l WHERE l.at = r.at AND l.id = r.id)`;
@@ -39,16 +40,16 @@ const unsummedInSqlite = alikeInSqlite(
   ', MAX(place) AS place',
 );
 
-/** Which part of {@link createSumming}'s work was done. */
+/** Result of one step. */
 interface Added {
-  /** Maybe more is to be added. */
+  /** True when there may be more to add. */
   readonly hasMore: boolean;
 }
 
 /**
- * Returns a function that adds records to the sums, a bounded number of them at a time, in one transaction with the note of which these
- * were: nothing is added twice or left out, whichever processes do it, and wherever they end. What was written since there are sums goes
- * first, then what is older, from the newest to the oldest.
+ * Returns a function that adds a bounded number of records to the sums and marks them as added in the same transaction, so that no record is
+ * added twice or left out when processes run in parallel or are killed. Records since the introduction of sums come first, then older ones,
+ * from the newest to the oldest. The function returns true when there may be more work.
  */
 export function createSumming(database: Database, fewestFolded: number): () => Promise<boolean> {
   const sql = sqlOf(database);

@@ -1,3 +1,4 @@
+/** Reads sums of usage by groups: selects the levels and folds to read, and limits the groups. */
 import type { Database } from '../../state/database/index.ts';
 import type {
   UsageFilter,
@@ -22,26 +23,26 @@ import { subjectPlan, subjectSegments, subjectSource } from './subject-source.ts
 import { groupsStatement, keysStatement, listedRows, type Listed } from './sums-statement.ts';
 import { keysInOrder, sourceOf, sourceWithBins } from './sums-source.ts';
 
-/** Maximum number of groups in one answer. */
+/** Maximum number of groups in one result. */
 export const mostGroups = 5_000;
 
-/** Maximum number of keys whose amounts are looked up one by one: of more, the sums of all keys are added up sooner. */
+/** Maximum number of keys whose amounts are looked up one by one. For more keys, adding the sums of all keys is faster. */
 const mostLookedUp = 1_000;
 
-/** Members of a filter that the sums know nothing of. */
+/** Members of a filter that sums do not have, so that the records are read. */
 const ofRecords = ['id', 'minMs', 'maxMs', 'minMicroDollars', 'maxMicroDollars'] as const;
 
 const hour = 3_600_000;
 
-/** How often a question is asked again where folds went while it was asked. */
+/** Maximum number of attempts of a query whose folds were removed while it ran. The last attempt uses no folds. */
 const attempts = 3;
 
-/** Thrown where folds that a question was to read are there no more. */
+/** Thrown when folds of a query were removed while it ran. */
 class FoldsGone extends Error {}
 
 /** Opens the sums of a log. `askLarge`: for statements that add up very many rows. */
 export function createSums(ask: Ask, askLarge: Ask, kind: Database['kind']): UsageLog['sums'] {
-  // An overview is many sums of one time.
+  // Shares equal queries, because an overview requests many sums of one range.
   const sums = createReading(askedOnce(ask), askLarge, kind);
   return async (filter, grouping, options) => {
     for (let attempt = 1; ; attempt += 1) {
@@ -135,7 +136,7 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
   };
 }
 
-/** The range of a filter. Where the records of its ends have gone, it has whole hours. */
+/** Returns the range of a filter. Rounded to whole hours at an end whose records were removed. */
 async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: number; end: number }> {
   const { start, end } = rangeOf(filter);
   const [row] = await ask('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
@@ -146,13 +147,13 @@ async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: num
   };
 }
 
-/** True where no sums of hours since a time have been removed: then those of all calls have what those of keys have. */
+/** True where no hourly sums since a time were removed, so that the sums of all calls and those of keys cover the same calls. */
 async function hasHoursSince(ask: Ask, start: number): Promise<boolean> {
   const [row] = await ask('SELECT start FROM usage_totals WHERE level = 1 ORDER BY start LIMIT 1', []);
   return row !== undefined && Number(row['start']) * minute <= start;
 }
 
-/** Returns the rows of all calls of a time, whatever key they have. */
+/** Returns the source of all calls of a range, of all keys. */
 function wholeOf(kind: Database['kind'], filter: UsageFilter, start: number, end: number): Source {
   const needs = { needsKeys: filter.keyId !== undefined, needsNames: isNamed(filter) };
   const segments = segmentsOf((size) => levelFor(needs, size), undefined, start, end, Date.now());
@@ -163,7 +164,7 @@ function isNamed(filter: UsageFilter): boolean {
   return namedMembers.some((name) => filter[name] !== undefined);
 }
 
-/** The time before which records are missing from the sums, when it is later than the time that is asked about. */
+/** Returns the time before which records are missing from the sums, where it is later than `start`. */
 async function unsummedBefore(ask: Ask, start: number): Promise<number | undefined> {
   const [row] = await ask('SELECT at FROM usage_summing WHERE at > ?', [start]);
   return row === undefined ? undefined : Number(row['at']);
@@ -195,14 +196,14 @@ async function listOf(
   };
 }
 
-/** Returns what is left of all groups without those that are listed. */
+/** Returns the totals of all groups minus those that are listed. */
 function without(
   all: NonNullable<UsageSumsList['rest']>,
   listed: readonly UsageSums[],
 ): NonNullable<UsageSumsList['rest']> {
   const { chargedMicroDollars, ...others } = all;
   const left = { ...others, groups: all.groups - listed.length };
-  // Never below zero: of numbers that are too large to be exact, as providers may give them, more than all may be listed.
+  // Never below zero, because numbers of providers may be too large to be exact.
   for (const { calls, failed, refused, input, output, microDollars } of listed) {
     left.calls = Math.max(0, left.calls - calls);
     left.failed = Math.max(0, left.failed - failed);

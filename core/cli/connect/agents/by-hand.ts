@@ -1,6 +1,10 @@
+/**
+ * Agents and SDKs that read their settings from environment variables or their own dialogs: `sluice connect` writes no file, and prints the
+ * steps.
+ */
 import type { Access, Agent } from '../agent.ts';
 
-/** The key for a line of a shell: the variable that holds it, or a word in its place. Keys are never printed. */
+/** Returns the key for a shell command: a reference to its variable, or a placeholder, because keys are never printed. */
 function shellKey({ key }: Access): string {
   return 'env' in key ? `"$${key.env}"` : 'YOUR-KEY';
 }

@@ -1,14 +1,15 @@
+/** Settings of agents that call the gateway with chat completions and keep their settings in JSON files. */
 import { join } from 'node:path';
 import type { JsonObject } from '../../../model/json.ts';
 import { editsOf, keyText, type Access, type Agent, type Places, type Plan } from '../agent.ts';
 import { json } from '../documents/json.ts';
 
-/** The folder of settings of programs that follow the XDG rules. */
+/** Returns the settings folder of programs that follow the XDG Base Directory Specification. */
 export function configFolder({ home, variable }: Places): string {
   return variable('XDG_CONFIG_HOME') ?? join(home, '.config');
 }
 
-/** Settings of opencode, and of what descends from it. */
+/** Settings of opencode and its forks. */
 function opencodePlan(access: Access, path: string): Plan {
   const { url, model, smallModel } = access;
   const provider: JsonObject = {

@@ -1,3 +1,4 @@
+/** The list of all agents that `sluice connect` can set up, and the search by name. */
 import type { Agent } from '../agent.ts';
 import { anthropicSdk, copilot, cursor, geminiSdk, openaiSdk, roo } from './by-hand.ts';
 import { cline, crush, kilo, opencode, qwenCode, zed } from './chat-completions.ts';
@@ -6,7 +7,7 @@ import { claudeCode } from './messages.ts';
 import { codex } from './responses.ts';
 import { aider, continueDev, goose, llm } from './yaml.ts';
 
-/** Every agent that can be connected, in the order in which they are listed. */
+/** All agents, in the order in which they are printed. */
 export const agents: readonly Agent[] = [
   claudeCode,
   codex,

@@ -1,3 +1,4 @@
+/** Settings of agents that keep at least one of their settings files in YAML. */
 import { join } from 'node:path';
 import { editsOf, keyText, type Agent, type Places } from '../agent.ts';
 import { json } from '../documents/json.ts';

@@ -1,3 +1,4 @@
+/** Types of edits to settings files, independent of their syntax, and the path lookups that the syntaxes share. */
 import { isObject, type JsonValue } from '../../../model/json.ts';
 
 /** One change of a settings file. */
@@ -33,7 +34,7 @@ export function valueAt(value: JsonValue | undefined, path: readonly string[]): 
   return found;
 }
 
-/** Returns the place of the item that an edit of a list replaces; -1 where there is none. */
+/** Returns the index of the item that an edit of a list replaces; -1 where there is none. */
 export function placeOf(list: readonly JsonValue[], { by = '', item, value }: Edit): number {
   const wanted = item ?? valueAt(value, [by]);
   return list.findIndex((one) => valueAt(one, [by]) === wanted);

@@ -1,3 +1,4 @@
+/** Finds the installed programs of agents for `sluice doctor agents`. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Agent, Run } from '../../connect/agent.ts';
@@ -11,7 +12,7 @@ export interface Found {
   readonly program: string;
 }
 
-/** Finds the agents whose programs stand in one of the folders of a path, as the shell would. */
+/** Returns the agents whose programs are in one of the folders of a `PATH`; of several programs the first, as in a shell. */
 export function findAgents(path: string): readonly Found[] {
   const folders = path.split(delimiter).filter((folder) => folder !== '');
   return agents.flatMap((agent) => {

@@ -1,3 +1,4 @@
+/** HTTP proxy between an agent and the gateway that records each request with its status, for `sluice doctor agents`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Lifetime } from '../../../call/lifetime.ts';
@@ -7,7 +8,7 @@ import type { ServiceAnswer } from '../../../sdk/author/services.ts';
 import { isRequestHeader } from '../../../sdk/header-fields.ts';
 import { WholeBytes } from '../../../sdk/whole-bytes.ts';
 
-/** One request of an agent, and how it was answered. */
+/** One request of an agent, and the status of its response. */
 export interface Recorded {
   readonly method: string;
   readonly path: string;
@@ -16,22 +17,22 @@ export interface Recorded {
   readonly isStream: boolean;
   readonly hasTools: boolean;
   readonly hasToolResults: boolean;
-  /** The words of an error. */
+  /** Message of an error. */
   readonly error?: string;
 }
 
-/** Stands between an agent and the gateway, and keeps what passes. */
+/** A running proxy and its records. */
 export interface Recorder {
   readonly url: string;
   readonly requests: readonly Recorded[];
   close(): Promise<void>;
 }
 
-/** Largest request and response, in bytes, and most requests that are kept. */
+/** Maximum size of a request and a response, in bytes, and maximum number of recorded requests. */
 const maxBytes = 32 * 1024 * 1024;
 const maxRequests = 1_000;
 
-/** What the tools of a request, and what they gave, look like in the four formats. */
+/** Match tools, and results of tools, in requests of the four formats. */
 const tools = /"(?:tools|functionDeclarations|additional_tools)"\s*:\s*\[\s*\{|"additional_tools"/;
 const toolResults =
   /"role"\s*:\s*"tool"|"type"\s*:\s*"(?:tool_result|function_call_output|custom_tool_call_output)"|"functionResponse"/;
@@ -79,7 +80,7 @@ export async function startRecorder(gateway: string, timeoutMs: number): Promise
     response.end(answer.bytes);
   }
 
-  /** Keeps a request that runs. The function that is returned keeps how it ended. */
+  /** Records a running request. The returned function replaces the record by that of the finished request. */
   function recordOf(one: Recorded): (ended: Recorded) => void {
     if (requests.length >= maxRequests) return () => {};
     const index = requests.push(one) - 1;

@@ -1,3 +1,7 @@
+/**
+ * Runs one agent against the gateway in a temporary home, and judges from its output and its requests whether it answers, streams and uses
+ * tools.
+ */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,14 +12,14 @@ import { changeOf, write } from '../../connect/files.ts';
 import type { Found } from './find.ts';
 import { startRecorder, type Recorded, type Recorder } from './recorder.ts';
 
-/** What an agent did with the gateway. */
+/** Result for one agent. */
 export interface Tried {
   readonly name: string;
   readonly title: string;
   /** True when it ended by itself, without an error, and printed something. */
   readonly answers: boolean;
   readonly streams: boolean;
-  /** `works`: what a tool gave came back to the model. `offered`: the model used none. `none`: the agent offers none. */
+  /** `works`: the result of a tool was sent to the model. `offered`: the model used no tool. `none`: the agent offers none. */
   readonly tools: 'works' | 'offered' | 'none';
   /** True when it asked for the list of models and got it. */
   readonly listsModels: boolean;
@@ -24,12 +28,12 @@ export interface Tried {
   readonly why?: string;
 }
 
-/** Bytes of an agent's output that are kept. */
+/** Maximum number of characters of an agent's output that are kept. */
 const maxOutput = 64 * 1024;
 
 /**
- * Runs an agent once against the gateway, in a home of its own that is removed afterwards. The user's settings and variables, but for the path,
- * are not seen. `timeout` in milliseconds.
+ * Runs an agent once. Its home is removed afterwards. It sees none of the user's settings, and of the user's variables only those without which
+ * programs do not start. `timeout` in milliseconds.
  */
 export async function tryAgent(
   { agent, run, program }: Found,
@@ -73,8 +77,8 @@ export async function tryAgent(
 const interrupts = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Cleans up when this process is told to end, and then lets it end: an agent has a process group of its own, which a terminal does not
- * interrupt.
+ * Cleans up when this process gets a signal, and then lets it end. A terminal does not interrupt the agent, because the agent has a process
+ * group of its own.
  */
 function onInterrupt(cleanUp: () => void): { end(): void } {
   const listener = (signal: NodeJS.Signals): void => {
@@ -154,7 +158,7 @@ function start(
       output = error.message;
       end(null);
     });
-    // Not `close`: what it has started may hold its output open.
+    // Not `close`, because child processes of the agent may hold its output open.
     child.once('exit', (code) => setTimeout(() => end(code), 100));
   });
   return { ended, stop };
