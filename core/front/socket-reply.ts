@@ -110,7 +110,9 @@ export class SocketReply {
         this.#write(parseSse(event.bytes).map(({ data }) => data));
         return;
       case 'bytes':
-        throw new Error('A response over a WebSocket must be a stream, but the channel returned a whole response.');
+        throw new Error(
+          'A response over a WebSocket must be a stream, but the channel returned a whole response.',
+        );
       case 'usage':
         if (this.#passing) return;
         break;

@@ -1,3 +1,4 @@
+/** Adapts a channel that answers chats with events (instead of a provider's bytes) to the interface of a channel. */
 import {
   catchError,
   concat,
@@ -19,13 +20,13 @@ import { GatewayError } from './errors.ts';
 import { ProviderRefusal } from './json-lines.ts';
 import { ReplyShape } from './reply-shape.ts';
 
-/** Parts of a channel that answers in events, as the gateway uses them. */
+/** Parts of such a channel, as the gateway uses them. */
 export interface AnsweredParts extends ChannelParts {
   /** See `Channel.events`. */
   events(call: Call, request: UpstreamRequest): Observable<GatewayEvent>;
 }
 
-/** Returns the parts of a channel that answers in events as those of any channel. `keys` are the channel's. */
+/** Converts the parts that an author declares. `keys` are the channel's. */
 export function withEvents(
   { answer, reads = 'chat-completions', ...rest }: AnsweringParts,
   keys: readonly string[],
@@ -55,8 +56,8 @@ function requestOf(
 }
 
 /**
- * Follows the events of a channel: status and headers first, as of every provider, then the reply in its order. What the channel throws is
- * the provider's failure.
+ * Returns the events of a channel: `answer` with status and headers first, as for every provider, then the response in its order. An error
+ * that the channel throws becomes a failure of the provider.
  */
 function answered(
   call: Call,
@@ -89,7 +90,7 @@ function answered(
   });
 }
 
-/** Follows what `answer` returns, when it has been waited for. */
+/** Returns the events that `answer` returns, awaited where it returns a promise. */
 function sourceOf(answer: () => ReturnType<AnsweringParts['answer']>): Observable<GatewayEvent> {
   return defer((): ObservableInput<ObservableInput<GatewayEvent>> => {
     const given = answer();

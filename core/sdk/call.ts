@@ -1,3 +1,4 @@
+/** The internal type of a call, its edits, its target and its channel. `author/call.ts` has the part that authors of plugins see. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
 import type {
@@ -36,10 +37,10 @@ import type { ModelTraits } from '../model/traits.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { Outline } from '../json/outline/outline.ts';
 
-/** The body with everything in it that the client only referred to: left by whoever looked it up, for the encoder of the reply. */
+/** The body with the stored content that the client only referred to: set by the plugin that looked it up, for the encoder of the response. */
 export const expandedBody = callKey<JsonObject>('expanded body');
 
-/** What came in, before anything was understood. Shared by all views of one call. */
+/** The client's request before it is decoded. Shared by all views of one call. */
 export interface Wire {
   readonly method: string;
   /** Path without query. */
@@ -52,13 +53,13 @@ export interface Wire {
   readonly ip: string;
   /** The client's own bytes; empty before the body was read. */
   bytes: Buffer;
-  /** The parsed body; undefined before it was read. Members of a long one are parsed when somebody reads them. */
+  /** The parsed body; undefined before it was read. Members of a long body are parsed when they are read. */
   body: JsonObject | undefined;
-  /** What stands in a long body around its long texts. */
+  /** Outline of a long body: its JSON without the long texts. */
   outline?: Omit<Outline, 'body'> | undefined;
 }
 
-/** What a plugin may change on the way in. Everything that is not named stays the client's. */
+/** Changes that a plugin may make to a request. Members that are absent stay as the client sent them. */
 export interface CallEdits extends Edits {
   /** The request as if the client had written this body: checked and decoded anew by the format that reads it. */
   readonly body?: JsonObject;
@@ -66,12 +67,12 @@ export interface CallEdits extends Edits {
   readonly addedMembers?: JsonObject;
   /** Reads the body and decides the operation instead of the client's own codec: for calls that a plugin makes on its way. Their replies come as events. */
   readonly codec?: Codec;
-  /** Whether the channel streams its reply to a call with a codec of its own. Default false. */
+  /** True: the channel streams its response to a call with a codec of its own. Default false. */
   readonly stream?: boolean;
   /** The reply must come as events, so that nothing passes through. */
   readonly decoded?: boolean;
   readonly affinity?: Affinity;
-  /** What the channel is sent of the client's messages, in their place. */
+  /** Messages that the channel is sent in place of the client's. */
   readonly input?: Observable<SocketMessage>;
   /** Replaces members of the decoded settings. A member beyond `reasoning` and `maxOutput` turns pass-through off. */
   readonly settings?: ChatSettings;
@@ -81,13 +82,13 @@ export interface CallEdits extends Edits {
   readonly systemPrompt?: SystemPrompt;
   /** Members that the provider refuses: taken out of its request, whether that is translated or passes through. */
   readonly refused?: RefusedMembers;
-  /** Where the call goes: set by routing for each attempt. */
+  /** Target of the attempt: set by routing. */
   readonly target?: Target;
-  /** The request in the channel's words: made by the translate stage. */
+  /** The request in a format of the channel: made by the translate stage. */
   readonly upstream?: UpstreamRequest;
 }
 
-/** One request on its way through the pipeline. Immutable but for its keys: `with` makes a view for the plugins behind. */
+/** One request on its way through the pipeline. Immutable except for its keys: `with` makes a view for the plugins behind. */
 export interface Call {
   /** `req_…`: in the log, in `x-request-id`, in error bodies. */
   readonly id: string;
@@ -111,29 +112,29 @@ export interface Call {
   readonly edits: CallEdits;
   /** The decoded request with all edits made; `isChat` tells a chat from the others. */
   readonly request: GatewayRequest;
-  /** What the client sends over a WebSocket that passes through, for one subscriber; undefined for every other call. */
+  /** Messages of the client over a WebSocket that passes through, for one subscriber; undefined for every other call. */
   readonly input: Observable<SocketMessage> | undefined;
-  /** The valve of {@link input}: whoever sends the messages on shuts it when it can take no more, and the client's socket is not read. */
+  /** Gate of {@link input}: closed by the channel that forwards the messages while it can take no more. The client's socket is not read then. */
   readonly inputGate: Gate;
   /**
-   * As `request`, but long texts may be left out of it: for whoever asks for turns, blocks, tools, ids, proofs or settings and not for
-   * words, at a fraction of the cost.
+   * As `request`, but long texts may be left out: for code that needs turns, blocks, tools, ids, signatures or settings and no texts, at a
+   * fraction of the cost.
    */
   readonly outline: GatewayRequest;
   /**
-   * The request is on its way: what is known of it by its outline is made anew when somebody asks again. Hundreds of turns that wait for an
-   * answer would be copied by each collection of young objects.
+   * Called when the request was sent: drops what was decoded from the outline, which is decoded again on demand. Otherwise each minor garbage
+   * collection would copy hundreds of turns while the call waits for a response.
    */
   sent(): void;
-  /** Bytes of the texts that `outline` does not have, as they were written: no fewer than their words have. */
+  /** Bytes of the texts that `outline` does not have, as encoded in JSON: at least as many as the texts themselves have. */
   readonly omittedBytes: number;
-  /** See `Call` of author/call.ts, as for all that stands there. */
+  /** See `Call` of author/call.ts, as for all members without a comment here. */
   readonly estimatedInput: number;
   texts(): RequestTexts;
   sampleText(text: string, length: number): string;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
-  /** As `body`, but long texts below its top may be left out of it: for whoever looks for types, ids or names. See {@link outline}. */
+  /** As `body`, but long texts below its top may be left out: for code that needs types, ids or names. See {@link outline}. */
   readonly bodyOutline: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
   readonly target: Target | undefined;
@@ -142,18 +143,18 @@ export interface Call {
   readonly gate: Gate;
   /** Aborted when the call has ended, however it ended. */
   readonly signal: AbortSignal;
-  /** What the reply lost in the client's format so far; grows while it is written. */
+  /** Fields of the response that the client's format could not carry so far; grows while the response is written. */
   readonly losses: readonly Loss[];
-  /** What an encoder of this call's reply must know; `drop` is told what has no place in it. */
+  /** Returns the context for encoders of the response. They call `drop` with fields that the format cannot carry. */
   replyContext(drop?: (path: string) => void): ReplyContext;
   /**
-   * The same call with a life of its own: it goes on when the client has left, and nobody's slow reading holds it up. Whoever asks for
-   * it ends it. `stream` asks the provider for a stream where the client wants none, so that a long answer is never silent.
+   * Returns the same call with its own lifetime: it continues when the client has left, and a slow client does not hold it back. The caller
+   * ends it. `stream` requests a stream from the provider where the client wants none, so that a long response is never silent.
    */
   detached(stream?: boolean): { readonly call: Call; end(): void };
   /**
-   * The same call for one try of it, which can be given up while the call goes on: `signal` and `onEnd` of this view fire then, or when
-   * the call ends. Whoever asks for it calls `end` once, also after an answer that was read to its end.
+   * Returns the same call for one attempt, which can be abandoned while the call continues: `signal` and `onEnd` of this view fire then, or
+   * when the call ends. The caller calls `end` once, also after a response that was read to its end.
    */
   attempt(): { readonly call: Call; end(): void };
   /** True when the call has ended, however it ended. Cheaper than `signal.aborted`. */
@@ -164,11 +165,11 @@ export interface Call {
    */
   onEnd(job: () => void): () => void;
   /**
-   * Ends the call from outside of its stream, at any time: the client is told the error in its format, and everything up to the provider's
-   * socket is let go of. Nothing happens to a call that has ended.
+   * Ends the call from outside of its stream, at any time: sends the error to the client in its format, and releases everything up to the
+   * provider's socket. Does nothing to a call that has ended.
    */
   fail(error: GatewayError): void;
-  /** What the call has reserved, used and cost, and how it ended: see `accountOf`. */
+  /** Account of the call: its reservation, usage, cost and end. See `accountOf`. */
   readonly account: CallAccount;
   readonly progress: CallProgress;
   onOutcome(job: (outcome: CallOutcome) => void): void;
@@ -176,7 +177,7 @@ export interface Call {
   readonly response: CallResponse;
   afterwards(job: () => void): void;
   onUsedTokens(job: (tokens: number | undefined) => void): void;
-  /** What the call was ended with by {@link fail}. */
+  /** The error with which {@link fail} ended the call. */
   readonly failure: GatewayError | undefined;
   with(edits: CallEdits): Call;
   get<T>(key: CallKey<T>): T | undefined;
@@ -191,7 +192,7 @@ export interface Target {
   readonly traits: ModelTraits;
 }
 
-/** One configured place that serves models. Made from a channel kind by an entry of the config. */
+/** One configured connection to a provider that serves models. Made from a channel kind by an entry of the config. */
 export interface Channel {
   readonly id: string;
   /** The channel kind's name. */
@@ -232,18 +233,18 @@ export interface Channel {
    * itself name. The same array until something changes. Absent: the exact names of `models`.
    */
   listed?(): readonly string[];
-  /** What one of the provider's models costs, as far as it is known without the config's `prices`. */
+  /** Returns the price of one of the provider's models, as far as it is known without the config's `prices`. */
   priceOf?(upstreamModel: string): KnownPrice | undefined;
-  /** Changes, as an object of its own, whenever what `priceOf` returns may have changed. Absent: it never does. */
+  /** Returns another object whenever the results of `priceOf` may have changed. Absent: they never change. */
   pricesAsOf?(): object | undefined;
   /** See `ChannelParts.statedCost`. */
   statedCost?(usage: JsonObject): number | undefined;
-  /** What each use of a service costs in dollars that the provider runs for a model, by its name, as far as it is known without the config. */
+  /** Returns the prices in dollars of each use of a service that the provider runs for a model, as far as they are known without the config. */
   servicePrices?(upstreamModel: string): Readonly<Record<string, number>> | undefined;
   traits(upstreamModel: string): ModelTraits;
   /**
-   * What the list of known models says of one. It may be out of date: it is shown, and of several channels of one rank those are asked first
-   * of which it does not say that they cannot do what is asked. No call is refused or changed by it. Its limits are among the `traits`.
+   * Returns the entry of the list of known models for a model. It may be out of date: it is shown, and channels of one rank whose model cannot
+   * do what is requested according to it are tried last. No call is refused or changed by it. Its limits are among the `traits`.
    */
   known?(upstreamModel: string): Omit<KnownModel, 'price'> | undefined;
   /**
@@ -257,11 +258,11 @@ export interface Channel {
    */
   events?(call: Call, request: UpstreamRequest): Observable<GatewayEvent>;
   /**
-   * Opens a WebSocket to the provider and sends what `call.input` says. Resolves when it is open, with the messages that come as
+   * Opens a WebSocket to the provider and sends the messages of `call.input`. Resolves when it is open, with the messages that come as
    * `message` events; rejects with GatewayError when it is refused. Absent where there is none.
    */
   connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
-  /** Asks the provider for its own model names: see `ChannelParts.listModels`. */
+  /** Requests the provider's own model names: see `ChannelParts.listModels`. */
   listModels?(): Promise<readonly unknown[]>;
   /** Watches one session for what the provider charges besides the answers that `answers` watches. Absent where it charges for these alone. */
   watch?(answers: SessionWatch): SessionWatch;

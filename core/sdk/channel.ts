@@ -1,3 +1,7 @@
+/**
+ * Types at the border between the gateway and channels: requests and responses of providers, keys, regions, and known models with their
+ * prices.
+ */
 import type { Observable } from 'rxjs';
 import type { Readable } from 'node:stream';
 import type { Operation } from './format.ts';
@@ -6,14 +10,14 @@ import type { PriceRow } from '../settings/prices.ts';
 import type { ModelTraits } from '../model/traits.ts';
 
 /**
- * A body that nobody holds: it is read while it is sent, once. Destroyed when the request comes to nothing.
+ * A body that is streamed: read once, while it is sent. Destroyed when the request is abandoned.
  *
  * @example
  * const upload: BodyStream = { bytes: createReadStream(path), length: size };
  */
 export interface BodyStream {
   readonly bytes: Readable;
-  /** How many bytes there are; absent where that is not known. */
+  /** Number of bytes; absent where it is not known. */
   readonly length?: number;
 }
 
@@ -37,14 +41,14 @@ export interface UpstreamRequest {
   /** Default POST. GET, DELETE and PUT carry no body. */
   readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH' | 'PUT';
   readonly body: Buffer | string | Form;
-  /** Sent in place of the body, as it comes; `headers` name its type. */
+  /** Stream that is sent in place of the body; `headers` have its content type. */
   readonly upload?: BodyStream;
-  /** A service of the provider's beside the API, whose name stands in front of the version that the base URL ends with. */
+  /** A service of the provider beside the API, whose name is inserted before the version at the end of the base URL. */
   readonly service?: 'upload';
 }
 
 /**
- * One of the keys of a channel: told apart by what does not give it away.
+ * One of the keys of a channel, without the secret.
  *
  * @example
  * const key = tools.keys[call.target?.key.index ?? 0];
@@ -55,8 +59,8 @@ export interface ChannelKey {
   /** Its place among the channel's keys, from 0. */
   readonly index: number;
   /**
-   * Where it is good for, of a channel that stands at several places (regions), from 0 in the operator's order: a later one is asked when
-   * none of an earlier one can be, and shares none of its failures. Absent: all keys stand at one.
+   * Site of the key, for a channel with several regions, from 0 in the operator's order: a later site is tried when no key of an earlier one
+   * is available, and does not share its failures. Absent: all keys have one site.
    */
   readonly site?: number;
 }
@@ -83,7 +87,7 @@ export interface SystemPrompt {
 }
 
 /**
- * A provider's answer.
+ * A provider's response.
  *
  * @example
  * const { status, bytes } = await http.send(call, { url, headers, body: request.body });
@@ -96,7 +100,7 @@ export interface Upstream {
   readonly bytes: Observable<Buffer>;
 }
 
-/** A price that the config did not name. */
+/** A price from another source than the config. */
 export interface KnownPrice {
   /** The name or pattern by which it was found. */
   readonly name: string;
@@ -119,12 +123,12 @@ export interface PricedModel {
   readonly isVariant?: boolean;
 }
 
-/** What a model may take besides text. */
+/** Kinds of input that a model may take besides text. */
 export const media = ['image', 'document', 'audio', 'video'] as const;
 /** One of them. */
 export type Medium = (typeof media)[number];
 
-/** What a chat model may be able to do. */
+/** Capabilities that a chat model may have. */
 export const abilities = [
   'tools',
   'parallel-tools',
@@ -136,7 +140,7 @@ export const abilities = [
 /** One of them. */
 export type Ability = (typeof abilities)[number];
 
-/** Traits that a public list states of a model. */
+/** Traits of a model that a public list states. */
 export type KnownTraits = Pick<
   ModelTraits,
   | 'formats'
@@ -149,22 +153,22 @@ export type KnownTraits = Pick<
   | 'refuses'
 >;
 
-/** What a public list says of one model of a provider. */
+/** Entry of a public list for one model of a provider. */
 export interface KnownModel {
-  /** What it is for. Absent: chat. */
+  /** Operation of the model. Absent: chat. */
   readonly operation?: Operation;
   /** Longest context, in tokens. */
   readonly inputLimit?: number;
   /** Most output tokens. */
   readonly outputLimit?: number;
-  /** What it takes besides text. */
+  /** Kinds of input besides text. */
   readonly takes?: readonly Medium[];
-  /** What it is known to do, and what it is known not to; of the rest the list says nothing. */
+  /** Capabilities that it is known to have, and known not to have; the others are not known. */
   readonly can?: readonly Ability[];
   readonly cannot?: readonly Ability[];
   /** Traits that the list states for exactly this model. `refuses` is added to what the channel kind states, the others replace it. */
   readonly traits?: KnownTraits;
-  /** True when the provider had announced its end for a day before that of the list: it has a price still, and is no longer shown. */
+  /** True when the provider's announced end of the model is before the date of the list: the model has a price, but is not shown. */
   readonly retired?: true;
   /** Absent where the list knows none that a row can say. */
   readonly price?: PriceRow;

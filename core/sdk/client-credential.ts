@@ -1,3 +1,4 @@
+/** Keeps a client's own credential for a provider with the call, out of reach of plugins, and makes the error for a missing one. */
 import type * as author from './author/call.ts';
 import { callKey } from './call-key.ts';
 import type { Call } from './call.ts';
@@ -10,7 +11,7 @@ import { GatewayError } from './errors.ts';
  * const own: ClientCredential = { kind: 'token', value: token };
  */
 export interface ClientCredential {
-  /** A key is sent where the provider wants its keys. A token is sent as `authorization: Bearer`. */
+  /** A key is sent in the header that the provider uses for keys. A token is sent as `authorization: Bearer`. */
   readonly kind: 'key' | 'token';
   readonly value: string;
 }
@@ -47,7 +48,7 @@ export function clientCredentialOf(call: Pick<Call, 'get'>): ClientCredential | 
   return call.get(key)?.credential;
 }
 
-/** 401 for a call without a credential of its own, of a model that is served with nothing else. */
+/** Returns the 401 error for a call without a credential of its own, for a model that only such credentials can use. */
 export function missingCredential(model: string): GatewayError {
   return new GatewayError(
     'missing_api_key',

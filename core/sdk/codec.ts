@@ -1,3 +1,4 @@
+/** The interface of a codec (one operation in one wire format, both directions), and the types of encoded requests, marks and edits. */
 import type { GatewayError } from './errors.ts';
 import type { Operation } from './operation.ts';
 import type {
@@ -93,7 +94,7 @@ export interface EncodedRequest {
   readonly begun?: string;
 }
 
-/** The few changes that keep a pass-through a pass-through. */
+/** The changes that are possible without turning pass-through off. */
 export interface Edits {
   readonly model?: string;
   readonly settings?: {
@@ -110,9 +111,9 @@ export interface Edits {
  * const marks: Marks = { usage: ['"usage":{'], terminal: ['[DONE]'] };
  */
 export interface Marks {
-  /** A frame with this may carry usage. */
+  /** Sequences of frames that may carry usage. */
   readonly usage: readonly string[];
-  /** A frame with this may be one by which a stream is complete: `endsStream` says whether it is. */
+  /** Sequences of frames that may complete a stream: `endsStream` decides. */
   readonly terminal: readonly string[];
   /** The key under which replies name the model. Default `model`. */
   readonly model?: string;
@@ -141,7 +142,7 @@ export interface Expected {
 export type SettledName = keyof ChatSettings | 'toolChoice' | 'tools';
 
 /**
- * Writes requests to a provider and reads its replies, for one operation in one wire format. `defineCodec` makes one.
+ * Decodes and encodes requests and responses of one operation in one wire format. `defineCodec` makes one.
  *
  * @example
  * const codec: Codec<EmbedRequest> = defineCodec({ format: 'acme', operation: 'embed', path: '/embed', ...members });
@@ -152,11 +153,11 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   /** Framing of the provider's stream. */
   readonly upstreamFraming: Framing;
   readonly marks: Marks;
-  /** False where clients break on SSE comments, so that a silence stays silent (generateContent). */
+  /** False where clients break on SSE comments, so that no keep-alives are sent (generateContent). */
   readonly toleratesComments: boolean;
   /** True for a frame by which a stream is complete: one without any was cut. Absent: every frame with one of the terminal marks is such a one. */
   endsStream?(frame: Frame): boolean;
-  /** True where a sound reply may have an `error` in it, which tells what became of something. */
+  /** True where a successful response may have an `error` member, which is the state of an object in it. */
   readonly tellsErrors?: boolean;
   /** True where a provider's stream may also come as a JSON array or as lines of JSON. */
   readonly streamsAsJson?: boolean;
@@ -176,8 +177,9 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   /** Returns the client's body with the edits and no other change. `drop` reports fields that the model does not support, as in {@link EncodeTarget}. */
   patch(body: JsonObject, edits: Edits, traits: ModelTraits, drop?: (path: string) => void): JsonObject;
   /**
-   * The client's body with those words of the spec that no provider of this format takes put into words that it does; the same object
-   * where there are none. Absent where the spec and providers agree. Runs for a pass-through: the encoder writes such words anyway.
+   * Returns the client's body with spellings of the specification that no provider of this format accepts replaced by those that it does; the
+   * same object where there are none. Absent where the specification and providers agree. Runs for a pass-through, because the encoder writes
+   * the accepted spellings anyway.
    */
   official?(body: JsonObject, traits: ModelTraits, drop: (path: string) => void): JsonObject;
   /** Returns path, query and headers of a request that passes through unchanged. */
@@ -186,7 +188,7 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
     stream: boolean,
     headers: Readonly<Record<string, string>>,
   ): Omit<EncodedRequest, 'body'>;
-  /** Members that make a streamed request ask for usage when the client did not (chat completions): undefined when nothing is to be added. Absent where streams always tell. */
+  /** Returns members that request usage in a stream (chat completions) where the client did not. Absent where streams always report it. */
   askUsage?(body: JsonObject): JsonObject | undefined;
   /** True for the frame that came only because `askUsage` asked: the client must not see it. */
   isUsageOnly?(data: string): boolean;
@@ -218,7 +220,7 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   readonly inlinesImages?: boolean;
   /** Estimates the usage of a request, for budgets and limits. Absent for chats, because their words are counted. */
   estimate?(request: R): Expected;
-  /** Reads a provider's whole reply that is no JSON, as it comes. */
+  /** Returns a decoder for a provider's whole response that is no JSON, chunk by chunk. */
   decodeBytes?(traits: ModelTraits): BytesDecoder;
   /** Returns the kind of a whole response that the client wants as something other than JSON. The response passes with the provider's content type. */
   replyKind?(body: JsonObject): 'text' | 'bytes' | undefined;
@@ -234,7 +236,7 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[];
   /** Returns an encoder that collects events into a whole response. */
   encodeWhole(context: ReplyContext): WholeEncoder;
-  /** Reads usage from a pass-through's frames and whole bodies; remembers what earlier frames said. */
+  /** Returns a reader of usage in a pass-through's frames and whole bodies. It keeps state between frames. */
   usageTap(): UsageTap;
   /** Encodes the request for the file of a finished video, for providers that require their key. `url` is the one in the provider's report. */
   contentRequest?(

@@ -1,10 +1,11 @@
+/** Call key and type of the client's WebSocket over which several calls come. */
 import { callKey, type CallKey } from './call-key.ts';
 
-/** A socket over which several calls come. What is kept here lives as long as it does, and no other connection sees it. */
+/** A WebSocket of a client. Values that are set here live as long as the connection, and no other connection sees them. */
 export interface Connection {
   get<T>(key: CallKey<T>): T | undefined;
   set<T>(key: CallKey<T>, value: T): void;
 }
 
-/** The socket that a call came over: set by the front end, absent for plain HTTP requests. */
+/** The WebSocket of a call: set by the front end, absent for plain HTTP requests. */
 export const connection = callKey<Connection>('connection');

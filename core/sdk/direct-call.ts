@@ -1,3 +1,4 @@
+/** Types of calls that the gateway or a plugin makes by itself: to one target, on behalf of another call, for a tool or for a task. */
 import type { Observable } from 'rxjs';
 import type { Call, Target } from './call.ts';
 import type { GatewayEvent } from '../model/event.ts';
@@ -5,18 +6,18 @@ import type { JsonObject } from '../model/json.ts';
 import type { VideoTaskRequest } from '../model/video.ts';
 import type { SubcallRequest, ToolRun } from './author/tools.ts';
 
-/** A call that nobody outside has made. Whoever asked for it ends it. */
+/** A call that no client has made. The code that requested it ends it. */
 export interface DirectCall {
   readonly call: Call;
-  /** Sends it; the reply comes as decoded events. Rejects as an attempt does. Once. */
+  /** Sends the call; the response comes as decoded events. Rejects as an attempt does. May be called once. */
   send(): Promise<Observable<GatewayEvent>>;
-  /** Lets go of everything, up to the provider's socket. */
+  /** Ends the call, up to the provider's socket. */
   end(): void;
 }
 
 /**
- * Makes a chat call to one target, also of a channel that is switched off. It meets the translate stage alone: no key, no limit, no
- * record. Throws GatewayError when the body is not a request of the format.
+ * Makes a chat call to one target, also of a channel that is switched off. It runs the translate stage only: no key, no limit, no record.
+ * Throws GatewayError when the body is not a request of the format.
  */
 export type DirectCalls = (format: string, body: JsonObject, target: Target) => DirectCall;
 
@@ -27,14 +28,14 @@ export type ToolRuns = <T>(parent: Call, tool: ToolRun, run: (call: Call) => Pro
 export type Subcalls = (parent: Call, request: SubcallRequest) => DirectCall;
 
 /**
- * Asks a provider about a task of its own, in the format that the task was made in there, also on a channel that is switched off. It
- * meets the translate stage alone; the reply is one `result` with a VideoReport. Throws when the channel has no such call.
+ * Makes a call about a task at its provider, in the format in which the task was created there, also on a channel that is switched off. It
+ * runs the translate stage only; the response is one `result` with a VideoReport. Throws when the channel has no such call.
  */
 export type TaskCalls = (request: VideoTaskRequest, target: Target) => DirectCall;
 
 /**
- * A call of the gateway's own for one target, which whoever asked for it sends to the channel by itself, as often as it likes; `end` lets
- * go of all of it. Throws where there is no format of that name.
+ * Makes a call to one target that its creator sends to the channel by itself, any number of times, until it calls `end`. Throws for an unknown
+ * format.
  */
 export type ProviderCalls = (
   format: string,

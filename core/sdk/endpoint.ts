@@ -1,3 +1,4 @@
+/** Internal type of plugins' endpoints, and the unread body of requests to them. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
@@ -7,12 +8,12 @@ import type { Call } from './call.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
 
-/** An endpoint as plugins of this repository add it: `Endpoint` of author/tools.ts, and what else a path may need. */
+/** An endpoint as plugins of this repository add it: `Endpoint` of author/tools.ts with further options. */
 export interface WholeEndpoint extends Omit<Endpoint, 'method' | 'format' | 'handle'> {
   readonly method: Endpoint['method'] | 'PATCH';
-  /** The format in which it answers and refuses; where several share the path, what tells them apart. */
+  /** The format of its responses and errors, or a function that selects it where several formats share the path. */
   readonly format: string | ((headers: IncomingHttpHeaders, query: URLSearchParams) => string);
-  /** True: the body is not read before the handler is asked, which finds it with the call as its {@link requestBody}. */
+  /** True: the body is not read before the handler runs, which reads it as {@link requestBody} of the call. */
   readonly readsBody?: boolean;
   readonly handle: (
     call: Call,
@@ -20,17 +21,17 @@ export interface WholeEndpoint extends Omit<Endpoint, 'method' | 'format' | 'han
   ) => Promise<Observable<GatewayEvent>>;
 }
 
-/** The body of a request that nobody has read yet. One of the two is asked for, once. */
+/** The body of a request that was not read yet. Call one of `json` and `stream`, once. */
 export interface RequestBody {
   /** The content type, as the client wrote it. */
   readonly type: string;
-  /** How many bytes are announced; undefined where that is not said, or they are compressed. */
+  /** The length in `content-length`, in bytes; undefined where the header is absent, or the body is compressed. */
   readonly length: number | undefined;
-  /** All of it as JSON, an empty object where nothing was sent. Throws as the body of any call does. */
+  /** Reads the body as JSON; an empty object where nothing was sent. Throws as the reading of any call's body does. */
   json(): Promise<JsonObject>;
-  /** As it comes, without its compression. Throws 413 for a body that is announced to be longer than so many bytes. */
+  /** Returns the decompressed body as a stream. Throws 413 for a `content-length` of more than `limit` bytes. */
   stream(limit: number): Readable;
 }
 
-/** The body of a call whose endpoint reads it by itself. */
+/** The unread body of a call, for endpoints with `readsBody`. */
 export const requestBody = callKey<RequestBody>('request body');

@@ -1,9 +1,10 @@
+/** Marks response bodies that a channel passes through unchanged, and removes headers such as `content-length` from changed ones. */
 import { Observable } from 'rxjs';
 import type { Upstream } from './channel.ts';
 
 /**
- * A body of which the headers beside it are true: its length, its range, its validators. The transport gives such bodies. Operators give
- * plain observables, so a body that a channel has changed is told apart by its class.
+ * A body to which the headers beside it apply: its length, its range, its validators. The HTTP client returns such bodies. Operators return
+ * plain observables, so that a body that a channel has changed does not have this class.
  *
  * @example
  * return { status: 200, headers: { 'content-length': '5' }, bytes: new ExactBytes((subscriber) => of(hello).subscribe(subscriber)) };
@@ -28,7 +29,7 @@ export function headersOfChangedBytes(headers: Upstream['headers']): Upstream['h
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !describing.has(name)));
 }
 
-/** Returns an answer whose headers are true of its bytes. */
+/** Returns a response whose headers apply to its bytes. */
 export function withTrueHeaders(answer: Upstream): Upstream {
   if (answer.bytes instanceof ExactBytes) return answer;
   return { ...answer, headers: headersOfChangedBytes(answer.headers) };

@@ -1,8 +1,9 @@
+/** Runs all observers of a response, and the events inserted before it, in a single subscription. */
 import { Observable, type Observer, type Subscriber, type Subscription } from 'rxjs';
 import type { GatewayEvent } from '../model/event.ts';
 
 /**
- * What `observe` calls. All members are optional.
+ * Callbacks of `observe`. All members are optional.
  *
  * @example
  * const watching: Observing = { event: (event) => seen.push(event), end: (how) => log.info({ how }, 'ended') };
@@ -31,13 +32,12 @@ export function reportObserverErrors(report: (error: unknown) => void): () => vo
   };
 }
 
-/** What happens to a reply on its way: events come before it, or somebody watches it. */
+/** One step of a response: events that come before it, or an observer. */
 type Step = readonly GatewayEvent[] | Observing;
 
 /**
- * A reply and what happens to it on its way, the step nearest to the provider first. However many watch a call, its events pass one place
- * for all of them: by the time the next chunk of a stream comes the processor has forgotten the last one, and every place that it passes
- * costs more than what is done there.
+ * A response with its steps, the one nearest to the provider first. One subscription serves all observers, because each further operator would
+ * cost more than the work of an observer: between two chunks of a stream its code leaves the processor's caches.
  */
 export class FollowedReply extends Observable<GatewayEvent> {
   readonly #reply: Observable<GatewayEvent>;
@@ -62,19 +62,19 @@ export class FollowedReply extends Observable<GatewayEvent> {
   }
 }
 
-/** Takes the events of one subscription. */
+/** The observer of the source, for one subscription. */
 class Following implements Observer<GatewayEvent> {
   readonly #subscriber: Subscriber<GatewayEvent>;
   /** Those nearest to the provider first. */
   readonly #observers: Observing[] = [];
   #ended = false;
   #subscription: Subscription | undefined;
-  /** Those whose failure has been told. */
+  /** Observers whose failure was reported. */
   #told: Set<Observing> | undefined;
 
   constructor(subscriber: Subscriber<GatewayEvent>) {
     this.#subscriber = subscriber;
-    // First, as events of a step's own may be all that whoever subscribes wants.
+    // First, because the subscriber may unsubscribe during the events of a step.
     subscriber.add(() => {
       this.#end('left');
       this.#subscription?.unsubscribe();
@@ -87,7 +87,7 @@ class Following implements Observer<GatewayEvent> {
     if (this.#ended) this.#subscription.unsubscribe();
   }
 
-  /** Takes the step that stands before those that were taken: events of its own go out at once, and only those behind it see them. */
+  /** Adds the step before those that were added: its own events are emitted at once, and only the steps behind it see them. */
   take(step: Step): void {
     if (!isObserving(step)) for (const event of step) this.next(event);
     else if (this.#ended) this.#tellEnd(step, 'left');

@@ -1,3 +1,4 @@
+/** Rules for HTTP header fields: connection-specific headers, and names and values that Node can send. */
 // An import of node:http would load the second HTTP client that it exports: see core/upstream/node-http.ts.
 const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http');
 

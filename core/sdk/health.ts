@@ -1,3 +1,7 @@
+/**
+ * Types of the health of targets: circuit breaker states of keys and models, attempt reports, and the registry that decides which targets may
+ * be tried.
+ */
 import type { Target } from './call.ts';
 import type { GatewayError } from './errors.ts';
 
@@ -7,7 +11,7 @@ import type { GatewayError } from './errors.ts';
  */
 export type Standing = 'up' | 'cooling' | 'resting' | 'probing';
 
-/** Which key of which channel, or which model behind it. */
+/** Identifies a key of a channel, or a model of that key. */
 export interface PlaceName {
   readonly channel: string;
   /** The key's id. */
@@ -16,54 +20,54 @@ export interface PlaceName {
   readonly model?: string;
 }
 
-/** What is known of one key of one channel, or of one model there. */
+/** Health of one key of a channel, or of one model of that key. */
 export interface PlaceHealth extends PlaceName {
   readonly standing: Standing;
   /** Milliseconds since 1970: when calls may go there again; absent when they may now. */
   readonly until?: number;
   /** Failures within the window. */
   readonly failures: number;
-  /** What went wrong last. The sentence is the provider's own where it gave one: for operators alone. */
+  /** The last failure. `message` is the provider's own where it sent one: for operators only. */
   readonly last?: { readonly at: number; readonly code: string; readonly message: string };
 }
 
-/** A place stands differently than before. That a cool-down has passed is no change of its own. */
+/** A changed state of a key or model. The end of a cool-down alone is no change. */
 export interface HealthChange extends PlaceHealth {
   readonly before: Standing;
-  /** True when another gateway found it out. */
+  /** True when another gateway reported it. */
   readonly elsewhere: boolean;
 }
 
-/** One attempt at a target, as health sees it. One of the last three is called, once, whatever becomes of the attempt. */
+/** Reports the outcome of one attempt at a target. Exactly one of `succeeded`, `failed` and `left` must be called, once. */
 export interface Visit {
-  /** The first event of its reply has come. At most once, before the outcome: where this attempt is a probe, it has shown enough. */
+  /** Reports the first event of the response. At most once, before the outcome. It is the success of a probe. */
   answered(): void;
-  /** It answered and its reply came to a sound end. */
+  /** Reports a complete response. */
   succeeded(): void;
-  /** It failed: before its first event, or in the middle of its reply. The caller's own mistakes count as success. */
+  /** Reports a failure, before the first event or in the middle of the response. Errors of the client count as success. */
   failed(error: GatewayError): void;
-  /** Nobody waited for the outcome any more. */
+  /** Reports that the attempt was abandoned before its outcome. */
   left(): void;
 }
 
-/** Who may be asked: the one owner of what is known about targets' health, shared with other gateways where they share a store. */
+/** Health registry of all targets, shared with other gateways where they share a store. */
 export interface Health {
-  /** 0 when a call may go there now; else milliseconds until one may. */
+  /** Returns 0 when a call may be sent now; else the milliseconds until one may. */
   waitMs(target: Target): number;
-  /** Why {@link waitMs} says what it says. */
+  /** Returns the state behind {@link waitMs}. */
   standing(target: Target): Standing;
   /**
-   * A call goes there. Undefined when it may not: another call is the probe, or the provider asked for patience. A target that rests
-   * lets one call at a time in before its time, and not often: for calls that have nowhere else to go.
+   * Begins an attempt. Returns undefined when it is not allowed: another call is the probe, or the provider asked for a cool-down. An open
+   * breaker allows one early call at a time, and rarely, for calls that have no other target.
    */
   enter(target: Target): Visit | undefined;
-  /** All that is not simply up, and every key that has failed since it was last forgotten. */
+  /** Returns everything that is not `up`, and every key that has failed since it was last reset. */
   report(): readonly PlaceHealth[];
-  /** Forgets what is known of a channel, in all gateways: it may be asked at once. */
+  /** Resets the health of a channel, in all gateways, so that it may be tried at once. */
   reset(channel: string): void;
-  /** Tells of every change until the returned function is called. */
+  /** Calls the listener for every change until the returned function is called. */
   follow(listener: (change: HealthChange) => void): () => void;
-  /** Whether other gateways are heard: `alone` when nothing is shared. */
+  /** State of the exchange with other gateways: `alone` when nothing is shared. */
   readonly sharing: 'alone' | 'ok' | 'degraded';
   close(): Promise<void>;
 }

@@ -1,10 +1,14 @@
+/**
+ * Operator that delays events of a response until something is stored, so that the client cannot see the end of a response before it is
+ * saved.
+ */
 import { Observable, type MonoTypeOperatorFunction, type Subscriber } from 'rxjs';
 import type { Call } from './author/call.ts';
 import type { GatewayEvent } from '../model/event.ts';
 
 /**
- * What becomes of an event: it goes on (`pass`); it waits until more comes, because it may be the last (`late`); or something must be kept
- * before the client sees it and what follows (`keep`).
+ * Decision about an event: forward it (`pass`); delay it until another event comes, because it may be the last (`late`); or store something
+ * before the client sees it and the events after it (`keep`).
  *
  * @example
  * const verdict: KeepVerdict = event.type === 'finish' ? 'keep' : 'pass';
@@ -12,7 +16,7 @@ import type { GatewayEvent } from '../model/event.ts';
 export type KeepVerdict = 'pass' | 'late' | 'keep';
 
 /**
- * Keeps something of a reply before the client can know that the reply is over. What it throws is the end of the reply, as its error.
+ * Stores something of a response before the client can know that the response is complete. An error that it throws ends the response.
  *
  * @example
  * const keeper: Keeper = { see: ({ type }) => (type === 'finish' ? 'keep' : 'pass'), keep: () => save(call) };
@@ -20,15 +24,15 @@ export type KeepVerdict = 'pass' | 'late' | 'keep';
 export interface Keeper {
   see(event: GatewayEvent): KeepVerdict;
   /**
-   * Keeps what there is to keep: called at each `keep`, and when the reply is complete or broke. Undefined when there is nothing (more);
-   * the client waits for a promise.
+   * Stores what is there to store: called at each `keep`, and when the response is complete or broke. Returns undefined when there is nothing
+   * (more); the client waits for a promise.
    */
   keep(failure?: { readonly error: unknown }): Promise<void> | undefined;
 }
 
 /**
- * Lets a reply go by, but for what a {@link Keeper} holds back until it is kept. Meanwhile the call's gate is shut, so that the provider
- * waits; an event for which nothing is kept costs a question and no promise. A client that left has nothing kept.
+ * Forwards a response, except for events that a {@link Keeper} delays until it has stored something. Meanwhile the call's gate is closed, so
+ * that the provider waits. An event for which nothing is stored costs no promise. When the client has left, nothing is stored.
  *
  * @example
  * return (await next(call)).pipe(holdBack(call, keeper));
@@ -42,13 +46,13 @@ interface Outcome {
   readonly failure: { readonly error: unknown } | undefined;
 }
 
-/** One reply on its way. */
+/** The observer of one response. */
 class Holding {
   readonly #call: Call;
   readonly #keeper: Keeper;
   readonly #subscriber: Subscriber<GatewayEvent>;
   #late: GatewayEvent[] = [];
-  /** True while something is being kept and while what came meanwhile goes out. */
+  /** True while something is being stored and while the events that came meanwhile are emitted. */
   #busy = false;
   readonly #queue: GatewayEvent[] = [];
   #outcome: Outcome | undefined;
@@ -89,7 +93,7 @@ class Holding {
     }
   }
 
-  /** The error ends the subscription to the source too. A reply that broke by itself is told of by what broke it. */
+  /** Errors the response, which ends the subscription to the source too. The source's own error takes precedence. */
   #fail(error: unknown): void {
     this.#queue.length = 0;
     this.#late = [];
@@ -97,7 +101,7 @@ class Holding {
     this.#subscriber.error(failure === undefined ? error : failure.error);
   }
 
-  /** True when the event waits, and all behind it. */
+  /** Returns true when the event waits, and all events behind it. */
   #take(event: GatewayEvent): boolean {
     const verdict = this.#keeper.see(event);
     const kept = verdict === 'keep' ? this.#keeper.keep() : undefined;
@@ -123,7 +127,7 @@ class Holding {
 
   #end({ failure }: Outcome): void {
     const finish = (): void => {
-      // The end of what broke is of no use: a client that has seen nothing yet is better told in a status.
+      // Drops delayed events of a broken response, so that a client that has seen nothing yet gets an error status.
       if (failure !== undefined) this.#subscriber.error(failure.error);
       else {
         this.#release();
@@ -148,7 +152,7 @@ class Holding {
       .finally(() => this.#call.gate.open());
   }
 
-  /** What came meanwhile, in its order; what that brings in turn queues up behind it. */
+  /** Emits the events that came meanwhile, in their order. Events that come during that are queued behind them. */
   #drain(): void {
     for (let event = this.#queue.shift(); event !== undefined; event = this.#queue.shift()) {
       if (this.#subscriber.closed) return;

@@ -1,3 +1,4 @@
+/** Reads NDJSON responses of providers within a limit, for channels that answer in events, and turns error responses into errors. */
 import {
   concat,
   concatMap,
@@ -35,7 +36,7 @@ export class ProviderRefusal extends Error {
 
 /**
  * Reads a provider's response of JSON objects, one a line (NDJSON). Errors when the provider refuses the request, when a line is no JSON
- * object, and when a line is longer than `limit` bytes (default 32 MiB). Sluice makes of it the error that the client gets.
+ * object, and when a line is longer than `limit` bytes (default 32 MiB). Sluice converts these errors to the error for the client.
  *
  * @example
  * answer: (call, { body }) => jsonLines(http.send(call, { url, headers, body: JSON.stringify(body) })).pipe(concatMap(eventsOfLine))

@@ -1,8 +1,12 @@
+/**
+ * Checks the member names of request bodies for spellings that case-insensitive providers would read as another member, and for too many
+ * members.
+ */
 import { GatewayError } from './errors.ts';
 import type { JsonObject } from '../model/json.ts';
 
 /**
- * Returns a name as those providers read it who do not tell upper from lower case: two names with one folded form are one member to them.
+ * Returns the case-folded form of a name: case-insensitive providers read two names with the same form as one member.
  *
  * @example
  * const isModel = Object.keys(body).some((name) => foldName(name) === 'model');
@@ -14,12 +18,12 @@ export function foldName(name: string): string {
 /** Names that fold to themselves, which nearly all names of requests do. */
 const isFolded = /^[a-z0-9_]*$/;
 
-/** The sentence for an object with more members than the limit. */
+/** Returns the error message for an object with more members than the limit. */
 export function tooManyMembers(name: string, limit: number): string {
   return `${name} has more than ${limit} fields.`;
 }
 
-/** What {@link checkRequestMembers} keeps to. */
+/** Options of {@link checkRequestMembers}. */
 export interface MemberLimits {
   /** The client's path of the object. */
   readonly path: string;
@@ -34,9 +38,8 @@ export function checkRequestMembers(request: JsonObject, { path, members }: Memb
 }
 
 /**
- * Throws 400 for a body that means something else to a provider that ignores case in names (many that are written in Go do): another
- * spelling of `model`, and two spellings of one name. What was checked here must be what the provider reads. `path`: where the body stands
- * in that of the client.
+ * Throws 400 for a body that a case-insensitive provider (such as many in Go) reads differently: another spelling of `model`, and two
+ * spellings of one name. The provider must read the values that were checked here. `path`: path of the body in the client's body.
  */
 export function checkMemberNames(body: JsonObject, path = ''): void {
   let seen: Map<string, string> | undefined;

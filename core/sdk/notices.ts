@@ -1,9 +1,10 @@
+/** Event emitter for notices between parts of the gateway, such as failed attempts, reloads and shutdown. */
 import { TypedEmitter } from 'tiny-typed-emitter';
 import type { GatewayError } from './errors.ts';
 import type { Log } from '../log.ts';
 import type { HealthChange } from './health.ts';
 
-/** What parts of the gateway tell each other: once per call or rarer, never per event of a stream. */
+/** Notices by name. Emitted once per call or less often, never per event of a stream. */
 export interface NoticeEvents {
   /** A channel could not serve an attempt. `call` is the call's id. */
   'attempt-failed': (notice: {
@@ -13,7 +14,7 @@ export interface NoticeEvents {
   }) => void;
   /** A model of a channel was found to refuse a member of requests, which is left out from now on. */
   'refusal-learned': (notice: { readonly channel: string; readonly model: string }) => void;
-  /** A key of a channel, or one of its models, stands differently than before. */
+  /** The state of a key of a channel, or of one of its models, has changed. */
   'health-changed': (change: HealthChange) => void;
   /** Channels serve other models than before, or a channel was switched off or on. */
   'models-changed': () => void;
@@ -21,13 +22,13 @@ export interface NoticeEvents {
   'end-of-call-failed': () => void;
   /** A new configuration is in force. */
   reloaded: () => void;
-  /** The gateway takes no more calls; those that run may finish. Whatever would hold a connection open for long ends now. */
+  /** The gateway accepts no more calls; running ones may finish. Listeners end whatever would hold a connection open for long. */
   draining: () => void;
   /** No call runs any more, and everything is about to close. */
   closing: () => void;
 }
 
-/** An emitter whose listeners cannot harm who emits: what they throw is logged. */
+/** Emitter that catches and logs the errors of its listeners. */
 export class Notices {
   readonly #emitter = new TypedEmitter<NoticeEvents>();
   readonly #log: Log;

@@ -1,9 +1,10 @@
+/** The operations that a call can have, and the type of the decoded request of each. */
 import type { ChatRequest } from '../model/chat.ts';
 import type { GatewayRequest } from '../model/request.ts';
 
 /**
- * What a client wants done. Each has its own codecs, but for the last three, which reach no channel: `list-models`; `state`, which reads or
- * changes what the gateway keeps for its callers (stored responses, conversations); and `tool`, the run of a tool by a plugin.
+ * Operation of a call. Each has its own codecs, except for the last three, which reach no channel: `list-models`; `state`, which reads or
+ * changes data that the gateway stores for its callers (stored responses, conversations); and `tool`, the run of a tool by a plugin.
  *
  * @example
  * if (call.operation !== 'chat') return next(call);

@@ -1,3 +1,6 @@
+/**
+ * RxJS operators and functions on streams of events for plugins: observe, work in order with backpressure, wait for the first event, collect.
+ */
 import {
   Observable,
   type OperatorFunction,
@@ -14,7 +17,7 @@ import type { GatewayEvent } from '../model/event.ts';
 import type { Usage } from '../model/usage.ts';
 
 /**
- * Watches the stream without touching it.
+ * Observes the stream without changing it.
  *
  * @example
  * return (await next(call)).pipe(observe({ event: (event) => count(event.type), end: (how) => report(how) }));
@@ -42,8 +45,8 @@ export function onUsage(
 }
 
 /**
- * Does slow work for each event, in order. While one event waits the call's gate is shut, so that the provider waits too.
- * What `work` gives takes the event's place; an empty list drops it. The only asynchronous operator there should be.
+ * Runs asynchronous work for each event, in order. Meanwhile the call's gate is closed, so that the provider waits too. The result of `work`
+ * replaces the event; an empty list drops it. Use no other asynchronous operator.
  *
  * @example
  * return (await next(call)).pipe(
@@ -57,7 +60,7 @@ export function eachInOrder(
   return inOrder(call, work);
 }
 
-/** The same for anything that a provider sends. */
+/** As {@link eachInOrder}, for streams of any type. */
 export function inOrder<In, Out>(
   call: Pick<Call, 'gate'>,
   work: (event: In) => Promise<readonly Out[]>,
@@ -75,7 +78,7 @@ export function inOrder<In, Out>(
         try {
           for (let event = queue[next]; event !== undefined && !subscriber.closed; event = queue[next]) {
             next += 1;
-            // Now and then, lest what was done is kept as long as something waits.
+            // Removes handled events at times, because the queue may not become empty for long.
             if (next > 1024 && next * 2 > queue.length) next -= queue.splice(0, next).length;
             for (const result of await work(event)) subscriber.next(result);
           }
@@ -87,7 +90,7 @@ export function inOrder<In, Out>(
           busy = false;
           call.gate.open();
         }
-        // Opening the gate may have brought more at once: the end then belongs to the run that works on it.
+        // Opening the gate may have started another run, which then handles the end.
         if (!busy) done?.();
       };
       const subscription = source.subscribe({
@@ -111,10 +114,9 @@ export function inOrder<In, Out>(
 }
 
 /**
- * Waits for the first event (or the end, or the failure) before promising anything. Resolves to a stream that begins with that event;
- * rejects with the failure when nothing came before it. `counts` says which event is the first that counts: those before it are kept and
- * come with it, or are lost with the failure. When more comes before somebody subscribes, the gate is shut until then, so that nothing
- * piles up. The returned stream takes one subscriber.
+ * Waits for the first event, the end or the failure of a stream. Resolves to a stream that begins with that event; rejects with a failure that
+ * comes before it. `counts` selects the event to wait for: earlier events are kept and come with it, or are dropped with the failure. When more
+ * events come before the subscriber, the gate is closed until it subscribes. The returned stream takes one subscriber.
  *
  * @example
  * const reply = await peekFirst(await next(call), call.gate);
@@ -129,7 +131,7 @@ export function peekFirst<T>(
   });
 }
 
-/** So many events are kept before one counts, whatever a provider sends. */
+/** Maximum number of events that are kept before one counts. */
 const mostUncounted = 1000;
 
 /** One stream between its first event and its subscriber. */
@@ -210,8 +212,8 @@ class Peeked<T> implements Observer<T> {
 }
 
 /**
- * All events of a reply, once it is complete: for calls that a plugin makes on its way. Rejects with what broke it. When the call ends
- * first the reply is let go of, and the promise rejects.
+ * Resolves to all events of a response, once it is complete: for calls that a plugin makes by itself. Rejects with the error of the response,
+ * and when the call ends first.
  *
  * @example
  * const events = await gathered(call, await next(call.with({ body, decoded: true })));
@@ -244,7 +246,7 @@ export function gathered<T = GatewayEvent>(call: Call, source: Observable<T>): P
 }
 
 /**
- * Events first, then the stream: for what is known before the reply.
+ * Returns a stream of these events, then those of the response.
  *
  * @example
  * return startWithEvents([{ type: 'loss', loss }], await next(call));

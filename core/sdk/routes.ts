@@ -1,3 +1,4 @@
+/** Types of the endpoints of a format: HTTP routes, WebSocket routes, tunnels to providers, and aliases of paths. */
 import type { GatewayError } from './errors.ts';
 import type { EncodedRequest, RouteParams } from './codec.ts';
 import type { WireFrame } from './reply-codec.ts';
@@ -6,21 +7,21 @@ import type { JsonObject, JsonValue } from '../model/json.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import type { Usage } from '../model/usage.ts';
 
-/** A path the format answers. */
+/** An HTTP endpoint of a format. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** path-to-regexp 8 pattern; a literal colon is written `\\:`. */
   readonly path: string;
   readonly operation: Operation | 'get-model';
-  /** Only requests whose query says this; the path's other requests belong to somebody else. */
+  /** Query that requests must have; other requests to the path go to another route. */
   readonly query?: Readonly<Record<string, string>>;
   /** Returns true for the requests of this route, by their headers in lower case. Absent: all requests to the path, but for those of a route that has it. */
   isFor?(headers: Readonly<Record<string, string | readonly string[] | undefined>>): boolean;
-  /** How bodies may come. Default: JSON alone. */
+  /** Accepted kinds of bodies. Default: JSON only. */
   readonly accepts?: readonly ('json' | 'form')[];
   /** True where clients call their JSON `application/octet-stream`, too. */
   readonly untyped?: true;
-  /** Which of the limits on files holds for the files of a form. */
+  /** Limit that applies to the files of a form. */
   readonly files?: 'audio' | 'image' | 'video';
   /** Reads the route's own parameters. Throws 400 on nonsense. */
   params?(
@@ -28,30 +29,30 @@ export interface Route {
     query: URLSearchParams,
     headers: Readonly<Record<string, string | undefined>>,
   ): RouteParams;
-  /** Headers the route insists on. Throws GatewayError. */
+  /** Throws GatewayError when required headers are missing or invalid. */
   checkHeaders?(headers: Readonly<Record<string, string | undefined>>): void;
 }
 
-/** What a client asks for with one message over a socket. Calls of one lane run one after the other; the lane of those that name none is ''. */
+/** Decoded message of a client over a WebSocket. Calls of one lane run one after the other; the lane of messages without one is ''. */
 export type SocketRequest =
   | { readonly type: 'call'; readonly lane: string; readonly body: JsonObject }
-  /** The lane's running call shall end. */
+  /** Cancels the running call of the lane. */
   | { readonly type: 'cancel'; readonly lane: string }
-  /** Nothing is to be done but to send this: the message makes no sense, or asks for what there is not. */
+  /** Sends this message only, because the client's message is invalid or not supported. */
   | { readonly type: 'answer'; readonly message: JsonObject };
 
-/** A path on which the format also speaks over a WebSocket: one JSON object a message, each asking for a call like a request's body. */
+/** A WebSocket endpoint of a format: each message is one JSON object that requests a call, like the body of a request. */
 export interface SocketRoute {
   /** Without parameters. */
   readonly path: string;
-  /** What its calls want done; the operation has a stream. */
+  /** Operation of its calls; it has a stream. */
   readonly operation: Operation;
   /** Subprotocols that may be selected: the first of them that a client offers is, and no other. */
   readonly protocols: readonly string[];
   read(message: JsonObject): SocketRequest;
-  /** A frame of a reply as the text of a message; undefined for what only marks the end of a byte stream. `data` is what follows `data:`. */
+  /** Returns a frame of a response as the text of a message; undefined for an end mark of an SSE stream. `data` is the text after `data:`. */
   write(data: string, lane: string): string | undefined;
-  /** Tells of a failure. `frames`: what the format's stream says of it when the reply had begun, else none. */
+  /** Returns the messages for a failure. `frames`: the format's error frames when the response had begun, else none. */
   failure(error: GatewayError, lane: string, frames: readonly WireFrame[]): readonly JsonObject[];
 }
 
@@ -80,24 +81,24 @@ export interface SessionWatch {
   readonly untold?: Usage | undefined;
 }
 
-/** Puts the names of one model in place of each other where messages carry them: the client's name here, the provider's there. */
+/** Replaces the client's name of a model in messages by the provider's, and back. */
 export interface TunnelNames {
-  /** The client's message for the provider, or why it cannot be sent: the session's model stays what it is. */
+  /** Returns the client's message for the provider, or the error why it cannot be sent, such as a change of the session's model. */
   toProvider(message: SocketMessage): SocketMessage | GatewayError;
   toClient(message: SocketMessage): SocketMessage;
 }
 
-/** A path whose WebSocket passes through to a provider: the messages of both sides go on as they are. */
+/** A WebSocket endpoint that passes through to a provider: messages of both sides are forwarded unchanged. */
 export interface TunnelRoute {
   /** Without parameters. */
   readonly path: string;
-  /** What is wanted of the channel; there is a codec for it. */
+  /** Operation of its calls; it has a codec. */
   readonly operation: Operation;
   /** Subprotocols that may be selected: the first of them that a client offers is, and no other. */
   readonly protocols: readonly string[];
-  /** The handshake as the body of a call. Throws 400 on what is missing or cannot be served. */
+  /** Returns the body of a call for a handshake. Throws 400 for missing or unsupported parameters. */
   body(query: URLSearchParams, headers: Readonly<Record<string, string | undefined>>): JsonObject;
-  /** Where the socket is opened at the provider, for a call with this body. */
+  /** Returns the path, query and headers of the provider's WebSocket, for a call with this body. */
   dial(
     body: JsonObject,
     model: string,
@@ -105,16 +106,16 @@ export interface TunnelRoute {
   ): Omit<EncodedRequest, 'body'>;
   watch(): SessionWatch;
   names(client: string, provider: string): TunnelNames;
-  /** The message that tells a client of a failure. */
+  /** Returns the message for a client about a failure. */
   failure(error: GatewayError, requestId: string): string;
 }
 
-/** The address here of a request that came to an alias of a format's paths. */
+/** The endpoint to which a request to an alias goes, and its adjustments. */
 export interface ResolvedAlias {
   readonly path: string;
   /** Default: the query of the request. */
   readonly query?: URLSearchParams;
-  /** Members that the body has at this path although the client put them into its own: they replace those of the client's body. */
+  /** Members of the body that come from the client's path. They replace those of the client's body. */
   readonly members?: JsonObject;
   /** A member of the client's body that is a header at this path. */
   readonly header?: {
@@ -126,10 +127,10 @@ export interface ResolvedAlias {
   };
 }
 
-/** Other addresses of the paths of a format: those at which clients of a cloud call the same API. */
+/** Other paths of a format's endpoints: those at which clients of a cloud call the same API. */
 export interface PathAlias {
-  /** Paths that begin otherwise are never asked about. */
+  /** Beginning of all its paths; `resolve` is not called for others. */
   readonly prefix: string;
-  /** Returns the address here, or undefined for a path that is no alias. `path` is not decoded. */
+  /** Returns the endpoint, or undefined for a path that is no alias. `path` is not decoded. */
   resolve(path: string, query: URLSearchParams): ResolvedAlias | undefined;
 }

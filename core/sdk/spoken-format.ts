@@ -1,3 +1,4 @@
+/** Selects the format in which a target is called, and the traits of its model in that format. */
 import { thinksWithFunctions } from '../model/thinks.ts';
 import type { Call, Target } from './author/call.ts';
 import { chatOutlineOf } from './call.ts';
@@ -13,8 +14,8 @@ export function chatFormats({ channel, traits }: Target): readonly string[] {
 }
 
 /**
- * Returns the one of these formats in which a target is asked: the one in which the model thinks about calls with functions, where the
- * call is one; else the client's own where it is among them; else the one in which the model takes what is asked; else the best. Undefined
+ * Returns the format of `spoken` in which a target is called: for a call with functions the one in which the model reasons about them; else
+ * the client's own where it is among them; else the one in which the model supports the requested server tools; else the first. Undefined
  * where there is none. Default of `spoken`: the formats of the target for chats.
  *
  * @example
@@ -36,7 +37,7 @@ export function formatFor(
   return isFitting ? serverTools : spoken[0];
 }
 
-/** True when the provider is to search or to run code by itself. */
+/** True when the call has tools that the provider runs: web search or code execution. */
 function asksForServerTools(call: Call): boolean {
   return (
     call.operation === 'chat' &&
@@ -45,7 +46,7 @@ function asksForServerTools(call: Call): boolean {
 }
 
 /**
- * Returns the target with the traits that its model has where it is asked in this format.
+ * Returns the target with the traits that its model has in this format.
  *
  * @example
  * const { traits } = targetIn(target, 'messages');

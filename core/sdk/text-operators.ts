@@ -1,9 +1,10 @@
+/** RxJS operators that change the texts of a streamed response, with text held back across chunk borders: `mapText` and `transformText`. */
 import { concatMap, endWith, type MonoTypeOperatorFunction } from 'rxjs';
 import type { GatewayEvent } from '../model/event.ts';
 
 /**
- * Kinds of text in a reply: what the model says, thinks or says for declining, the arguments of its tool calls (JSON text, except of custom
- * tools), and the transcript of its speech.
+ * Kinds of text in a reply: text, reasoning and refusals of the model, the arguments of its tool calls (JSON text, except of custom tools), and
+ * the transcript of its speech.
  *
  * @example
  * const kinds: readonly TextKind[] = ['text', 'reasoning'];
@@ -27,15 +28,15 @@ export interface TextBlockInfo {
 }
 
 /**
- * Changes one text of a reply while it comes. What it holds back it returns later.
+ * Changes one text of a reply while it is streamed. It may hold text back and return it later.
  *
  * @example
  * const upperCase: TextTransformer = { push: (text) => text.toUpperCase(), end: () => '' };
  */
 export interface TextTransformer {
-  /** Receives the next piece and returns what may go on. */
+  /** Receives the next piece and returns the text that may be emitted. */
   push(text: string): string;
-  /** Returns what was held back, because the text is complete. */
+  /** Called when the text is complete; returns the text that was held back. */
   end(): string;
 }
 
@@ -79,8 +80,8 @@ export function transformText(
 }
 
 /**
- * Changes the texts of a reply with a function, whichever way a stream cuts them. `window` is the number of characters that wait for more: one
- * less than the longest text that `change` looks for. `change` sees a text from where nothing has gone out yet, so that it cannot look behind.
+ * Changes the texts of a reply with a function, wherever a stream cuts them. `window` is the number of characters that are held back: one less
+ * than the longest text that `change` looks for. `change` receives only text that was not emitted yet, so that it cannot look behind.
  * Default kinds: `text`. Declare `reads: 'content'`, or send the call with `decoded: true`.
  *
  * @example
@@ -95,14 +96,14 @@ export function mapText(
   );
 }
 
-/** Most characters that wait beyond the window where no sound cut is found. */
+/** Maximum number of characters that are held beyond the window where no safe cut is found. */
 const mostHeld = 16_384;
 
 function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd8_00 && unit <= 0xdb_ff;
 }
 
-/** Applies a function to a text that comes in pieces, and holds back the end of it. */
+/** Applies a function to a text in pieces, and holds back its end. */
 class Windowed implements TextTransformer {
   readonly #change: (text: string) => string;
   readonly #window: number;
@@ -119,7 +120,7 @@ class Windowed implements TextTransformer {
     const last = held.length - this.#window;
     if (last <= 0) return '';
     const whole = this.#change(held);
-    // Whatever begins before `last` is complete. A cut is sound where the function does the same to both sides of it.
+    // Matches that begin before `last` are complete. A cut is safe where the function gives the same result for both sides separately.
     for (let cut = last; cut > 0 && cut >= last - this.#window; cut -= 1) {
       if (isHighSurrogate(held.charCodeAt(cut - 1))) continue;
       const before = held.slice(0, cut);
@@ -129,7 +130,7 @@ class Windowed implements TextTransformer {
       return first;
     }
     if (held.length < mostHeld + this.#window) return '';
-    // The function treats no part by itself: without a bound it would be applied to the whole text again and again.
+    // No cut is safe. Without this bound the function would be applied to the whole text for each piece.
     this.#held = '';
     return whole;
   }
@@ -165,7 +166,7 @@ class OpenTexts {
     return [...this.#end(event.block), event];
   }
 
-  /** Everything that is still held: a reply may end without the end of its last block. */
+  /** Returns all held text, because a reply may end without the end of its last block. */
   endAll(): readonly GatewayEvent[] {
     return [...this.#open.keys()].flatMap((block) => this.#end(block));
   }
@@ -205,7 +206,7 @@ function textOf(event: GatewayEvent): string | undefined {
   return 'text' in event ? event.text : undefined;
 }
 
-/** The delta with another text, or nothing where it carries no text any more. */
+/** Returns the delta with another text, or nothing where neither text nor data is left. */
 function withText(event: GatewayEvent, text: string): readonly GatewayEvent[] {
   switch (event.type) {
     case 'text-delta': {

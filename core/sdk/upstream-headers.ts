@@ -1,17 +1,18 @@
+/** Headers that plugins add to the requests that a call sends to providers. */
 import { callKey } from './call-key.ts';
 import type { Call, Target } from './author/call.ts';
 import { isRequestHeader, isSendable } from './header-fields.ts';
 
-/** Headers that a plugin adds to one request to a provider. */
+/** Returns the headers that a plugin adds to one request. */
 type MakeHeaders = (target: Target) => Readonly<Record<string, string>> | undefined;
 
-/** What plugins add to the requests that a call sends to providers. */
+/** Functions of plugins that return headers. */
 const upstreamHeaders = callKey<readonly MakeHeaders[]>('upstream headers');
 
 /**
  * Adds headers to the requests that a call sends to providers. `make` runs for each HTTP request of each attempt, right before it is sent, and
  * must not wait; undefined adds nothing. Names in lower case. Headers that the channel sets win, and so do those of its option `headers`.
- * Headers of the connection, and what no header can carry, are left out. A session over a WebSocket has none.
+ * Headers of the connection, and invalid names or values, are left out. A session over a WebSocket has none.
  *
  * @example
  * addUpstreamHeaders(call, ({ channel }) => (channel.id === 'own-vllm' ? { 'x-request-id': call.id } : undefined));

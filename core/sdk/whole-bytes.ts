@@ -1,8 +1,9 @@
+/** Collects a provider's whole response into one buffer, within a limit. */
 import { defer, map, reduce, type OperatorFunction } from 'rxjs';
 import { HeldBytes } from '../model/held-bytes.ts';
 import { GatewayError } from './errors.ts';
 
-/** Maximum number of bytes of a provider's response that is read whole, unless its reader names another limit: 32 MiB. */
+/** Default limit in bytes: 32 MiB. */
 export const wholeLimit = 32 * 1024 * 1024;
 
 /**

@@ -1,23 +1,24 @@
+/** Stores and checks the one password of the administrator, as a scrypt hash. */
 import { randomInt } from 'node:crypto';
 import { hashPassword, matchesPassword, type PasswordHash } from './password-hash.ts';
 import type { Stores } from './stores.ts';
 
-/** The one password of whoever runs the gateway. Only its scrypt hash is stored. */
+/** The administrator's password. */
 export interface AdminPassword {
-  /** Whether this is the password. Takes the same time whatever the answer, also when there is no password yet. */
+  /** Resolves to true for the password. Takes the same time in all cases, also when there is no password yet. */
   check(password: string): Promise<boolean>;
-  /** Puts this password in place of the one before; nothing happens when it is the same. */
+  /** Replaces the password; does nothing when it is the same. */
   set(password: string): Promise<void>;
-  /** Makes a random password when there is none, and returns it this once. */
+  /** Makes a random password when there is none, and returns it, which is possible only then. */
   ensure(): Promise<string | undefined>;
-  /** A text that changes whenever the password does: sessions that began under another are over. Undefined without a password. */
+  /** Returns a text that changes with the password, so that sessions of an earlier password end. Undefined without a password. */
   generation(): Promise<string | undefined>;
 }
 
 const namespace = 'admin-password';
 const entry = 'password';
 
-/** The admin password kept in these stores. */
+/** Opens the password in these stores. */
 export function openAdminPassword(stores: Stores): AdminPassword {
   const kept = stores.namespace<PasswordHash>(namespace);
 
@@ -27,21 +28,21 @@ export function openAdminPassword(stores: Stores): AdminPassword {
   return {
     check,
     async set(password) {
-      // Where there is none, nothing is compared: this is no guess, and takes long enough once.
+      // Does not compare where there is no password, because that would hash twice.
       if (!(await kept.has(entry)) || !(await check(password)))
         await kept.set(entry, await hashPassword(password));
     },
     async ensure() {
       if (await kept.has(entry)) return undefined;
       const password = randomPassword();
-      // Another gateway may have started meanwhile: only the password that stands is shown to anybody.
+      // Another gateway may have set a password meanwhile: only the stored one is returned.
       return (await stores.add(namespace, entry, await hashPassword(password))) ? password : undefined;
     },
     generation: async () => (await kept.get(entry))?.salt,
   };
 }
 
-/** Without letters and digits that look alike; 24 of 55 are 138 bits. */
+/** Letters and digits without those that look alike; 24 of these 55 have 138 bits. */
 const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz';
 
 function randomPassword(): string {

@@ -1,3 +1,4 @@
+/** The database as namespaces of key-value entries (Keyv), with conditional writes, revisions, vectors and a health check. */
 import { Keyv } from 'keyv';
 import type { VectorLimits, VectorStore } from '../sdk/author/vectors.ts';
 import type { DatabaseSettings } from '../settings/database.ts';
@@ -9,26 +10,25 @@ import { deleteExpired, revisionOf, SqliteKeyv } from './keyv/sqlite.ts';
 import { startSweeping } from './database/sweeping.ts';
 import { createVectorOpener } from './vectors/open.ts';
 
-/** What is told about a failure that no caller is waiting to hear of. */
+/** Reports an error of work for which no caller waits. */
 export type ReportError = (error: Error) => void;
 
-/** The database as named collections of entries; one per process, shared by all who keep state in it. */
+/** The stores of a process, shared by all parts that keep state. */
 export interface Stores {
-  /** For what does not fit in entries and needs tables of its own. */
+  /** For state that needs tables of its own. */
   readonly database: Database;
   /**
    * The entries under this name: lower-case letters, digits and hyphens. Times to live are in milliseconds.
    * A database failure rejects the call that met it; an entry whose text is damaged reads as undefined and is reported.
    */
   namespace<Value>(name: string): Keyv<Value>;
-  /** Writes an entry unless there is one under this key, whoever else tries at the same time. Says whether it did. */
+  /** Writes an entry unless there is one under this key, atomically. Returns true when it did. */
   add<Value>(name: string, key: string, value: Value, ttl?: number): Promise<boolean>;
   /** Writes new entries in one transaction. Returns false, and writes none, where there is an entry already. */
   addAll(entries: readonly NewEntry[]): Promise<boolean>;
   /**
-   * Changes an entry by what it is, so that nothing that others write meanwhile is lost, and an entry that they delete stays deleted:
-   * then `change` is asked again, with what stands there now. Gives what was written; undefined when nothing was, because there is no
-   * entry or `change` wanted none of it.
+   * Changes an entry depending on its value (compare and swap): when another process writes meanwhile, `change` is called again with the new
+   * value; an entry that it deletes stays deleted. Returns the written value; undefined when there is no entry or `change` returns undefined.
    */
   change<Value>(
     name: string,
@@ -36,18 +36,18 @@ export interface Stores {
     change: (value: Value) => EntryChange<Value> | undefined,
   ): Promise<Value | undefined>;
   /**
-   * Removes an entry. `before` sees it as it is right before, and throws where it must stay; where somebody writes to the entry meanwhile,
-   * `before` is called again. Says whether there was an entry.
+   * Removes an entry. `before` receives its value, and throws where the entry must stay; it is called again when another process writes
+   * meanwhile. Returns true when there was an entry.
    */
   remove<Value>(name: string, key: string, before: (value: Value) => Promise<void> | void): Promise<boolean>;
   /**
-   * A number that changes with every write to a namespace, by this process or another. Whoever keeps a copy in memory
-   * remembers it before reading the entries, and reads them again when it has changed.
+   * Returns a number that changes with every write to a namespace, by this process or another. A cache stores it before it reads the entries,
+   * and reads them again when it has changed.
    */
   revision(name: string): Promise<number>;
   /**
-   * The entries that were written to a namespace since a revision of it, by anybody, with undefined for those that are gone or damaged, and the
-   * revision that they lead to. Undefined where it is not known, or so much that the whole namespace is to be read.
+   * Returns the entries that any process has written to a namespace since a revision, with undefined for those that are gone or damaged, and
+   * the new revision. Undefined where they are not known, or so many that the whole namespace should be read.
    */
   changes<Value>(name: string, since: number): Promise<Changes<Value> | undefined>;
   /**
@@ -57,19 +57,19 @@ export interface Stores {
   vectors(name: string, limits: VectorLimits): Promise<VectorStore | undefined>;
   /** Resolves once the database has answered and has its tables. Rejects with a sentence for the operator. */
   ready(): Promise<void>;
-  /** Rejects while the database does not take writes. It is asked at most once a second, however many want to know. */
+  /** Rejects while the database does not accept writes. Checks at most once a second. */
   health(): Promise<void>;
-  /** Closes the database; what is asked of the stores afterwards is rejected. */
+  /** Closes the database; later operations are rejected. */
   close(): Promise<void>;
 }
 
-/** What was written to a namespace. */
+/** Changed entries of a namespace. */
 export interface Changes<Value> {
   readonly revision: number;
   readonly entries: readonly (readonly [key: string, value: Value | undefined])[];
 }
 
-/** What an entry becomes: its value, for how many milliseconds it is kept (absent: for good), and the key under which, if it moves. */
+/** New value of an entry, its time to live in milliseconds (absent: unlimited), and its new key, if it moves. */
 export interface EntryChange<Value> {
   readonly value: Value;
   readonly ttl?: number;
@@ -86,21 +86,21 @@ export interface OtherEntry {
   readonly ttl?: number;
 }
 
-/** A new entry of any namespace, for good. */
+/** A new entry of any namespace, without an expiry. */
 export interface NewEntry {
   readonly namespace: string;
   readonly key: string;
   readonly value: unknown;
 }
 
-/** Expired entries are removed in batches of a few milliseconds, because the event loop stands still meanwhile. */
+/** Expired entries are removed in batches of a few milliseconds, because SQLite blocks the event loop meanwhile. */
 const SWEEP = { batch: 500, forgotten: 5_000, pause: 60_000, pauseWhenFull: 200 };
 
 const HEALTH_EVERY = 1_000;
 
 /**
- * Opens the database of these settings (see `openDatabase`), and removes expired entries from it while it is open. A server is connected to
- * by whoever asks first: a start waits for `ready`, so that one that is down is told at once.
+ * Opens the database of these settings (see `openDatabase`), and removes expired entries from it while it is open. The first statement connects
+ * to a server: a start waits for `ready`, so that an unavailable server is reported at once.
  */
 export function openStores(target: DatabaseSettings, report: ReportError = () => {}): Stores {
   const database = openDatabase(target, report);
@@ -117,7 +117,7 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
     (cause) => report(new Error(`Expired entries could not be removed from ${database.url}.`, { cause })),
   );
   const vectors = createVectorOpener(database, report);
-  // A write, because a disk that is full and a server that only reads do answer questions.
+  // A write, because a full disk or a read-only server still answers reads.
   const health = openNamespace<number>(database, 'health', report);
   let asked: { readonly at: number; readonly answer: Promise<void> } | undefined;
   return {
@@ -158,7 +158,7 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
   };
 }
 
-/** Writes entries of any namespace. */
+/** Returns the methods that write entries of any namespace. */
 function entryWrites(
   database: Database,
   report: ReportError,
@@ -225,7 +225,7 @@ function entryWrites(
   };
 }
 
-/** An entry as Keyv would write it. */
+/** Encodes an entry as Keyv does. */
 async function stored<Value>(
   store: Keyv<Value>,
   value: Value,
@@ -237,7 +237,7 @@ async function stored<Value>(
 }
 
 /**
- * The entries of a namespace one by one, in no promised order, with undefined in place of a damaged value.
+ * Yields the entries of a namespace, in no particular order, with undefined in place of a damaged value.
  * Entries may be written meanwhile.
  */
 export async function* entriesOf<Value>(
@@ -252,9 +252,9 @@ function openNamespace<Value>(database: Database, name: string, report: ReportEr
   const store = new Keyv<Value>({
     store: database.kind === 'sqlite' ? new SqliteKeyv(database) : new PostgresKeyv(database),
     namespace: name,
-    // The table has a column for the namespace. Keyv's prefixes would make keys ambiguous that look prefixed already.
+    // The table has a column for the namespace. With Keyv's prefixes, keys that look prefixed would be ambiguous.
     useKeyPrefix: false,
-    // Otherwise Keyv turns a database that fails into an entry that does not exist, and a lost write into nothing.
+    // Otherwise Keyv hides errors of the database: reads return undefined and writes are lost.
     throwOnErrors: true,
   });
   const deserialize = store.deserialize;
@@ -267,7 +267,7 @@ function openNamespace<Value>(database: Database, name: string, report: ReportEr
           cause: error,
         }),
       );
-      // Not undefined: Keyv's iterator would fail on it and hide the entries that follow.
+      // Not undefined, because Keyv's iterator would fail on it and hide the entries that follow.
       return {};
     }
   };

@@ -1,3 +1,4 @@
+/** Public types for channels that answer chats with events instead of a provider's bytes. */
 import type { Observable } from 'rxjs';
 import type { z } from 'zod';
 import type { GatewayEvent } from '../../model/event.ts';
@@ -20,12 +21,12 @@ export interface AnswerRequest {
   readonly body: JsonObject;
   /** Lower case: versions and beta flags. Never a client's credential. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The key of the channel whose turn it is. Absent where it has none. */
+  /** The key of the channel for this attempt. Absent where the channel has none. */
   readonly key?: string;
 }
 
 /**
- * What one instance of a channel kind can do that answers chats in events, whatever the provider sends.
+ * Parts of one instance of a channel kind that answers chats in events, whatever the provider sends.
  *
  * @example
  * const parts: AnsweringParts = {
@@ -38,8 +39,8 @@ export interface AnsweringParts extends Pick<ChannelParts, 'traits' | 'thinking'
   readonly reads?: string;
   /**
    * Answers a chat. Deltas are enough: head, starts and ends of blocks are added, and blocks numbered. A reply ends with `finish`, and `usage`
-   * where the provider tells it. What is thrown is the provider's failure, so that another channel may be asked. Stops when it is
-   * unsubscribed from, as `tools.http` does by itself.
+   * where the provider reports it. An error that is thrown counts as the provider's failure, so that another channel may be tried. Stops
+   * when it is unsubscribed from, as `tools.http` does by itself.
    */
   readonly answer: (
     call: Call,
@@ -51,7 +52,7 @@ export interface AnsweringParts extends Pick<ChannelParts, 'traits' | 'thinking'
 }
 
 /**
- * What a channel kind declares whose channels answer in events.
+ * Declaration of a channel kind whose channels answer in events.
  *
  * @example
  * defineChannel({ name: 'mine', models: ['mine-*'], setup: ({ baseUrl }, { http }) => ({ answer: (call, request) => eventsOf(call, request) }) });

@@ -1,3 +1,4 @@
+/** Public types of a call as plugins and channels see it: the raw request, the decoded request, edits, target and callbacks. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
 import type { Affinity } from '../affinity.ts';
@@ -16,7 +17,7 @@ import type { GatewayError } from '../errors.ts';
 import type { Gate } from '../gate.ts';
 
 /**
- * What came in, before anything was understood.
+ * The client's HTTP request, before it is decoded.
  *
  * @example
  * const team = call.wire.headers['x-team'];
@@ -64,7 +65,7 @@ export interface Target {
 }
 
 /**
- * A request of which a plugin reads some words: `call.texts()` returns it.
+ * A request whose long texts are read on demand: `call.texts()` returns it.
  *
  * @example
  * const { request, read } = call.texts();
@@ -72,14 +73,14 @@ export interface Target {
  * const words = last?.type === 'text' ? read(last.text) : '';
  */
 export interface RequestTexts {
-  /** The decoded request. Something else may stand in the place of a long text: {@link read} returns its words. */
+  /** The decoded request. A long text may be replaced by a placeholder: {@link read} returns the text itself. */
   readonly request: GatewayRequest;
-  /** Returns the words of a text of `request`. */
+  /** Returns the full text for a text of `request`. */
   readonly read: (text: string) => string;
 }
 
 /**
- * What a plugin may change on the way in. Everything that is not named stays the client's own.
+ * Changes that a plugin may make to a request. Members that are absent stay as the client sent them.
  *
  * @example
  * return next(call.with({ model: 'gpt-5-mini', settings: { temperature: 0 } }));
@@ -109,14 +110,14 @@ export interface CallEdits {
   readonly decoded?: boolean;
   /** Members that the provider refuses: taken out of its request, whether that is translated or passes through. */
   readonly refused?: RefusedMembers;
-  /** Which channel, or which of its keys, is asked first, or alone. */
+  /** The channel, or the key of a channel, that is tried first, or alone. */
   readonly affinity?: Affinity;
   /** Messages that the channel is sent in place of the client's, in a session over a WebSocket. */
   readonly input?: Observable<SocketMessage>;
 }
 
 /**
- * One request on its way through the pipeline. It never changes, but for what is left under its keys: `with` makes a view of it for the
+ * One request on its way through the pipeline. Immutable except for the values under its keys: `with` returns a changed view of it for the
  * plugins behind.
  *
  * @example
@@ -155,11 +156,11 @@ export interface Call {
   /** The decoded request with all edits made; `isChat` tells a chat from the others. Throws where `body` does. */
   readonly request: GatewayRequest;
   /**
-   * As `request`, but long texts may be left out of it: for whoever asks for turns, tools, ids or settings and not for words, at a fraction
-   * of the cost.
+   * As `request`, but long texts may be left out: for plugins that need turns, tools, ids or settings and no texts, at a fraction of the
+   * cost.
    */
   readonly outline: GatewayRequest;
-  /** Input tokens that the request is expected to have: of a long request only the outline is read, and the length of its texts. */
+  /** Estimated input tokens of the request. For a long request the estimate uses the outline and the lengths of the texts. */
   readonly estimatedInput: number;
   /** Returns the request for a plugin that reads some of its texts: each long text is parsed when it is read. */
   texts(): RequestTexts;
@@ -174,7 +175,7 @@ export interface Call {
   readonly edits: CallEdits;
   /** The channel and model of this attempt; undefined outside the translate stage. */
   readonly target: Target | undefined;
-  /** Shut while the client is read too slowly, and while `eachInOrder` works: nobody reads from the provider then. */
+  /** Closed (backpressure) while the client reads too slowly, and while `eachInOrder` works. The provider is not read then. */
   readonly gate: Gate;
   /** Messages of the client in a session over a WebSocket, for one subscriber; undefined for every other call. */
   readonly input: Observable<SocketMessage> | undefined;
@@ -184,13 +185,13 @@ export interface Call {
   readonly signal: AbortSignal;
   /** True when the call has ended, however it ended. Cheaper than `signal.aborted`. */
   readonly hasEnded: boolean;
-  /** What the call was ended with by {@link fail}. */
+  /** The error with which {@link fail} ended the call. */
   readonly failure: GatewayError | undefined;
   /** Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. */
   onEnd(job: () => void): () => void;
   /**
-   * Ends the call from outside of its stream, at any time: the client is told the error in its format, and everything up to the provider's
-   * socket is let go of. Nothing happens to a call that has ended.
+   * Ends the call from outside of its stream, at any time: sends the error to the client in its format, and releases everything up to the
+   * provider's socket. Does nothing to a call that has ended.
    */
   fail(error: GatewayError): void;
   /**
@@ -232,14 +233,14 @@ export interface Call {
   /** Runs the callback soon, together with the work for other calls that have ended. Errors that the callback throws are logged. */
   afterwards(job: () => void): void;
   /**
-   * Runs the callback once, when the figures of the call are final and before it is charged, with the tokens that limits of rates count: those
-   * that the response told, or those that are charged where it told none. Undefined where nobody knows them.
+   * Runs the callback once, when the figures of the call are final and before it is charged, with the tokens that rate limits count: those
+   * that the response reported, else those that are charged. Undefined where neither is known.
    */
   onUsedTokens(job: (tokens: number | undefined) => void): void;
-  /** A view of the call for the plugins behind, with these changes made. */
+  /** Returns a view of the call with these changes, for the plugins behind. */
   with(edits: CallEdits): Call;
-  /** What was left under a key, by whichever plugin. */
+  /** Returns the value that any plugin has set under a key. */
   get<T>(key: CallKey<T>): T | undefined;
-  /** Leaves something for other plugins. Seen by all views of the call. */
+  /** Sets a value for other plugins. All views of the call see it. */
   set<T>(key: CallKey<T>, value: T): void;
 }

@@ -1,3 +1,4 @@
+/** Public types for authors of channels: options, declaration of a channel kind, parts of a channel, and its entry in the config. */
 import type { Observable } from 'rxjs';
 import type { z } from 'zod';
 import type { Codecs, Operation, SessionWatch } from '../format.ts';
@@ -34,7 +35,7 @@ export interface ChannelOptions {
     | readonly string[]
     | Readonly<Record<string, string | { readonly name: string; readonly baseModel?: string | undefined }>>
     | 'discover';
-  /** True: the provider is asked for its models now and then, so that model lists have those that fit the patterns of `models`. */
+  /** True: the provider's model list is requested periodically, so that model lists have those that match the patterns of `models`. */
   readonly discover?: boolean;
   /** Higher is tried first. Default 0. */
   readonly priority?: number;
@@ -104,9 +105,9 @@ export interface OAuth2Identity {
   readonly clientSecret: string;
   /** Scopes, separated by spaces. */
   readonly scope?: string | undefined;
-  /** For whom the token is, where the authorization server wants to be told. */
+  /** Audience of the token, where the authorization server requires one. */
   readonly audience?: string | undefined;
-  /** How the client shows its secret: in an `authorization` header, or in the form. Default `basic`, which every server knows. */
+  /** How the client sends its secret: in an `authorization` header, or in the form. Default `basic`, which every server supports. */
   readonly clientAuth?: 'basic' | 'post' | undefined;
 }
 
@@ -134,7 +135,7 @@ type OptionOf<Own, Name extends string> = Own extends { readonly [N in Name]?: i
   : undefined;
 
 /**
- * What a channel kind's `setup` gets besides its options.
+ * Tools that a channel kind's `setup` receives besides its options.
  *
  * @example
  * setup(options, { http, keys }) {
@@ -156,7 +157,7 @@ export interface ChannelTools {
 }
 
 /**
- * What one instance of a channel kind can do.
+ * Parts of one instance of a channel kind.
  *
  * @example
  * const parts: ChannelParts = { speaks: { chat: ['chat-completions'] }, open: (call, request) => http.send(call, addressed(request)) };
@@ -174,7 +175,7 @@ export interface ChannelParts {
    * Its names are those of the paths. Requests for them come to `open` with the operation `state`. Default: nothing.
    */
   readonly keeps?: Readonly<Record<string, readonly string[]>>;
-  /** What the requests of a batch cost there, as a share of what they cost by themselves, where its prices say so: 0.8 for a fifth less. */
+  /** Price of requests in a batch, as a share of the price of single requests: 0.8 for a fifth less. */
   readonly batchShare?: number;
   /**
    * Path of the member in which a batch of the chat-completions API names its model, where its lines name none: `model`, or
@@ -185,18 +186,18 @@ export interface ChannelParts {
   readonly catalogue?: readonly string[];
   /** Returns what a call cost in dollars, as the provider states it in the usage of a reply; undefined where it states nothing. */
   statedCost?(usage: JsonObject): number | undefined;
-  /** True where the list of models tells their prices, so that it is asked for whatever models the channel serves. */
+  /** True where the provider's model list has prices, so that the list is requested whatever models the channel serves. */
   readonly listsPrices?: boolean;
   /** The regions of the provider, each with each of its keys, in the order of `ChannelKey.index`. Absent: one region with all keys. */
   readonly regions?: readonly KeyRegion[];
-  /** What a model, by the provider's name, can do. */
+  /** Returns the traits of a model, by the provider's name. */
   traits?(upstreamModel: string): ModelTraits;
   /**
-   * Traits of models that think according to the list of known models alone, where {@link traits} say `reasoning: 'none'`: how they are told
-   * to think. Default: an effort, in chat completions and Responses.
+   * Traits of models that reason according to the list of known models alone, where {@link traits} say `reasoning: 'none'`: how reasoning is
+   * requested. Default: an effort, in chat completions and Responses.
    */
   readonly thinking?: ModelTraits;
-  /** Asks the provider for its own model names, with prices where it tells them. Rejects when it does not say. Absent: it cannot be asked. */
+  /** Requests the provider's own model names, with prices where it has them. Rejects when the provider fails. Absent: the provider has no list. */
   listModels?(): Promise<readonly (string | PricedModel)[]>;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
@@ -205,7 +206,7 @@ export interface ChannelParts {
    */
   readonly open: (call: Call, request: UpstreamRequest) => Promise<Upstream>;
   /**
-   * Opens a WebSocket to the provider and sends what `call.input` says, as `tools.sockets` does. Resolves when it is open, with the messages
+   * Opens a WebSocket to the provider and sends the messages of `call.input`, as `tools.sockets` does. Resolves when it is open, with the messages
    * that come as `message` events; rejects with GatewayError when it is refused. Absent where the provider has no sessions.
    */
   readonly connect?: (call: Call, request: UpstreamRequest) => Promise<Observable<GatewayEvent>>;
@@ -222,9 +223,9 @@ export interface ChannelParts {
  * login: { deviceUrl: 'https://login.acme.example/device', tokenUrl: 'https://login.acme.example/token', clientId: 'sluice' }
  */
 export interface DeviceLogin {
-  /** Where a code for the person is had. */
+  /** Device authorization endpoint, which returns the code for the person. */
   readonly deviceUrl: string;
-  /** Where the token is had once the person has entered the code. */
+  /** Token endpoint, which returns the token once the person has entered the code. */
   readonly tokenUrl: string;
   readonly clientId: string;
   /** Scopes, separated by spaces. */
@@ -234,7 +235,7 @@ export interface DeviceLogin {
 }
 
 /**
- * What a channel kind declares. `defineChannel` carries its types; only `name` and `setup` are required.
+ * Declaration of a channel kind. `defineChannel` carries its types; only `name` and `setup` are required.
  *
  * @example
  * defineChannel({ name: 'mine', models: ['mine-*'], options: z.object({ region: z.string().default('eu') }), setup });
@@ -246,9 +247,9 @@ export interface ChannelSpec<Schema extends z.ZodObject> {
   readonly models?: readonly string[] | 'discover';
   /** The provider's names in the list of known models: whose prices and limits its models have, and which names stand behind patterns. */
   readonly catalogue?: readonly string[];
-  /** What its models cost, whatever the list says: rows as in the config's `prices`, by the provider's name or pattern. */
+  /** Prices of its models, before those of the list: rows as in the config's `prices`, by the provider's name or pattern. */
   readonly prices?: Readonly<Record<string, PriceRow>>;
-  /** Whether `discover` is on unless the config says otherwise. Default false. */
+  /** Default of the option `discover`. Default false. */
   readonly discover?: boolean;
   /** False when the kind needs no key. Default true. */
   readonly needsKey?: boolean;
@@ -277,7 +278,7 @@ export interface ChannelEntry {
 }
 
 /**
- * What a channel file exports by default: call it with options in `gateway.config.ts`.
+ * Default export of a channel file: call it with options in `gateway.config.ts`.
  *
  * @example
  * channels: [openai({ key: env('OPENAI_API_KEY') })]

@@ -1,3 +1,4 @@
+/** Public types of the HTTP and WebSocket clients that channels get for their provider. */
 import type { Observable } from 'rxjs';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { Form, Upload } from '../../model/form.ts';
@@ -18,7 +19,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** A form is sent as `multipart/form-data`, which replaces the content type; a file as its bytes, read while they are sent. */
   readonly body?: Buffer | string | Form | Upload;
-  /** Sent in place of the body, as it comes. */
+  /** Stream that is sent in place of the body. */
   readonly upload?: BodyStream;
 }
 
@@ -35,15 +36,15 @@ export interface HttpClient {
    */
   send(call: Call, request: HttpRequest): Promise<Upstream>;
   /**
-   * Reads a small document outside of any call; a `body` asks for it by POST. Rejects when that takes longer than half a minute, or the
-   * answer exceeds four MiB or is no 200.
+   * Reads a small document outside of any call; with POST where there is a `body`. Rejects when that takes longer than 30 seconds, or the
+   * response exceeds 4 MiB or has another status than 200.
    */
   read(request: Pick<HttpRequest, 'url' | 'headers'> & { readonly body?: string }): Promise<Buffer>;
 }
 
 /**
  * Streams a file from a URL that a provider gave, from public addresses alone, whatever its size. Resolves when status and headers are
- * there; rejects with GatewayError (origin upstream) that tells no address. Reading follows `call.gate` and ends with the call.
+ * there; rejects with GatewayError (origin upstream) without the address. Reading follows `call.gate` and ends with the call.
  *
  * @example
  * const { bytes } = await tools.download(call, url);

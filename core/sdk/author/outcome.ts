@@ -1,3 +1,4 @@
+/** Public types of the result of a call: attempts, cost, times, response and final state. */
 import type { AttemptEvent, FailureCause } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
@@ -20,7 +21,7 @@ export interface CallAttempt {
   readonly format?: string;
   /** An error code, or `hedged` when a parallel attempt answered first. Absent on the attempt that answered. */
   readonly failure?: string;
-  /** The provider's status and words, or those of the connection. For operators: it may quote the request. */
+  /** The provider's status and message, or the error of the connection. For operators: it may quote the request. */
   readonly cause?: FailureCause;
   /** Milliseconds from the arrival of the call until this attempt was sent; absent when it failed before that. */
   readonly startMs?: number;
@@ -96,7 +97,7 @@ export interface CallOutcome {
 }
 
 /**
- * Facts about a response, as they stand: for logs of what clients were sent. {@link CallOutcome} has what a call was charged.
+ * Facts about a response, updated until it ends: for logs of responses. {@link CallOutcome} has the charge of a call.
  *
  * @example
  * const { response } = call;
@@ -112,7 +113,7 @@ export interface CallResponse {
   readonly model: string;
   /** The attempt that answered. */
   readonly attempt: AttemptEvent | undefined;
-  /** The last usage that the response told. */
+  /** The last usage that the response reported. */
   readonly usage: Usage | undefined;
   /** Milliseconds from the request to the end of the response; until now for a call that runs. */
   readonly ms: number;
@@ -132,7 +133,7 @@ export interface CallResponse {
  */
 export interface SettledCall {
   readonly response: CallResponse;
-  /** What is charged, or what the response told where nothing charges. */
+  /** Usage that is charged, or that the response reported where nothing charges. */
   readonly usage: Usage | undefined;
   /** Cost of the usage; undefined where its model has no price. */
   readonly cost: CallCost | undefined;

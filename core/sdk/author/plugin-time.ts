@@ -1,3 +1,4 @@
+/** Public types for measuring the time that plugins take. */
 import type { Call } from './call.ts';
 
 /**
@@ -13,7 +14,7 @@ export interface PluginTime {
 }
 
 /**
- * What `tools.watchPlugins` calls. Plugins of the translate stage are reported for each attempt.
+ * Callback of `tools.watchPlugins`. Plugins of the translate stage are reported for each attempt.
  *
  * @example
  * const watch: WatchPlugins = (call, { plugin, startedAt, endedAt }) => log.debug({ id: call.id, plugin, ms: endedAt - startedAt }, 'plugin ran');

@@ -1,3 +1,4 @@
+/** Public API for declaring a plugin: `definePlugin`, the stages, and the types of handlers and entries in the config. */
 import type { Observable } from 'rxjs';
 import type { z } from 'zod';
 import type { GatewayEvent } from '../../model/event.ts';
@@ -9,11 +10,11 @@ import type { PluginTools } from './tools.ts';
 /**
  * When a plugin runs, outermost first:
  * `observe` sees everything, also refusals (headers only: the body is not read yet);
- * `identify` says who calls, by headers alone;
+ * `identify` finds out who calls, by headers alone;
  * — the body is read here, after the caller is known —
- * `admit` refuses or meters: behind it the caller may ask for the model, within its limits, and what the call may cost is reserved;
- * `shape` changes requests and replies, or answers by itself; — a channel is chosen here, and each try runs what follows anew —
- * `translate` puts the request into the channel's words.
+ * `admit` refuses or meters: behind it the caller may use the model, within its limits, and the maximum cost of the call is reserved;
+ * `shape` changes requests and replies, or answers by itself; — a channel is chosen here, and each attempt runs the next stage anew —
+ * `translate` encodes the request in a format of the channel.
  *
  * @example
  * definePlugin({ name: 'greeter', stage: 'shape', setup: () => (call, next) => next(call) });
@@ -21,8 +22,8 @@ import type { PluginTools } from './tools.ts';
 export type Stage = 'observe' | 'identify' | 'admit' | 'shape' | 'translate';
 
 /**
- * What a plugin reads of replies. `content` turns pass-through off, so that every reply comes as decoded events; `usage` makes streams tell
- * their usage.
+ * Parts of replies that a plugin reads. `content` turns pass-through off, so that every reply comes as decoded events; `usage` makes streams
+ * report their usage.
  *
  * @example
  * definePlugin({ name: 'shouting', stage: 'shape', reads: 'content', setup });
@@ -30,7 +31,7 @@ export type Stage = 'observe' | 'identify' | 'admit' | 'shape' | 'translate';
 export type Reads = 'nothing' | 'usage' | 'content';
 
 /**
- * What a plugin reads with some options, which were checked.
+ * Function that returns the parts of replies that a plugin reads with these options, which are validated.
  *
  * @example
  * definePlugin({ name: 'recorder', stage: 'observe', reads: ({ texts }) => (texts ? 'content' : 'nothing'), options, setup });
@@ -48,8 +49,8 @@ export type ReadsOf<Schema extends z.ZodType> = {
 export type Next = (call: Call) => Promise<Observable<GatewayEvent>>;
 
 /**
- * A plugin at work on one call. The promise is the request phase: `await` what you need, throw a GatewayError to refuse, or answer by
- * yourself without calling `next`. The observable is the response phase: synchronous operators only; unsubscribing cancels everything up
+ * Function of a plugin that handles one call. The promise is the request phase: `await` what you need, throw a GatewayError to refuse, or
+ * answer by yourself without calling `next`. The observable is the response phase: synchronous operators only; unsubscribing cancels everything up
  * to the provider's socket. Returning what `next` gave costs nothing per event.
  *
  * @example
@@ -61,7 +62,7 @@ export type Next = (call: Call) => Promise<Observable<GatewayEvent>>;
 export type Handler = (call: Call, next: Next) => Promise<Observable<GatewayEvent>>;
 
 /**
- * What a plugin declares. `definePlugin` carries its types; only `name`, `stage` and `setup` are required.
+ * Declaration of a plugin. `definePlugin` carries its types; only `name`, `stage` and `setup` are required.
  *
  * @example
  * definePlugin({ name: 'greeter', stage: 'observe', options: z.object({ greeting: z.string().default('hello') }), setup });
@@ -74,7 +75,7 @@ export interface PluginSpec<Schema extends z.ZodType> {
   readonly after?: readonly string[];
   /** Plugins of the same stage that must run after this one, where they are on. */
   readonly before?: readonly string[];
-  /** What it reads of replies, or a function that says so for its options. Default `nothing`. */
+  /** Parts of replies that it reads, or a function of its options. Default `nothing`. */
   readonly reads?: Reads | ReadsOf<Schema>;
   /** True: discovery alone does not switch it on, an entry in the config does. */
   readonly whenListed?: boolean;
@@ -132,7 +133,7 @@ export interface SignInRequest {
 }
 
 /**
- * A plugin in the config's list: its options, or the wish to have it off.
+ * A plugin in the config's list: its options, or that it is off.
  *
  * @example
  * const plugins: PluginEntry[] = [redact({ words: ['moonshine'] }), logging.off()];
@@ -145,7 +146,7 @@ export interface PluginEntry {
 }
 
 /**
- * What a plugin file exports by default: call it with options in `gateway.config.ts`, or switch the plugin off.
+ * Default export of a plugin file: call it with options in `gateway.config.ts`, or switch the plugin off.
  *
  * @example
  * plugins: [redact({ words: ['moonshine'] }), logging.off()]

@@ -1,7 +1,8 @@
+/** Public types of the HTTP client for services that the operator has named, such as a moderation service of a plugin. */
 import type { JsonValue } from '../../model/json.ts';
 
 /**
- * A question to a service that the operator has named.
+ * A request to a service that the operator has named.
  *
  * @example
  * const answer = await http.ask({ url, json: { text }, signal: call.signal });
@@ -16,16 +17,16 @@ export interface ServiceRequest {
   readonly json?: JsonValue;
   /** Sent as it is, in place of `json`. */
   readonly body?: string | Buffer;
-  /** Milliseconds until the answer must be complete. Default 10,000. */
+  /** Timeout for the complete response in milliseconds. Default 10,000. */
   readonly timeout?: number;
-  /** The most bytes of an answer. Default 4 MiB. */
+  /** Maximum size of the response in bytes. Default 4 MiB. */
   readonly limit?: number;
-  /** Gives the question up when it aborts: a call's own, where one waits for the answer. */
+  /** Cancels the request when it aborts: use the signal of the call that waits for the response. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * What a service answered, whatever the status.
+ * Response of a service, with any status.
  *
  * @example
  * if (answer.status !== 200) throw new GatewayError('forbidden', 'This cannot be checked now.');
@@ -37,7 +38,7 @@ export interface ServiceAnswer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly bytes: Buffer;
   text(): string;
-  /** Throws when the answer is no JSON. */
+  /** Throws when the body is no JSON. */
   json(): JsonValue;
 }
 
@@ -58,15 +59,15 @@ export interface ServiceStream {
 }
 
 /**
- * Asks services that the operator has named, over kept-alive connections.
+ * Sends requests to services that the operator has named, over kept-alive connections.
  *
  * @example
  * const answer = await http.ask({ url: options.url, json: { text }, timeout: 2_000, signal: call.signal });
  */
 export interface Services {
   /**
-   * Rejects with an Error whose message names the host when there is no answer in time, or a longer one than wished. A caller who is not
-   * told otherwise reads 500, and no address.
+   * Sends a request. Rejects with an Error whose message names the host when the response is late or exceeds `limit`. If the plugin does not
+   * catch that error, the client gets 500 without the address.
    */
   ask(request: ServiceRequest): Promise<ServiceAnswer>;
   /**

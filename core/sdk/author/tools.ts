@@ -1,3 +1,4 @@
+/** Public types of the tools that a plugin's `setup` receives: log, prices, calls of its own, endpoints and routes. */
 import type { IncomingMessage } from 'node:http';
 import type { Observable } from 'rxjs';
 import type { AttemptEvent, GatewayEvent } from '../../model/event.ts';
@@ -23,7 +24,7 @@ import type { Sealer } from '../sealer.ts';
 import type { Stores } from './stores.ts';
 
 /**
- * Writes structured lines: first what happened as data, then a sentence. Known secrets are masked.
+ * Writes structured log lines: fields first, then a sentence. Known secrets are masked.
  *
  * @example
  * log.info({ id: call.id, hits }, 'answered from the cache');
@@ -36,15 +37,15 @@ export interface Log {
 }
 
 /**
- * What models cost, in micro-dollars.
+ * Prices of models, in micro-dollars.
  *
  * @example
  * const cost = prices.cost(call.model, usage)?.microDollars ?? 0;
  */
 export interface Prices {
-  /** What a call cost, at the dearest channel that serves the model. Undefined when it has no price. */
+  /** Returns the cost of a call, at the most expensive channel that serves the model. Undefined when the model has no price. */
   cost(model: string, usage: Usage): { readonly microDollars: number } | undefined;
-  /** The most that a call may cost with so many tokens, whichever channel serves it. Undefined when that is not known. */
+  /** Returns the maximum cost of a call with so many tokens, whichever channel serves it. Undefined when that is not known. */
   most(model: string, input: number, output: number, units?: Units): number | undefined;
 }
 
@@ -61,9 +62,9 @@ export interface Prices {
  */
 export interface DirectCall {
   readonly call: Call;
-  /** Sends it; the reply comes as decoded events. Rejects as `next` does. Once. */
+  /** Sends the call; the response comes as decoded events. Rejects as `next` does. May be called once. */
   send(): Promise<Observable<GatewayEvent>>;
-  /** Lets go of everything, up to the provider's socket. */
+  /** Ends the call, up to the provider's socket. */
   end(): void;
 }
 
@@ -135,7 +136,7 @@ export interface Endpoint {
 }
 
 /**
- * A call with a life of its own. Whoever detached it ends it.
+ * A call that is independent of its client. The plugin that detached it ends it.
  *
  * @example
  * const own = tools.detach(call);
@@ -151,7 +152,7 @@ export interface DetachedCall {
 }
 
 /**
- * What `setup` gets besides its options.
+ * Tools that `setup` receives besides its options.
  *
  * @example
  * setup({ lifetime }, { log, stores }) {
@@ -164,19 +165,19 @@ export interface PluginTools {
   readonly catalog: Catalog;
   /** Looks API keys up, for plugins that identify callers. */
   readonly apiKeys: ApiKeys;
-  /** Counts calls against limits, for all gateways that share a store. */
+  /** Counts calls for rate limits, for all gateways that share a store. */
   readonly rates: Rates;
-  /** How much this process has to do. */
+  /** Load of this process. */
   readonly overload: ProcessLoad;
   readonly health: Health;
   readonly prices: Prices;
-  /** Asks services that the operator has named. */
+  /** Sends requests to services that the operator has named. */
   readonly http: Services;
-  /** Tells how the gateway stands: database, channels, workers, budgets. For looks in the background. */
+  /** State of the gateway: database, channels, workers, budgets. For checks in the background. */
   readonly operations: Operations;
-  /** Declares what the plugin counts, for `GET /metrics`. */
+  /** Declares metrics of the plugin, for `GET /metrics`. */
   readonly metrics: PluginMetrics;
-  /** Asks the workers of this gateway, for figures of all of them. */
+  /** Sends messages to the workers of this gateway, for figures of all of them. */
   readonly workers: Workers;
   /** Sends requests to URLs that clients gave: to public addresses alone. */
   readonly fetchClientUrl: FetchClientUrl;

@@ -1,3 +1,4 @@
+/** Makes a call for tests of plugins as the front end makes it from a request, from a few options with defaults. */
 import { Exchange } from '../../call/exchange.ts';
 import { firstView } from '../../call/view.ts';
 import { type Call } from '../call.ts';
@@ -11,27 +12,27 @@ import { listingCodec } from '../../front/models.ts';
 import { formatNamed } from './formats.ts';
 
 /**
- * What a test says of a call; everything else is ordinary: a chat in the format `chat-completions` with one message, not streamed.
+ * Options of a call in a test. Default: a chat in the format `chat-completions` with one message, not streamed.
  *
  * @example
  * await tested.run({ messages: ['Hello', 'Hi, how can I help?', 'Tell me a joke'], stream: true, format: 'messages' });
  */
 export interface CallOptions {
-  /** What the client wants done. Lists and what is kept (`list-models`, `state`) have no model and no body. Default `chat`. */
+  /** Operation of the call. `list-models` and `state` have no model and no body. Default `chat`. */
   readonly operation?: Operation;
   /** The format in which the client speaks. */
   readonly format?: string;
   readonly model?: string;
   readonly stream?: boolean;
   readonly system?: string;
-  /** Turns: a text is the user's and the assistant's in turn, beginning with the user. */
+  /** Turns. Texts alternate between user and assistant, beginning with the user. */
   readonly messages?: readonly (string | Message)[];
   readonly tools?: readonly Tool[];
   readonly toolChoice?: ToolChoice;
   readonly settings?: ChatSettings;
   /**
-   * The body as the client writes it, in place of all of the above but `operation` and `format`; it names the model and the wish for a
-   * stream itself. Operations other than chats and counts need one.
+   * The body as the client sends it, in place of all of the above except `operation` and `format`; it has its own `model` and `stream`.
+   * Operations other than `chat` and `count-tokens` need one.
    */
   readonly body?: JsonObject;
   /** Lower-case names. */
@@ -40,11 +41,11 @@ export interface CallOptions {
   readonly query?: string;
   /** The client's address. */
   readonly ip?: string;
-  /** Who calls, for plugins that ask: members of an API key. Absent: nobody has been identified. */
+  /** API key of the caller, for plugins that read it. Absent: the caller is not identified. */
   readonly key?: Partial<ApiKey>;
 }
 
-/** A call that has come in: its headers are there, its body is read by {@link MadeCall.read}. */
+/** A call before its body is read, which {@link MadeCall.read} does. */
 export interface MadeCall {
   readonly call: Call;
   readonly exchange: Exchange;
@@ -54,7 +55,7 @@ export interface MadeCall {
 
 let made = 0;
 
-/** Makes a call as the gateway makes it of a request. */
+/** Makes a call. */
 export async function makeCall(options: CallOptions = {}): Promise<MadeCall> {
   const { operation = 'chat', model = 'test-model', stream = false } = options;
   const format = await formatNamed(options.format ?? 'chat-completions');
@@ -122,7 +123,7 @@ function requestOf(
     ),
     tools,
     ...(toolChoice === undefined ? {} : { toolChoice }),
-    // A format that must have a limit gets one.
+    // This format requires a limit of the output.
     settings: format === 'messages' ? { maxOutput: 1024, ...settings } : settings,
   };
 }

@@ -1,3 +1,4 @@
+/** Encodes the events of a response as the client of a test would receive them. */
 import type { Exchange } from '../../call/exchange.ts';
 import { replyContext } from '../../call/view.ts';
 import { writeNdjson } from '../../formats/_shared/json-frames.ts';
@@ -7,7 +8,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { toGatewayError } from '../errors.ts';
 import type { WireFrame } from '../format.ts';
 
-/** What a client was sent, in its own format. */
+/** Response in the client's format. */
 export interface Received {
   /** 200, or that of the error that came before the reply. */
   readonly status: number;
@@ -17,7 +18,7 @@ export interface Received {
   readonly wire: string;
 }
 
-/** Writes events, and what ended them, in the format of the client who waits for them. */
+/** Encodes events and the error that ended them, if any, in the client's format. */
 export function received(exchange: Exchange, events: readonly GatewayEvent[], failure: unknown): Received {
   const told = events.filter(({ type }) => type !== 'request' && type !== 'attempt' && type !== 'loss');
   if (failure !== undefined && (told.length === 0 || !exchange.stream)) return refused(exchange, failure);

@@ -1,3 +1,4 @@
+/** Virtual time for tests: timers, `Date` and `performance.now()` that advance only on demand. */
 import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 
@@ -10,14 +11,14 @@ import { setImmediate as turn } from 'node:timers/promises';
  * clock.restore();
  */
 export interface VirtualClock {
-  /** Moves time on by so many milliseconds: timers that fall due run, and what waits for them goes on. */
+  /** Advances time by so many milliseconds: runs the timers that are due, and the promises that wait for them. */
   advance(milliseconds: number): Promise<void>;
-  /** Gives the real time back. */
+  /** Restores the real time. */
   restore(): void;
 }
 
 /**
- * From now on timers, `Date` and `performance.now()` stand still, for all in this process; sockets do not. One at a time.
+ * Stops timers, `Date` and `performance.now()` for the whole process, but not sockets. One virtual clock at a time.
  *
  * @example
  * const clock = virtualClock();
@@ -38,13 +39,13 @@ export function virtualClock(): VirtualClock {
     },
     restore() {
       mock.timers.reset();
-      // What stood in front of the method that all of them inherit.
+      // Removes the own property, so that the inherited method applies again.
       Reflect.deleteProperty(performance, 'now');
     },
   };
 }
 
-/** What is ready goes on, as far as it comes without time. */
+/** Runs the event loop for some turns, so that promises that are ready continue. */
 async function settled(): Promise<void> {
   // oxlint-disable-next-line no-await-in-loop -- each turn may make the next one ready
   for (let turns = 0; turns < 5; turns += 1) await turn();

@@ -1,3 +1,4 @@
+/** Starts a whole gateway in the process of a test, with a database in memory and a recorded log. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,15 +17,15 @@ import { startServer, type RunningServer } from '../../server.ts';
 export interface TestGateway extends RunningServer {
   /** An API key that may use every model. */
   readonly key: string;
-  /** The log's lines, parsed, as they come. */
+  /** Parsed lines of the log. */
   readonly lines: Record<string, unknown>[];
-  /** Empties `lines`, with those of calls that have been answered: they are written in the turn behind. */
+  /** Empties `lines`, including those of answered calls, which are written one turn of the event loop later. */
   forgetLines(): Promise<void>;
 }
 
 /**
- * Starts a gateway in this process: all that the config says, and all plugins that run unless it says otherwise. Close it in the end.
- * Unless the config says otherwise it refuses nothing because the machine is busy, which would be a failure by chance.
+ * Starts a gateway with a config and the plugins that run by default. Close it at the end. Unless the config sets `overload`, it refuses no
+ * call because the machine is busy, which would make tests fail at random.
  *
  * @example
  * const gateway = await startGateway({ plugins: [redact({ words: ['moonshine'] })], channels: [demo()] });

@@ -1,3 +1,4 @@
+/** Fake provider that supports everything a channel is tested for: its responses, and a request handler that sends them. */
 import type { ServerResponse } from 'node:http';
 import type { ChatRequest, Message } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
@@ -6,8 +7,8 @@ import { ended, reply, text, thought, toolCall, type Script } from './script.ts'
 import { streamHeaders, type Heard, type Voice } from './voice.ts';
 
 /**
- * What a provider says that does everything a channel is tried with: it calls tools, sees images, reads documents, keeps schemas, reasons,
- * remembers prompts. For what it is not tried with it says "Apple."
+ * Returns the response of a provider that supports all features that channels are tested for: tools, images, documents, structured output,
+ * reasoning and prompt caches. Answers any other request with "Apple."
  *
  * @example
  * await startUpstream((request, response) => oblige(voice, request, response, (heard) => obliging(heard)));
@@ -23,7 +24,7 @@ export function obliging({ request }: Heard): Script {
   if (settings.responseFormat?.type === 'json-schema') return reply(JSON.stringify(answer));
   const cities = ['Oslo', 'Rome'].filter((city) => asked.includes(city));
   const forced = toolChoice?.type === 'tool' ? toolChoice.name : undefined;
-  // Where a format knows no schema of answers, a tool that must be called stands in.
+  // A forced tool replaces structured output in formats that have none.
   if (forced !== undefined && forced !== 'weather') return reply(toolCall(forced, answer));
   if (tools.length > 0 && cities.length > 0)
     return reply(...cities.map((city, index) => toolCall('weather', { city }, `call_${index}`)));
@@ -46,8 +47,8 @@ function wordsOf(messages: readonly Message[]): string {
 }
 
 /**
- * Answers one request as a provider does that knows every model but `sluice-no-such-model`, and takes temperatures up to 2; a stream comes
- * one event a write.
+ * Handles one request as a provider that has every model except `sluice-no-such-model` and allows temperatures up to 2. A stream is sent with
+ * one event per write.
  *
  * @example
  * const provider = await startUpstream((request, response) => oblige(voice, request, response, obliging));

@@ -1,3 +1,4 @@
+/** Composes plugins under test into the pipeline of a gateway around a scripted channel, and consumes its responses. */
 import { Subscriber, type Observable } from 'rxjs';
 import { compose, type Running } from '../../call/pipeline.ts';
 import type { InternalTools } from '../../config/internal-tools.ts';
@@ -18,13 +19,13 @@ import { GatewayError } from '../errors.ts';
 import { played, reply as replyOf, type Script } from './script.ts';
 
 /**
- * What reached the channel: the call as the plugins left it.
+ * The call as the channel received it, after all plugins.
  *
  * @example
  * expect(sent[0]?.model).toBe('gpt-5-mini');
  */
 export interface Sent {
-  /** All of it: its edits, its target, what plugins left in it. */
+  /** The whole call: its edits, its target, and the values that plugins have set. */
   readonly call: Call;
   readonly model: string;
   readonly stream: boolean;
@@ -32,14 +33,14 @@ export interface Sent {
   readonly request: ChatRequest;
   /** All texts of its messages, instructions left out, each on a line of its own. Empty unless it is a chat. */
   readonly text: string;
-  /** Where the call was wished to go. */
+  /** Preferred channel or key of the call. */
   readonly affinity: Affinity | undefined;
 }
 
-/** What a call of a test carries to where it is read, and to where it is answered. */
+/** Functions of the test that read the body of a call and answer it. */
 export const underTest = callKey<{ read(): void; answer(sent: Sent): Promise<Script> }>('under test');
 
-/** The plugins as a gateway composes them, around a channel that answers as the call's test says. */
+/** Composes the plugins as a gateway does, around a channel whose responses the test of each call scripts. */
 export function composedAround(
   running: readonly Running[],
   catalog: InternalTools['catalog'],
@@ -116,7 +117,7 @@ function sentOf(call: Call): Sent {
   };
 }
 
-/** What is answered where the test says no more than a text. */
+/** Returns the default response to a call, for a test that gives a text or nothing. */
 export function usualReply(
   { call }: Sent,
   text: string | undefined,
@@ -127,7 +128,7 @@ export function usualReply(
   return replyOf(text ?? 'Hello.');
 }
 
-/** A client that leaves when its signal says so. */
+/** Returns promises for a client that disconnects when the signal aborts. */
 export function leaving(signal: AbortSignal | undefined) {
   const error = new GatewayError('client_closed_request', 'The client left.');
   const { promise, reject } = Promise.withResolvers<never>();
@@ -137,7 +138,7 @@ export function leaving(signal: AbortSignal | undefined) {
   return { beforeAnswer: promise, during: promise.catch(() => {}) };
 }
 
-/** Takes all events of a reply, as its writer would: until it ends, or the client leaves. */
+/** Consumes the events of a response until it ends or the client leaves. */
 export function consumed(
   stream: Observable<GatewayEvent>,
   exchange: { fail(error: GatewayError): void; writer: { fail(error: GatewayError): void } | undefined },
@@ -173,21 +174,21 @@ export function consumed(
 }
 
 /**
- * A channel of a test. What it answers is said with each call.
+ * A channel of a test. The test scripts its response with each call.
  *
  * @example
  * await testPlugins(router(), { channels: { long: { models: ['*'], traits: { inputLimit: 1_000_000 } } } });
  */
 export interface ScriptedChannel {
-  /** Names and patterns; `*` stands at the end alone. */
+  /** Names and patterns; `*` is allowed at the end only. */
   readonly models: readonly string[];
   /** The formats that it speaks for chats, best first. Default `chat-completions`. */
   readonly speaks?: readonly string[];
-  /** What all its models can do. */
+  /** Traits of all its models. */
   readonly traits?: ModelTraits;
 }
 
-/** What the catalog lists of it. */
+/** Returns the channel for the catalog. */
 export function scripted([id, said]: readonly [string, readonly string[] | ScriptedChannel]): Channel {
   const {
     models,

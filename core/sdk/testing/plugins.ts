@@ -1,3 +1,4 @@
+/** `testPlugins`: sets plugins up without a server, sends calls through them, and returns what the channel and the client received. */
 import type { z } from 'zod';
 import type { CallKey } from '../call-key.ts';
 import { createEndErrorReporter } from '../../call/end-errors.ts';
@@ -49,45 +50,45 @@ import {
 import type { Script } from './script.ts';
 
 /**
- * What became of one call.
+ * Result of one call.
  *
  * @example
  * const { text, status, sent } = await tested.run('hello');
  */
 export interface Outcome extends Received {
-  /** What the client reads as the answer: the text of the first choice. */
+  /** Text of the first choice. */
   readonly text: string;
-  /** What came out of the plugins, in order. */
+  /** Events of the response after all plugins, in order. */
   readonly events: readonly GatewayEvent[];
-  /** Milliseconds after the call came in at which each of them came, by the clock of `Date`. */
+  /** Time of each event in milliseconds after the start of the call, by `Date`. */
   readonly times: readonly number[];
-  /** What the client is told went wrong; undefined when nothing did. */
+  /** Error that the client receives; undefined when there is none. */
   readonly error: GatewayError | undefined;
   /** The headers that plugins added to the reply. */
   readonly headers: Readonly<Record<string, string>>;
   /** The final state of the call, as `call.onOutcome` gives it. */
   readonly outcome: CallOutcome;
-  /** What plugins left under a key: `left(caller)`. */
+  /** Returns the value that plugins have set under a key: `left(caller)`. */
   left<T>(key: CallKey<T>): T | undefined;
-  /** What reached the channel, try by try; empty when a plugin answered or refused by itself. */
+  /** Calls that the channel received, one for each attempt; empty when a plugin answered or refused by itself. */
   readonly sent: readonly Sent[];
 }
 
 /**
- * One call of a test, and what the channel answers.
+ * Options of one call of a test, such as the response of the channel.
  *
  * @example
  * await tested.run({ messages: ['hello'], stream: true }, { reply: reply('Hi', cut()), leaveAfter: 2 });
  */
 export interface RunOptions {
   /**
-   * What the channel answers: the text of a whole reply, a script, or one made for each try. Default `'Hello.'`; for a list the models of
-   * all channels.
+   * Response of the channel: the text of a whole response, a script, or a function that makes one for each attempt. Default `'Hello.'`; for
+   * `list-models` the models of all channels.
    */
   readonly reply?: string | Script | ((sent: Sent, index: number) => Answer | Promise<Answer>);
   /** The client leaves after so many events. */
   readonly leaveAfter?: number;
-  /** The client leaves when this aborts, also while it waits for an answer. */
+  /** The client leaves when this aborts, also while it waits for a response. */
   readonly signal?: AbortSignal;
 }
 
@@ -106,34 +107,34 @@ export interface TestedPlugins {
   run(call?: string | CallOptions, options?: RunOptions): Promise<Outcome>;
   /** The lines that were logged so far. */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
-  /** What the plugins got. */
+  /** Tools that the plugins received. */
   readonly tools: InternalTools;
   /** Runs the callbacks that the plugins gave to `tools.onModelsChanged`. */
   changeModels(): void;
-  /** Closes what the plugins have opened. */
+  /** Closes the plugins and the services of the test. */
   close(): Promise<void>;
 }
 
 /**
- * What plugins are tested with.
+ * Options of {@link testPlugins}.
  *
  * @example
  * await testPlugins(router(), { channels: { cheap: ['small-*'], dear: ['large-*'] } });
  */
 export interface TestOptions {
-  /** Channels by id, with the models that each serves, or all that is to be known of it. Default: one, `test`, with all models. */
+  /** Channels by id: the models that each serves, or a {@link ScriptedChannel}. Default: one, `test`, with all models. */
   readonly channels?: Readonly<Record<string, readonly string[] | ScriptedChannel>>;
   /** Settings of the config, such as `prices`. */
   readonly settings?: Omit<GatewayConfig, 'plugins' | 'channels'>;
-  /** In place of what the gateway would give; with a whole one of the gateway's own, also what only its own plugins get. */
+  /** Tools in place of the gateway's own, including those that only plugins of this repository receive. */
   readonly tools?: Partial<InternalTools>;
 }
 
 type Entry = PluginEntry | ((options?: never) => PluginEntry);
 
 /**
- * Sets plugins up as a gateway would, in their order, with stores in memory and a scripted channel behind them. Throws what `setup` throws,
- * and what is wrong with options.
+ * Sets plugins up as a gateway would, in their order, with stores in memory and a scripted channel behind them. Throws the errors of `setup`,
+ * and those of invalid options.
  *
  * @example
  * const tested = await testPlugins([promptLimit({ tokens: 100 }), redact({ words: ['moonshine'] })]);
@@ -222,7 +223,7 @@ function notInTests(): never {
   throw new Error('There is none of this in a test: give it in tools, or start a gateway.');
 }
 
-/** Tools that do nothing in a test, or that a test has to give. */
+/** Tools that do nothing in a test, or that a test must provide. */
 const inert = {
   callsMcpServers: () => {},
   areMcpServersCalled: () => false,
@@ -238,7 +239,7 @@ const inert = {
   onDrain: () => {},
 } satisfies Partial<InternalTools>;
 
-/** Puts plugins in their order. Throws for what keeps a gateway from starting, besides plugins that are not there. */
+/** Orders plugins. Throws for problems that prevent a start, except for missing plugins. */
 function ordered(plugins: Entry | readonly Entry[]) {
   const listed = (Array.isArray(plugins) ? (plugins as readonly Entry[]) : [plugins as Entry]).map((one) =>
     typeof one === 'function' ? one() : one,

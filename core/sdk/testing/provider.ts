@@ -1,8 +1,9 @@
+/** HTTP server for tests that records requests and answers them by a script: a provider, or a service that a plugin calls. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * What a scripted provider was asked.
+ * A request that the server received.
  *
  * @example
  * expect(provider.requests[0]?.headers.authorization).toBe('Bearer the-key');
@@ -18,7 +19,7 @@ export interface SeenRequest {
 }
 
 /**
- * A server that does what a test says: a provider, or a service that a plugin asks.
+ * A running scripted server.
  *
  * @example
  * const channel = openai({ key: 'the-key', baseUrl: provider.url });
@@ -30,7 +31,7 @@ export interface ScriptedUpstream {
 }
 
 /**
- * Starts a provider on a free port; `script` answers each request once its body has been read.
+ * Starts the server on a free port; `script` answers each request once its body has been read.
  *
  * @example
  * const provider = await startUpstream((request, response) => void response.writeHead(429, { 'retry-after': '2' }).end());

@@ -1,10 +1,11 @@
+/** Builds and plays scripted responses of a channel for tests: texts, reasoning, tool calls, pauses and failures as events. */
 import { Observable } from 'rxjs';
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { GatewayError } from '../errors.ts';
 
-/** What a channel does besides giving events: it waits so many milliseconds, or fails. */
+/** Step that is no event: a wait in milliseconds, or a failure. */
 type Deed = { readonly wait: number } | { readonly fail: Error };
 
 /**
@@ -49,7 +50,7 @@ export interface Ending {
 const place = (block: number): { readonly block: number; readonly choice: number } => ({ block, choice: 0 });
 
 /**
- * A text that comes in these pieces.
+ * Returns a text in these pieces.
  *
  * @example
  * reply(text('moon', 'shine'))
@@ -63,7 +64,7 @@ export function text(...pieces: readonly string[]): MadePart {
 }
 
 /**
- * Reasoning before an answer.
+ * Returns reasoning in these pieces.
  *
  * @example
  * reply(thought('The user greets.'), 'Hello.')
@@ -77,7 +78,7 @@ export function thought(...pieces: readonly string[]): MadePart {
 }
 
 /**
- * A call of one of the client's tools.
+ * Returns a call of one of the client's tools.
  *
  * @example
  * reply(toolCall('weather', { city: 'Oslo' }), toolCall('weather', { city: 'Rome' }))
@@ -91,7 +92,7 @@ export function toolCall(name: string, input: JsonObject, id?: string): MadePart
 }
 
 /**
- * Nothing for so many milliseconds.
+ * Returns a pause of so many milliseconds.
  *
  * @example
  * reply('Well', pause(500), ' then.')
@@ -101,7 +102,7 @@ export function pause(milliseconds: number): MadePart {
 }
 
 /**
- * The provider closes the connection in the middle; nothing of the reply comes after it.
+ * Returns a failure as when the provider closes the connection in the middle. Parts after it are not sent.
  *
  * @example
  * reply('Half of', cut())
@@ -118,7 +119,7 @@ export function cut(): MadePart {
 }
 
 /**
- * The channel fails here. At the beginning of a reply that is what `next` rejects with.
+ * Returns a failure of the channel. At the beginning of a response `next` rejects with it.
  *
  * @example
  * reply(fail(new GatewayError('upstream_error', 'Too many requests.', { status: 429 })))
@@ -128,7 +129,7 @@ export function fail(error: Error): MadePart {
 }
 
 /**
- * A whole reply: its head, these parts, a reason to end and what was used.
+ * Returns a whole response: head, these parts, finish reason and usage.
  *
  * @example
  * reply(thought('Hm.'), text('moon', 'shine'), pause(500), toolCall('weather', { city: 'Oslo' }))
@@ -138,7 +139,7 @@ export function reply(...parts: readonly Part[]): Script {
 }
 
 /**
- * The same, ended otherwise.
+ * As {@link reply}, with another finish reason or usage.
  *
  * @example
  * ended({ finish: 'length', usage: { output: 4096 } }, 'A long story that')

@@ -1,3 +1,4 @@
+/** Wire dialects of fake providers: decode requests and encode whole responses, streams and errors in a provider's format. */
 import { parseObject } from '../../json/parse.ts';
 import { eventStreamType, writeEventStream } from '../../formats/_shared/event-stream.ts';
 import type { ChatRequest } from '../../model/chat.ts';
@@ -10,7 +11,7 @@ import { formatNamed } from './formats.ts';
 import type { SeenRequest } from './provider.ts';
 
 /**
- * A request as its provider understands it.
+ * A request, decoded by the fake provider.
  *
  * @example
  * if (heard.request.tools.length > 0) return reply(toolCall('weather', {}));
@@ -21,37 +22,37 @@ export interface Heard {
 }
 
 /**
- * How a provider speaks: how it reads a request and writes a reply. `formatVoice` makes those of the public formats; a provider with a
- * dialect of its own changes one of these.
+ * Dialect of a fake provider: decodes requests and encodes responses. `formatVoice` returns those of the public formats; for a provider that
+ * differs from them, override members of one of these.
  *
  * @example
  * const voice = { ...(await formatVoice('chat-completions')), error: (status) => JSON.stringify({ detail: `no: ${status}` }) };
  */
 export interface Voice {
-  /** Understands a request. */
+  /** Decodes a request. */
   hear(request: SeenRequest): Heard;
-  /** The body of a whole reply. */
+  /** Returns the body of a whole response. */
   whole(events: readonly GatewayEvent[], request: SeenRequest): string;
-  /** A stream in pieces, one for each event that has something to say, and its end. */
+  /** Returns the pieces of a stream, one for each event with output, and its end. */
   stream(
     events: readonly GatewayEvent[],
     request: SeenRequest,
   ): { readonly pieces: readonly (string | Buffer)[]; readonly end: string | Buffer };
   /** The media type of such a stream. Default: server-sent events. */
   readonly streamType?: string;
-  /** The body of an error. */
+  /** Returns the body of an error. */
   error(status: number, message: string): string;
-  /** Headers that an error has besides its type. */
+  /** Returns headers of an error besides its content type. */
   errorHeaders?(status: number): Readonly<Record<string, string>>;
 }
 
-/** The headers of a stream of this voice. */
+/** Returns the headers of a stream in this dialect. */
 export function streamHeaders({ streamType = 'text/event-stream' }: Voice): Readonly<Record<string, string>> {
   return { 'content-type': streamType };
 }
 
 /**
- * A provider that speaks one of the public formats as its documentation says: `chat-completions`, `messages`, `responses`,
+ * Returns the dialect of a provider that follows the documentation of a public format: `chat-completions`, `messages`, `responses`,
  * `generate-content`, `converse`, and `invoke` (messages in the envelope of InvokeModel); these two stream binary messages.
  *
  * @example
@@ -102,7 +103,7 @@ export async function formatVoice(name: string): Promise<Voice> {
   };
 }
 
-/** Of formats whose streams are binary messages: errors name their kind in a header. */
+/** Members for formats with binary streams, whose errors have their type in a header. */
 const binaryStreams: Pick<Voice, 'streamType' | 'error' | 'errorHeaders'> = {
   streamType: eventStreamType,
   error: (_status, message) => JSON.stringify({ message }),
@@ -110,7 +111,7 @@ const binaryStreams: Pick<Voice, 'streamType' | 'error' | 'errorHeaders'> = {
     errorReply(new GatewayError('upstream_error', 'No.', { status }), 'req_provider').headers,
 };
 
-/** What the path says of a request, where the model stands in it: `/models/NAME:streamGenerateContent`, `/model/NAME/converse-stream`. */
+/** Returns the parameters in a path that contains the model: `/models/NAME:streamGenerateContent`, `/model/NAME/converse-stream`. */
 function paramsIn(url: string): RouteParams {
   const [, before, verb = ''] = /\/models\/([^/:]+):(\w+)/.exec(url) ?? [];
   if (before !== undefined)

@@ -1,40 +1,41 @@
+/** Bounded cache of API keys in one process, by the hashes of their secrets, including hashes that belong to no key. */
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { FoundApiKey } from './index.ts';
 
-/** Bounds of what one process holds of keys. */
+/** Limits of the cache. */
 export interface KeyLimits {
-  /** Most keys that are held. Beyond it, keys that were not used for the longest are let go. */
+  /** Maximum number of keys. Beyond it, keys that were not used recently are removed. */
   readonly keys: number;
-  /** Most secrets that are remembered to be no keys. */
+  /** Maximum number of hashes that belong to no key. */
   readonly strangers: number;
-  /** For how long they are, in milliseconds. */
+  /** Time for which such hashes are cached, in milliseconds. */
   readonly strangerMs: number;
 }
 
-/** A key that is held. */
+/** A cached key. */
 export interface Known {
   readonly key: ApiKey;
-  /** Used again since it was put here, or since room was made. */
+  /** True when it was used since it was added, or since the last removal passed over it. */
   isUsed: boolean;
 }
 
-/** The keys in use, and secrets that are none, by the rows that they stand in: the hashes of the secrets. */
+/** The cache. A row is the hash of a secret. */
 export class KeyCache {
   readonly #limits: KeyLimits;
   readonly #keys = new Map<string, Known>();
-  /** Until when each is remembered. The oldest come first. */
+  /** Expiry of each row without a key. The oldest come first. */
   readonly #strangers = new Map<string, number>();
 
   constructor(limits: KeyLimits) {
     this.#limits = limits;
   }
 
-  /** Number of keys and of strangers that are held. */
+  /** Number of cached keys, and of rows without a key. */
   get size(): { readonly keys: number; readonly strangers: number } {
     return { keys: this.#keys.size, strangers: this.#strangers.size };
   }
 
-  /** The key in a row, which counts as used from then on. */
+  /** Returns the key in a row, and marks it as used. */
   use(row: string): Known | undefined {
     const known = this.#keys.get(row);
     if (known !== undefined) known.isUsed = true;
@@ -45,7 +46,7 @@ export class KeyCache {
     return this.#keys.has(row);
   }
 
-  /** Whether it is remembered that there is no key in this row. */
+  /** True when it is cached that this row has no key. */
   isStranger(row: string): boolean {
     const until = this.#strangers.get(row);
     if (until === undefined) return false;
@@ -54,12 +55,12 @@ export class KeyCache {
     return false;
   }
 
-  /** Rows of all keys that are held. */
+  /** Returns the rows of all cached keys. */
   rows(): string[] {
     return [...this.#keys.keys()];
   }
 
-  /** Holds what stands in a row: a key, or none. */
+  /** Caches the content of a row: a key, or none. */
   put(row: string, key: ApiKey | undefined): void {
     this.#strangers.delete(row);
     if (key === undefined) {
@@ -73,18 +74,18 @@ export class KeyCache {
     if (this.#keys.size > this.#limits.keys) this.#makeRoom();
   }
 
-  /** What stands in a row was changed by somebody else. Rows that nobody here has asked for are not held for that. */
+  /** Updates a row that another process has changed. Rows that are not cached are not added. */
   change(row: string, key: ApiKey | undefined): void {
     if (this.#keys.has(row)) this.put(row, key);
     else this.#strangers.delete(row);
   }
 
-  /** Nothing is known any more of rows without a key. */
+  /** Removes all rows without a key. */
   forgetStrangers(): void {
     this.#strangers.clear();
   }
 
-  /** Lets one key go that was not used since the last round; what was used gets another round. */
+  /** Removes one key that was not used since the last pass (second-chance eviction). */
   #makeRoom(): void {
     for (const [row, known] of this.#keys) {
       this.#keys.delete(row);
@@ -102,7 +103,7 @@ function removeFirst(map: Map<string, unknown>): void {
   }
 }
 
-/** Returns whether the key may be used now. */
+/** Returns the key with its state now: disabled, expired or valid. */
 export function stateOf(key: ApiKey): FoundApiKey {
   if (!key.enabled) return { key, state: 'disabled' };
   const isOver = key.expiresAt !== undefined && key.expiresAt <= Date.now();

@@ -1,3 +1,4 @@
+/** Reads API keys from the database for administration: pages, searches, ids, names and counts. */
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { Database } from '../database/index.ts';
 import { operatorReads, type Ask } from '../database/long-reads.ts';
@@ -7,28 +8,27 @@ import type { KeyPage } from './index.ts';
 import { scopeCondition, type KeyScope } from './key-scope.ts';
 import { ownedBy, searching, searchingInScope, type Found, type OwnedBy, type Search } from './search.ts';
 
-/** Number of names that are read in one question to the database. */
+/** Maximum number of keys or names in one query. */
 const batchSize = 500;
 
-/** Maximum time for which names wait for the keys from before there was a table, in milliseconds. */
+/** Maximum time for which {@link KeyDirectory.names} waits until older keys are in the table, in milliseconds. */
 const namesPatienceMs = 1_000;
 
-/** Most keys with one name that messages list. */
+/** Maximum number of keys with one name that an error lists. */
 export const mostMeant = 20;
 
-/** Reads a stored entry; undefined for one that does not work. */
+/** Decodes a stored entry; undefined for an invalid one. */
 type Decode = (row: string, text: string) => Promise<ApiKey | undefined>;
 
 /**
- * Keys with their entries, read in one statement: in two, a key that somebody rotates between them would have no entry, and who wants to
- * delete it would be told that it is gone.
+ * SQL for keys with their entries in one statement, because a key that is rotated between two statements would appear to be deleted.
  */
 const withEntries = `SELECT e.key, e.value FROM api_keys k JOIN keyv e ON e.namespace = 'api-keys' AND e.key = k.hash`;
 
-/** Beyond every place. */
+/** Greater than every place. */
 const end = '9223372036854775807';
 
-/** All keys, as the database knows them: pages, searches, ids and names, each by an index. None of them is kept in memory. */
+/** All keys in the database. Each query uses an index; no key is kept in memory. */
 export class KeyDirectory {
   readonly #filling: Filling;
   readonly #decode: Decode;
@@ -36,7 +36,7 @@ export class KeyDirectory {
   readonly #search: Search;
   readonly #ownedBy: OwnedBy;
   readonly #searchInScope: ReturnType<typeof searchingInScope>;
-  /** For what is read by an index and is short. */
+  /** For short reads by an index. */
   readonly #ask: Ask;
 
   constructor(database: Database, filling: Filling, decode: Decode, window?: number) {
@@ -49,7 +49,7 @@ export class KeyDirectory {
     this.#ask = (sql, values) => sqlOf(database).run(() => rows(sql, ...values));
   }
 
-  /** A page, newest first: see {@link ApiKeys.page}. */
+  /** Returns a page, newest first: see `ApiKeys.page`. */
   async page(
     limit: number,
     after?: string,
@@ -94,7 +94,7 @@ export class KeyDirectory {
     return Number(found?.['count'] ?? 0);
   }
 
-  /** The key with this id. */
+  /** Returns the key with this id. */
   async byId(id: string): Promise<ApiKey | undefined> {
     await this.#filling.done();
     const found = await this.#ask(`${withEntries} WHERE k.id = ? LIMIT 1`, [id]);
@@ -115,7 +115,7 @@ export class KeyDirectory {
     return keys;
   }
 
-  /** Returns the names of keys by their ids, without those of keys that are not in the table yet: views without them say more than none. */
+  /** Returns the names of keys by their ids, without keys that are not in the table yet, because a view without some names is better than none. */
   async names(ids: readonly string[]): Promise<Map<string, string>> {
     await this.#filling.done(namesPatienceMs).catch(() => {});
     const names = new Map<string, string>();
@@ -128,7 +128,7 @@ export class KeyDirectory {
     return names;
   }
 
-  /** Keys with this name or these first characters, oldest first: one more than messages list at the most. */
+  /** Returns keys with this name or these first characters, oldest first: at most one more than errors list. */
   async meant(which: string): Promise<ApiKey[]> {
     await this.#filling.done();
     const [prefix = '', suffix, ...rest] = which.replace('...', '…').split('…');
@@ -145,14 +145,14 @@ export class KeyDirectory {
     return this.#decoded(found);
   }
 
-  /** Asks a question about some of many. There are few lengths of it, because each statement is kept. */
+  /** Runs a query for these values. Pads their number to a power of two, because each statement is cached. */
   #among(question: string, some: readonly string[]): Promise<readonly Row[]> {
     const length = 2 ** Math.ceil(Math.log2(some.length));
     const values = Array.from({ length }, (_, index) => some[index] ?? some[0] ?? '');
     return this.#ask(`${question} IN (${values.map(() => '?').join()})`, values);
   }
 
-  /** The keys of these rows, in their order. Those that do not work are left out. */
+  /** Returns the keys of these rows, in their order. Invalid ones are left out. */
   async #keysOf(found: readonly Row[]): Promise<ApiKey[]> {
     const hashes = found.map(({ hash }) => String(hash));
     if (hashes.length === 0) return [];
@@ -164,21 +164,21 @@ export class KeyDirectory {
     return this.#decoded(hashes.map((hash) => byHash.get(hash)).filter((entry) => entry !== undefined));
   }
 
-  /** The keys of entries, in their order. Those that do not work are left out. */
+  /** Returns the keys of entries, in their order. Invalid ones are left out. */
   async #decoded(entries: readonly Row[]): Promise<ApiKey[]> {
     const keys = await Promise.all(entries.map(({ key, value }) => this.#decode(String(key), String(value))));
     return keys.filter((key) => key !== undefined);
   }
 }
 
-/** The place that a page ended at; everything is behind one that is none. */
+/** Returns the place in a cursor; 0, behind which nothing is, for an invalid one. */
 function placeOf(after: string): string {
   if (!/^[0-9a-z]{1,12}$/.test(after)) return '0';
   const place = [...after].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n);
   return String(place);
 }
 
-/** A text as entries hold it: those that begin with a colon have another one before it. */
+/** Escapes a text as entries do: a leading colon is doubled. */
 function escaped(text: string): string {
   return text.startsWith(':') ? `:${text}` : text;
 }

@@ -1,3 +1,4 @@
+/** The API keys that a process has used: reads them on demand into a cache, and follows changes that other processes write. */
 import type { Keyv } from 'keyv';
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { Stores } from '../stores.ts';
@@ -7,33 +8,31 @@ import { Lookups } from './lookups.ts';
 /** Namespace of the entries of keys. The name of an entry, its row, is the hash of the secret. */
 export const NAMESPACE = 'api-keys';
 
-/** Number of keys that are read again together. */
+/** Number of keys that are read again in one query. */
 const batchSize = 200;
 
-/** Makes a key of a stored value; undefined, and reported, when it does not work. */
+/** Decodes a stored value; returns undefined, and reports it, when it is invalid. */
 export type DecodeKey = (row: string, value: unknown) => ApiKey | undefined;
 
-/** Runs when keys have been read, and before anybody sees them or that some are gone. Without a list they are not decoded yet. */
+/** Runs when keys have been read, before they or their removal become visible. Without a list they are not decoded yet. */
 export type Prepare = (keys?: readonly (ApiKey | undefined)[]) => Promise<void>;
 
-/**
- * The keys that this process uses. They are read when their secrets are first seen, and follow what anybody writes to them.
- */
+/** The keys that this process uses. Each is read when its secret is first used. */
 export class KeysInUse {
   readonly #stores: Stores;
   readonly #records: Keyv<unknown>;
   readonly #decode: DecodeKey;
   readonly #cache: KeyCache;
   readonly #lookups: Lookups;
-  /** A key that was held is gone from its row. */
+  /** Called when a cached key is gone from its row. */
   readonly #gone: (before: ApiKey) => void;
   readonly #prepare: Prepare;
 
   #loadedRevision: number | undefined;
   #loading: Promise<void> | undefined;
-  /** The reading behind that one, for all who have asked meanwhile. */
+  /** The reading after that one, for all callers that came meanwhile. */
   #following: Promise<void> | undefined;
-  /** What this process wrote while it was reading, and may have read as it was before. */
+  /** Rows that this process wrote during a reading, which may have read their earlier state. */
   #writtenMeanwhile: Set<string> | undefined;
 
   constructor(
@@ -55,7 +54,7 @@ export class KeysInUse {
     );
   }
 
-  /** Revision of the keys that memory is up to date with. */
+  /** Revision of the keys that the cache reflects. */
   get revision(): number | undefined {
     return this.#loadedRevision;
   }
@@ -64,7 +63,7 @@ export class KeysInUse {
     return this.#cache.size;
   }
 
-  /** The key in a row, from memory. */
+  /** Returns the key in a row from the cache. */
   use(row: string): Known | undefined {
     return this.#cache.use(row);
   }
@@ -73,12 +72,12 @@ export class KeysInUse {
     return this.#cache.isStranger(row);
   }
 
-  /** The key in a row, from the database. Rejects when that cannot tell. */
+  /** Reads the key in a row from the database. Rejects when the database fails. */
   read(row: string): Promise<ApiKey | undefined> {
     return this.#lookups.ask(row);
   }
 
-  /** Brings memory up to date: a reading that begins now or later, because what is being read may be older than what the caller knows. */
+  /** Brings the cache up to date with a reading that begins now or later, because a running one may be older than the caller's knowledge. */
   load(): Promise<void> {
     if (this.#loading !== undefined)
       return (this.#following ??= this.#loading
@@ -94,14 +93,14 @@ export class KeysInUse {
     return this.#loading;
   }
 
-  /** As {@link load}, where somebody has written since. */
+  /** As {@link load}, where the revision has changed. */
   async refresh(): Promise<void> {
     if ((await this.#stores.revision(NAMESPACE)) !== this.#loadedRevision) await this.load();
   }
 
   /**
-   * In force here at once. `since` is the revision that was known when the writing began: what others wrote to this key from then on, also
-   * what has been read already, is found by the reading that follows.
+   * Applies a write of this process at once. `since` is the revision that was known when the write began: the next reading repeats all changes
+   * since then, to find those of other processes to the same key.
    */
   remember(row: string, key: ApiKey | undefined, since: number | undefined): void {
     this.#cache.put(row, key);
@@ -113,7 +112,7 @@ export class KeysInUse {
     this.#writtenMeanwhile?.add(row);
   }
 
-  /** Waits for what is being read. */
+  /** Waits for running readings. */
   async close(): Promise<void> {
     await (this.#following ?? this.#loading)?.catch(() => {});
     await this.#lookups.close();
@@ -141,7 +140,7 @@ export class KeysInUse {
     if (written.size === 0) this.#loadedRevision = changed.revision;
   }
 
-  /** It is not known what has changed: all that is held is read again. */
+  /** Reads all cached keys again, because it is not known which have changed. */
   async #readAgain(written: ReadonlySet<string>): Promise<void> {
     const revision = await this.#stores.revision(NAMESPACE);
     this.#lookups.writtenAll();
@@ -160,7 +159,7 @@ export class KeysInUse {
     this.#loadedRevision = written.size === 0 ? revision : undefined;
   }
 
-  /** Somebody has written this to a row. Only what is asked for here is looked at. */
+  /** Applies a write of another process to a row. Ignores rows that are neither cached nor being looked up. */
   #apply(row: string, value: unknown): void {
     const isHeld = this.#cache.has(row);
     const key =

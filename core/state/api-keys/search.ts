@@ -1,31 +1,32 @@
+/** Searches API keys by text, owner and scope, with the indexes of each kind of database. */
 import type { Database } from '../database/index.ts';
 import type { Ask } from '../database/long-reads.ts';
 import type { Row } from '../database/sql.ts';
 import { scopeCondition, type KeyScope } from './key-scope.ts';
 
-/** Keys that a search has found: their places and hashes, newest first. */
+/** Result of a search: places and hashes of keys, newest first. */
 export interface Found {
   readonly rows: readonly Row[];
-  /** The place of the oldest key that was looked at; absent when there was nothing left to look at. */
+  /** Place of the oldest key that was searched; absent when none are left. */
   readonly unread?: string;
 }
 
-/** Finds the newest keys before a place that a text selects. */
+/** Finds the newest keys before a place that match a text. */
 export type Search = (text: string, before: string, limit: number) => Promise<Found>;
 
-/** Fewest characters of a text that the indexes know. */
+/** Minimum number of characters for which an index can be used. */
 const shortest = 3;
 
-/** Newest keys that are looked at one by one: what most keys have is found among them. */
+/** Number of newest keys that are scanned first: a frequent text is found among them. */
 const near = 2_000;
 
-/** Keys that are put in order. What more keys have than that is found soon by going on from the newest. */
+/** Maximum number of keys that are sorted. A text that more keys have is found sooner by a scan from the newest. */
 const mostSorted = 20_000;
 
-/** Newest keys that one search for a short text looks at, which no index knows: some tens of milliseconds. The next page goes on. */
+/** Maximum number of keys that one search for a short text, which has no index, scans: some tens of milliseconds. The next page continues. */
 export const mostLookedAt = 25_000;
 
-/** Returns the search of a kind of database. `window`: how many keys one search for a short text looks at. */
+/** Returns the search of a kind of database. `window`: number of keys that one search for a short text scans. */
 export function searching(kind: Database['kind'], ask: Ask, window = mostLookedAt): Search {
   const short = kind === 'sqlite' ? shortInSqlite : shortInPostgres;
   const long = kind === 'sqlite' ? inSqlite(ask) : inPostgres(ask);
@@ -41,7 +42,7 @@ export function searching(kind: Database['kind'], ask: Ask, window = mostLookedA
   };
 }
 
-/** Finds what a text selects among the keys of some places. */
+/** Finds keys in a range of places that match a text. */
 type ShortSearch = (
   ask: Ask,
   text: string,
@@ -83,10 +84,10 @@ function inSqlite(ask: Ask): LongSearch {
   };
 }
 
-/** The first characters stand last among the words, on a line of their own. */
+/** SQL condition. `words` ends with the prefix of the key, on a line of its own. */
 const matches = `(strpos(left(words, length(words) - length(prefix)), api_key_lower(?)) > 0 OR starts_with(lower(prefix), api_key_lower(?)))`;
 
-/** An index of Postgres does not give what it finds in order. So what is frequent is found by going through all in order, what is rare by the index. */
+/** PostgreSQL's index returns keys in no order. So a frequent text is found by a scan in order, a rare one by the index. */
 function inPostgres(ask: Ask): LongSearch {
   return async (text, before, limit) => {
     const newest = await ask(
@@ -112,7 +113,7 @@ function inPostgres(ask: Ask): LongSearch {
   };
 }
 
-/** Finds the newest keys of an owner before a place, all of them or those that a text selects. */
+/** Finds the newest keys of an owner before a place, all of them or those that match a text. */
 export type OwnedBy = (owner: string, text: string, before: string, limit: number) => Promise<readonly Row[]>;
 
 /** Returns the search among the keys of one owner. It reads all of the owner's keys, by an index. */
@@ -127,7 +128,7 @@ export function ownedBy(kind: Database['kind'], ask: Ask): OwnedBy {
     );
 }
 
-/** Returns the search among the keys of a scope: those that a text selects, which may be empty. */
+/** Returns the search among the keys of a scope: those that match a text, which may be empty. */
 export function searchingInScope(kind: Database['kind'], ask: Ask) {
   return (
     scope: KeyScope & { readonly owner: string | undefined },

@@ -1,3 +1,4 @@
+/** Creates, changes, rotates and revokes API keys in the database, and finds the one key that a name, an id or a secret means. */
 import { hash } from 'node:crypto';
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { Owners } from '../owners/index.ts';
@@ -11,7 +12,7 @@ import { longestGraceMs, type OldSecrets } from './old-secrets.ts';
 import { toStored } from './stored-form.ts';
 import { checkRecord, checkSecret, present, randomBase62, recognition, shown } from './records.ts';
 
-/** What the writing of keys needs. */
+/** Services that the writes use. */
 export interface KeyWriting {
   readonly owners: Owners;
   readonly stores: Stores;
@@ -23,7 +24,7 @@ export interface KeyWriting {
   readonly deletedNames: DeletedNames;
 }
 
-/** Makes, changes and deletes keys in the database. What was written is in force in this process at once. */
+/** Returns the methods that write keys. Writes apply in this process at once. */
 export function keyWrites(
   parts: KeyWriting,
 ): Pick<ApiKeys, 'create' | 'update' | 'rotate' | 'meant' | 'endOldSecret' | 'revoke'> {
@@ -128,11 +129,11 @@ class KeyRows {
     this.#inUse = inUse;
     this.#directory = directory;
     this.#oldSecrets = oldSecrets;
-    // A row's name is the secret's hash, so that no two keys can have the same secret, whoever makes them.
+    // The row's name is the secret's hash, so that no two keys can have the same secret.
     this.#records = stores.namespace<unknown>(NAMESPACE);
   }
 
-  /** Reads the owners where a key is given to some: another process may have made them a moment ago. */
+  /** Reads the owners again where a key gets one, because another process may have just created it. */
   async refreshOwners({ team, member }: { team?: unknown; member?: unknown }): Promise<void> {
     if (team !== undefined || member !== undefined) await this.#owners.refresh();
   }
@@ -143,8 +144,8 @@ class KeyRows {
   }
 
   /**
-   * Puts what `make` makes of a record in its place, as it is in the database by then, and `besideOf` beside it. Undefined when there is no key
-   * in this row.
+   * Replaces the current record of a row by the result of `make`, and writes the entry of `besideOf` in the same transaction. Returns undefined
+   * when there is no key in this row.
    */
   async change(
     row: string,
@@ -169,12 +170,12 @@ class KeyRows {
     return made;
   }
 
-  /** Works on the row of a key; `work` gives undefined when the key is there no longer. It is followed to where somebody rotates it. */
+  /** Runs `work` on the row of a key, and again where a rotation has moved the key. `work` returns undefined when the key is gone from its row. */
   async atRow<Result>(which: string, work: (row: string) => Promise<Result | undefined>): Promise<Result> {
     const { id, hash: first } = await this.resolve(which);
     let row: string | undefined = first;
     while (row !== undefined) {
-      // oxlint-disable no-await-in-loop -- another turn only when somebody has rotated the key meanwhile
+      // oxlint-disable no-await-in-loop -- again only when the key was rotated meanwhile
       const done = await work(row);
       if (done !== undefined) return done;
       const now: string | undefined = (await this.#directory.byId(id))?.hash;
@@ -184,7 +185,7 @@ class KeyRows {
     throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
   }
 
-  /** The one key that somebody means. */
+  /** Returns the one key with this secret, id, name or beginning. Throws when there is none, or more than one. */
   async resolve(which: string): Promise<ApiKey> {
     const exact = (await this.#readRow(hash('sha256', which))) ?? (await this.#directory.byId(which));
     if (exact !== undefined) return exact;

@@ -1,3 +1,4 @@
+/** Interfaces of the two ends of a backup: the database that is saved, and the database that a restore fills. */
 import type { Step } from '../database/migrations.ts';
 import type { ArchiveWriter, Header, Value } from './archive.ts';
 

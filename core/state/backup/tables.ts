@@ -1,3 +1,4 @@
+/** Determines the tables and columns that a backup contains, from the migration steps of the saved database. */
 import { DatabaseSync } from 'node:sqlite';
 import { migrateSqlite, type Step } from '../database/migrations.ts';
 import { schema } from '../database/tables/index.ts';

@@ -1,3 +1,4 @@
+/** Opens and checks the database that a URL names: SQLite here, PostgreSQL through `postgres.ts`. */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -9,12 +10,10 @@ import { SqliteReader } from './sqlite-reader.ts';
 import { schema } from './tables/index.ts';
 import { blockedFor } from './sqlite-writes.ts';
 
-/**
- * An open database, shared by everything in the process that keeps state. Whoever opened it closes it. It has the tables of `schema.ts`.
- */
+/** An open database, shared by all parts of the process that keep state. The code that opened it closes it. It has the tables of `tables/`. */
 export type Database = SqliteDatabase | PostgresDatabase;
 
-/** A file, through Node's own driver. */
+/** An SQLite database (a file or memory), through Node's own driver. */
 export interface SqliteDatabase {
   readonly kind: 'sqlite';
   /** The URL it was opened with. */
@@ -22,32 +21,32 @@ export interface SqliteDatabase {
   /** Node's own synchronous connection; a statement blocks the event loop for as long as it runs. */
   readonly connection: DatabaseSync;
   /**
-   * Runs a SELECT that may be long, beside the event loop: in a thread with a connection of its own, where there is a file. It sees what has
-   * been committed.
+   * Runs a SELECT that may be long without blocking the event loop: in a thread with a connection of its own, where there is a file. It sees
+   * committed data.
    */
   read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /**
-   * Costs a few microseconds. The number changes when anybody else, in this process or another, has written
-   * through a connection of their own; our own writes leave it as it is.
+   * Returns a number that changes when another connection, of this process or another, has written; writes of this connection do not change it.
+   * Costs a few microseconds.
    */
   version(): number;
   /** False once it was closed. */
   readonly isOpen: boolean;
-  /** Closing twice is allowed. Anything asked of the database afterwards fails. */
+  /** Closes the database. May be called twice. Later statements fail. */
   close(): void;
 }
 
 const ACCEPTED =
   'Accepted are "sqlite:" with the path of a file (sqlite:./data/sluice.db), "sqlite::memory:", and "postgres:" (postgres://USER:PASSWORD@HOST/DATABASE)';
 
-/** How long a start waits for others that start, in milliseconds. */
+/** Maximum time that a start waits for other processes that start, in milliseconds. */
 const START_TIMEOUT = 2_000;
 
 const SQLITE_BUSY = 5;
 
 /**
- * Opens the database that a URL names. A file and its folder are made when they do not exist, readable by this user alone; a server is
- * connected to by the first that asks something. `report` is called when a read replica begins to fail. Throws an Error whose message can be
+ * Opens the database that a URL names. Creates a missing file and its folder, readable by this user only; the first statement connects to a
+ * server. `report` is called when a read replica begins to fail. Throws an Error whose message can be
  * shown to the operator.
  */
 export function openDatabase(target: DatabaseSettings, report?: (error: Error) => void): Database {
@@ -86,7 +85,7 @@ export function openSqlite(url: string): SqliteDatabase {
   };
 }
 
-/** The first database in memory of this process, as it was when it had all tables and no rows. */
+/** Serialized database in memory with all tables and no rows. */
 let emptyTables: Uint8Array | undefined;
 
 /**
@@ -103,8 +102,8 @@ function makeTablesInMemory(connection: DatabaseSync, url: string): void {
 }
 
 /**
- * Says what would keep the gateway from working on this database, by rejecting with it. Changes nothing: a file that does not exist is
- * sound, since the first start makes it.
+ * Checks a database. Rejects with the problem that would prevent the gateway from using it. Changes nothing: a missing file is no problem,
+ * because the first start creates it.
  */
 export async function checkDatabase(target: DatabaseSettings): Promise<void> {
   const url = urlOf(target);
@@ -117,7 +116,7 @@ export async function checkDatabase(target: DatabaseSettings): Promise<void> {
   lookInto(path, (connection) => missingSteps({ steps: schema, url }, appliedInSqlite(connection)));
 }
 
-/** Runs a look at a file that exists, over a connection of its own. */
+/** Runs a function on an existing file, with a connection of its own. */
 export function lookInto<Found>(path: string, look: (connection: DatabaseSync) => Found): Found {
   const connection = connect(path);
   try {
@@ -173,7 +172,7 @@ function makePrivateFile(path: string): void {
   }
 }
 
-/** SQLite's own lock timeout does not cover the switch to WAL, at which workers that start together collide. */
+/** Switches to WAL with retries, because SQLite's own lock timeout does not cover the switch, at which workers that start together collide. */
 function useWriteAheadLog(connection: DatabaseSync): void {
   const deadline = Date.now() + START_TIMEOUT;
   for (;;) {

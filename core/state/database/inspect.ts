@@ -1,3 +1,4 @@
+/** Collects facts about a database for `sluice doctor`: version, size, pending migrations, clock, connections and records. */
 import { existsSync, statSync } from 'node:fs';
 import { appliedInPostgres, appliedInSqlite, missingSteps } from './migrations.ts';
 import { openPostgresServer } from './postgres-server.ts';
@@ -11,16 +12,16 @@ export interface DatabaseFacts {
   readonly version: string;
   /** Path of the file; absent for a server and for a database in memory. */
   readonly path?: string;
-  /** Bytes that it takes. */
+  /** Size in bytes. */
   readonly bytes: number;
-  /** Changes of the tables that the next start will make. */
+  /** Number of migration steps that the next start will run. */
   readonly pending: number;
-  /** The server's clock, this machine's right after the answer, and how long the answer took. */
+  /** The server's clock, this machine's clock right after the response, and the round-trip time. */
   readonly clock?: { readonly at: number; readonly localAt: number; readonly roundTrip: number };
   readonly connections?: { readonly used: number; readonly max: number };
-  /** False when this user may not make tables. */
+  /** False when this user may not create tables. */
   readonly canCreate: boolean;
-  /** Records of calls: how many about, and when the oldest and the newest were made. */
+  /** Records of calls: their number (approximate for PostgreSQL), and the times of the oldest and the newest. */
   readonly records?: { readonly count: number; readonly oldest: number; readonly newest: number };
 }
 
@@ -61,7 +62,7 @@ async function inspectPostgres(url: string, now: () => number): Promise<Database
   const server = openPostgresServer(url);
   const rows = server.query;
   try {
-    // The first statement connects, so that the time of the second one is that of an answer alone.
+    // The first statement connects, so that the second one measures the round trip only.
     const [facts] = await rows(
       `SELECT current_setting('server_version') AS version, current_setting('max_connections')::int AS max,
         (SELECT count(*)::int FROM pg_stat_activity) AS used, pg_database_size(current_database()) AS bytes,

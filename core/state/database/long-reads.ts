@@ -1,19 +1,20 @@
+/** Runs long SELECT statements on either kind of database without blocking calls: in a thread, on a replica, or with a timeout of its own. */
 import type { Database } from './index.ts';
 import type { PostgresSession } from './postgres.ts';
 import type { Row } from './sql-values.ts';
 
-/** Asks the database; `?` stands for a value. Rejects when the database fails. */
+/** Runs a SELECT; `?` is a placeholder. Rejects when the database fails. */
 export type Ask = (sql: string, values: readonly (string | number)[]) => Promise<readonly Row[]>;
 
-/** How long a long read of an operator may take, in milliseconds: less than the server allows any statement. */
+/** Timeout of such a statement in milliseconds: less than the server's own timeout of statements. */
 const readPatience = 8_000;
 
-/** Returns how to read this database, whichever it is, without holding calls up. */
+/** Returns the function for reads from the primary. */
 export function longReads(database: Database): Ask {
   return database.kind === 'postgres' ? numbered(database.query) : database.read;
 }
 
-/** As {@link longReads}, for what operators look at: from a read replica where there is one, which may be some time behind. */
+/** As {@link longReads}, for views of operators: from a read replica where there is one, which may lag behind. */
 export function operatorReads(database: Database): Ask {
   return database.kind === 'postgres' ? numbered(database.read) : database.read;
 }
@@ -34,7 +35,7 @@ function numbered(query: PostgresSession['query'], isLarge = false): Ask {
   };
 }
 
-/** Returns a function that asks once what several want to know at the same time. */
+/** Returns a function that runs equal queries that overlap only once. */
 export function askedOnce(ask: Ask): Ask {
   const running = new Map<string, ReturnType<Ask>>();
   return (sql, values) => {

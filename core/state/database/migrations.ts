@@ -1,10 +1,11 @@
+/** Runs the migration steps that a database lacks, in SQLite and PostgreSQL, and rejects databases of newer versions. */
 import type { DatabaseSync } from 'node:sqlite';
 
 /**
- * One change to the tables, made once in each database, in both of its dialects (several statements, `;` between them).
+ * One migration step, run once in each database, in both dialects (several statements, `;` between them).
  *
- * A part of the state that has tables exports a list of steps from a file of its own (`ledger-schema.ts`), and `schema.ts` adds the list to
- * the others. A step that was released is never edited, removed or renamed: another change is another step at the end of the list.
+ * Each file of `tables/` exports a list of steps, and `tables/index.ts` joins the lists. A step that was released is never edited, removed or
+ * renamed: another change is another step at the end of its list.
  */
 export interface Step {
   /** Unlike any other step's: `ledger-1`, `ledger-2`. */
@@ -12,14 +13,14 @@ export interface Step {
   readonly sqlite: string;
   readonly postgres: string;
   /**
-   * True when gateways of the version before run on tables with this step. It is noted where they do not look, so that they start beside
-   * newer ones, too. Such a step changes nothing that the version before reads or writes; where it watches what that version writes, a
-   * trigger does.
+   * True when gateways of the previous version run on tables with this step. It is recorded in a table that they do not read, so that they start
+   * beside newer ones. Such a step changes nothing that the previous version reads or writes; it uses triggers to react to writes of that
+   * version.
    */
   readonly isAddition?: true;
 }
 
-/** How a database says what was done to it, and is changed. Everything runs in the transaction of its owner. */
+/** The steps, and the database that they are for. */
 export interface Migration {
   readonly steps: readonly Step[];
   /** The database as messages may name it. */
@@ -30,25 +31,25 @@ export interface Migration {
 const NOTES = 'CREATE TABLE IF NOT EXISTS sluice_migrations (name TEXT PRIMARY KEY, applied BIGINT NOT NULL)';
 const ADDITION_NOTES =
   'CREATE TABLE IF NOT EXISTS sluice_additions (name TEXT PRIMARY KEY, applied BIGINT NOT NULL)';
-/** Tables that note which steps were made. */
+/** Tables that record the applied steps. */
 const noteTables = ['sluice_migrations', 'sluice_additions'] as const;
 
-/** Names of the steps that were made in a database. */
+/** Names of the steps that were applied to a database. */
 export interface AppliedSteps {
   readonly migrations: readonly string[];
   /** Those that gateways of older versions need not know. */
   readonly additions: readonly string[];
 }
 
-/** How long a start waits for another gateway's migration, in milliseconds. */
+/** Maximum time that a start waits for another gateway's migration, in milliseconds. */
 const PATIENCE = 60_000;
 
 /** Any number that no other program on the same server is likely to lock. */
 const ADVISORY_LOCK = 5_717_440_151_029;
 
 /**
- * The steps that a database still needs. Throws an Error for the operator when it has some that this version does not know: a newer one
- * has changed the tables.
+ * Returns the steps that a database lacks. Throws an Error for the operator when it has steps that this version does not know, because a newer
+ * version has changed the tables.
  */
 export function missingSteps(
   { steps, url }: Migration,
@@ -69,7 +70,7 @@ function notesOf({ isAddition }: Step): (typeof noteTables)[number] {
   return isAddition === true ? 'sluice_additions' : 'sluice_migrations';
 }
 
-/** Returns which steps were made in this SQLite database. */
+/** Returns the steps that were applied to this SQLite database. */
 export function appliedInSqlite(connection: DatabaseSync): AppliedSteps {
   const [migrations = [], additions = []] = noteTables.map((table) => {
     const exists = connection
@@ -82,7 +83,7 @@ export function appliedInSqlite(connection: DatabaseSync): AppliedSteps {
   return { migrations, additions };
 }
 
-/** Makes the missing steps, all or none. Processes that start at once wait for the first of them. */
+/** Runs the missing steps in one transaction. Processes that start at the same time wait for the first of them. */
 export function migrateSqlite(connection: DatabaseSync, migration: Migration): void {
   if (missingSteps(migration, appliedInSqlite(connection)).length === 0) return;
   const { timeout } = connection.prepare('PRAGMA busy_timeout').get() as { readonly timeout: number };
@@ -109,7 +110,7 @@ export function migrateSqlite(connection: DatabaseSync, migration: Migration): v
   }
 }
 
-/** What a migration needs of a Postgres connection. Several statements may stand in one text when there are no values. */
+/** A PostgreSQL connection for migrations. One text may have several statements when there are no values. */
 export interface MigratingSession {
   query(
     sql: string,
@@ -118,7 +119,7 @@ export interface MigratingSession {
   ): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
-/** Returns which steps were made in this Postgres database. */
+/** Returns the steps that were applied to this PostgreSQL database. */
 export async function appliedInPostgres(session: MigratingSession): Promise<AppliedSteps> {
   const namesIn = async (table: string): Promise<readonly string[]> => {
     const [row] = await session.query(`SELECT to_regclass('${table}') IS NOT NULL AS exists`);
@@ -129,9 +130,9 @@ export async function appliedInPostgres(session: MigratingSession): Promise<Appl
   return { migrations: await namesIn(migrations), additions: await namesIn(additions) };
 }
 
-/** As {@link migrateSqlite}. Belongs inside a transaction, with which the lock ends. */
+/** As {@link migrateSqlite}. Must run inside a transaction, whose end releases the lock. */
 export async function migratePostgres(session: MigratingSession, migration: Migration): Promise<void> {
-  // A lock of the whole migration, since tables that do not exist yet cannot be locked.
+  // An advisory lock, because tables that do not exist yet cannot be locked.
   await session.query(`SET LOCAL lock_timeout = ${PATIENCE}; SET LOCAL statement_timeout = 0`);
   await session.query(`SELECT pg_advisory_xact_lock(${ADVISORY_LOCK})`, [], { patience: PATIENCE });
   await session.query(`${NOTES}; ${ADDITION_NOTES}`);

@@ -1,22 +1,23 @@
+/** Determines with the first connection to PostgreSQL if TLS is used and if a transaction pooler such as PgBouncer is in between. */
 import type { Pool } from 'pg';
 import { createPool, type PoolOptions } from './postgres-pool.ts';
 import { tlsWays, type PostgresTls } from './postgres-tls.ts';
 import { watched } from './postgres-watch.ts';
 
-/** How the connections of a pool were found to work. */
+/** A pool that works, and its kind of pooling. */
 export interface Way {
   readonly pool: Pool;
   /**
-   * `session`: connections are the gateway's own, and keep the timeouts that they were made with. `transaction`: a pooler such as PgBouncer
-   * lends a connection of the server for each transaction, which sets its timeouts itself.
+   * `session`: connections belong to the gateway, and keep the timeouts that they were made with. `transaction`: a pooler such as PgBouncer
+   * assigns a connection of the server to each transaction, which sets its timeouts itself.
    */
   readonly pooling: 'session' | 'transaction';
 }
 
-/** Returns how to find out, with the first connection, whether the server speaks TLS and whether a pooler stands before it. */
+/** Returns a function that connects and resolves to the way that works. Throws an Error for the operator when the URL is invalid. */
 export function createConnector(options: PoolOptions): () => Promise<Way> {
   const { url, masked } = options;
-  // Once, so that a URL that cannot be read is told at once.
+  // Creates a pool that is not used, so that an invalid URL throws at once.
   const ways = tlsWays(url, masked);
   createPool({ ...options, tls: false, timeouts: false })
     .end()
@@ -49,7 +50,7 @@ export function createConnector(options: PoolOptions): () => Promise<Way> {
   };
 }
 
-/** A pooler that takes the timeouts and passes them over would leave statements without any. */
+/** True when a connection has the timeouts. A pooler that accepts and ignores them would leave statements without any. */
 async function keepsTimeouts(pool: Pool, { masked, limits }: PoolOptions): Promise<boolean> {
   const wanted: Readonly<Record<string, number>> = {
     statement_timeout: limits.statement,
@@ -74,12 +75,12 @@ function discard(pool: Pool): void {
   pool.end().catch(() => {});
 }
 
-/** So PgBouncer refuses what it does not know at the start of a connection. */
+/** True for PgBouncer's error for unknown parameters at the start of a connection. */
 function isUnknownParameter(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/i.test(error.message);
 }
 
-/** Another way would not lead there either. */
+/** True for errors that no other way of connecting would avoid. */
 function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';

@@ -1,29 +1,30 @@
+/** Creates pools of PostgreSQL connections with timeouts that follow from the URL, and masks the URL for messages. */
 import { createRequire } from 'node:module';
 import type { Pool } from 'pg';
 import { hideUrl } from '../../settings/secret.ts';
 import { withoutOwnParameters, type PostgresTls } from './postgres-tls.ts';
 
-/** The most connections, and so the most statements that run at once; others wait. Ten gateways stay below a server's usual hundred. */
+/** Default number of connections, and so of parallel statements; others wait. Ten gateways stay below a server's usual limit of 100. */
 export const usualPoolSize = 8;
 
-/** How long a connection that nobody uses is kept, in milliseconds. */
+/** Time after which an idle connection is closed, in milliseconds. */
 const IDLE = 30_000;
 
 /** Times in milliseconds. */
 export interface PostgresLimits {
-  /** For a connection, a free one or a new one. */
+  /** Wait for a free or a new connection. */
   readonly connect: number;
-  /** Silence of the server after which it counts as gone. */
+  /** Silence of the server after which the connection is closed. */
   readonly silence: number;
-  /** For somebody else's lock. Below `silence`, so that the server says why and the connection survives. */
+  /** Wait for a lock. Below `silence`, so that the server reports the reason and the connection survives. */
   readonly lock: number;
-  /** The server ends what nobody here waits for any longer. */
+  /** Time after which the server cancels a statement, which no caller waits for by then. */
   readonly statement: number;
-  /** A gateway that was stopped in the middle of a transaction must not keep others from their rows. */
+  /** Time after which the server ends an idle transaction, so that a suspended gateway does not keep rows locked. */
   readonly idleInTransaction: number;
 }
 
-/** The times that follow from how long the server may be silent: `answer_timeout` in the URL, in seconds, or a little less than one. */
+/** Returns the limits for a URL. They follow from the permitted silence of the server: `answer_timeout` in seconds; default 0.9. */
 export function limitsOf(url: string, masked: string): PostgresLimits {
   const given = new URL(url).searchParams.get('answer_timeout');
   const longest = given === null ? 900 : Number(given) * 1_000;
@@ -42,27 +43,27 @@ export function limitsOf(url: string, masked: string): PostgresLimits {
 
 const BIGINT = 20;
 
-/** Loaded by those who have such a server: others start without it. */
+/** Loads the driver on demand, so that gateways without PostgreSQL start without it. */
 const require = createRequire(import.meta.url);
 
-/** What connections are made with. */
+/** Options of all pools of a server. */
 export interface PoolOptions {
   readonly url: string;
   /** The URL as messages may show it. */
   readonly masked: string;
   readonly limits: PostgresLimits;
-  /** The most connections. */
+  /** Maximum number of connections. */
   readonly size: number;
 }
 
-/** How a pool is made. */
+/** Options of one pool. */
 export interface NewPool extends PoolOptions {
   readonly tls: PostgresTls;
-  /** Connections are made with the limits. A pooler that lends them by the transaction refuses that. */
+  /** True: connections are made with the limits as parameters, which a transaction pooler refuses. */
   readonly timeouts: boolean;
 }
 
-/** The connections to the server that a URL names: none is made yet. Throws an Error for the operator when the URL cannot be read. */
+/** Creates a pool; does not connect yet. Throws an Error for the operator when the URL is invalid. */
 export function createPool({ url, masked, limits, size, tls, timeouts }: NewPool): Pool {
   hideUrl(url);
   const pg = require('pg') as typeof import('pg');
@@ -92,16 +93,16 @@ export function createPool({ url, masked, limits, size, tls, timeouts }: NewPool
     // Not as a cause: errors about URLs carry the URL, and with it the password.
     throw new Error(`The database URL ${masked} cannot be read. ${EXAMPLE}`);
   }
-  // What breaks while it is idle has left the pool already, and the next statement opens another.
+  // A connection that breaks while idle has left the pool already, and the next statement opens another.
   pool.on('error', () => {});
-  // One that breaks while it is used tells its statement; without a listener it would end the process as well.
+  // A connection that breaks in use rejects its statement; without a listener it would end the process as well.
   pool.on('connect', (client) => void client.on('error', () => {}));
   return pool;
 }
 
 const EXAMPLE = 'Write postgres://USER:PASSWORD@HOST:5432/DATABASE, with % codes for special characters.';
 
-/** The URL as messages may show it. Throws when it is none, without repeating it. */
+/** Returns the URL without its password. Throws for an invalid URL, without repeating it. */
 export function maskUrl(text: string): string {
   if (!URL.canParse(text)) throw new Error(`The database URL cannot be read. ${EXAMPLE}`);
   const url = new URL(text);

@@ -1,16 +1,17 @@
+/** Reads from a PostgreSQL read replica, and skips it for a while after a failure so that the primary serves the reads. */
 import { PostgresError } from './postgres-error.ts';
 import { openPostgresServer, type PoolState } from './postgres-server.ts';
 import type { PostgresRow, PostgresSession } from './postgres-session.ts';
 
-/** How long a replica that failed is left alone, in milliseconds. */
+/** Time for which a failed replica is not used, in milliseconds. */
 const rest = 10_000;
 
-/** SQLSTATE of a statement that took too long: it would on the primary, too. */
+/** SQLSTATE of a statement that exceeded its timeout, as it would on the primary too. */
 const tooSlow = '57014';
 
 /** A read replica of the database. */
 export interface Replica {
-  /** The rows; undefined when the primary has to be asked, because the replica fails or has failed a moment ago. */
+  /** Returns the rows; undefined when the replica fails or has failed a moment ago, so that the primary must serve the read. */
   read(
     sql: string,
     values: Parameters<PostgresSession['query']>[1],
@@ -23,8 +24,8 @@ export interface Replica {
 }
 
 /**
- * Opens a replica; the first read connects. No tables are made there, because it follows the primary. `report` is called when the replica
- * begins to fail, and not again before it has answered.
+ * Opens a replica; the first read connects. Creates no tables, because the replica follows the primary. Calls `report` when the replica begins
+ * to fail, and not again before it has answered.
  */
 export function openReplica(
   url: string,

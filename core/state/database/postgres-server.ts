@@ -1,3 +1,7 @@
+/**
+ * Runs statements, sessions and transactions on one PostgreSQL server, over a bounded pool of connections with or without a transaction
+ * pooler.
+ */
 import type { PoolClient, QueryResult } from 'pg';
 import { createConnector, isOfAnotherWay, type Way } from './postgres-connector.ts';
 import { PostgresError } from './postgres-error.ts';
@@ -5,12 +9,12 @@ import { limitsOf, maskUrl, usualPoolSize, type PostgresLimits } from './postgre
 import type { PostgresRow, PostgresSession, PostgresValue } from './postgres-session.ts';
 import { explain, silence, watched } from './postgres-watch.ts';
 
-/** A server behind a bounded number of connections, whatever tables it has. */
+/** A server, independent of its tables. */
 export interface PostgresServer extends PostgresSession {
   /** The URL without its password. */
   readonly url: string;
   readonly limits: PostgresLimits;
-  /** As `query`, for several statements, in a transaction where a pooler lends connections. */
+  /** As `query`, for several statements; in a transaction behind a transaction pooler. */
   session<Result>(work: (session: PostgresSession) => Promise<Result>): Promise<Result>;
   transaction<Result>(work: (session: PostgresSession) => Promise<Result>): Promise<Result>;
   /** See {@link Way.pooling}. Undefined before the first connection was made. */
@@ -20,19 +24,19 @@ export interface PostgresServer extends PostgresSession {
   close(): Promise<void>;
 }
 
-/** How the connections to one server stand. */
+/** State of the pool of a server. */
 export interface PoolState {
   readonly size: number;
   readonly inUse: number;
   readonly idle: number;
-  /** Statements that wait for a connection. */
+  /** Number of statements that wait for a connection. */
   readonly waiting: number;
 }
 
-/** How fast the server takes in text at the least, in characters per millisecond: large values extend the patience. */
+/** Minimum rate at which the server accepts text, in characters per millisecond: large values extend the timeout. */
 const SLOWEST = 5_000;
 
-/** Opens the server that a URL names; nothing is connected yet. Throws an Error for the operator when the URL cannot be read. */
+/** Opens a server; does not connect yet. Throws an Error for the operator when the URL is invalid. */
 export function openPostgresServer(url: string, size: number = usualPoolSize): PostgresServer {
   const connections = new Connections(url, size);
   const { masked, limits } = connections;
@@ -70,7 +74,7 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
   };
 }
 
-/** Lends connections to one server, and finds out how they are made. */
+/** Connections to one server. Determines the way of connecting with the first one. */
 class Connections {
   readonly masked: string;
   readonly limits: PostgresLimits;
@@ -78,7 +82,7 @@ class Connections {
   #finding: Promise<Way> | undefined;
   #way: Way | undefined;
   #closing: Promise<void> | undefined;
-  /** Connections that keep the settings of large reads. */
+  /** Connections that have the settings of large reads. */
   readonly #ready = new WeakSet<PoolClient>();
 
   constructor(url: string, size: number) {
@@ -87,7 +91,7 @@ class Connections {
     this.#connect = createConnector({ url, masked: this.masked, limits: this.limits, size });
   }
 
-  /** How connections are made. Undefined before the first one was. */
+  /** The way of connecting. Undefined before the first connection. */
   get way(): Way | undefined {
     return this.#way;
   }
@@ -106,7 +110,7 @@ class Connections {
     return this.#closing;
   }
 
-  /** Finds out how connections are made, once, and again when it failed. */
+  /** Determines the way of connecting once, and again after a failure. */
   #find(): Promise<Way> {
     this.#finding ??= this.#connect().then(
       (found) => (this.#way = found),
@@ -139,7 +143,7 @@ class Connections {
     } catch (error) {
       if (error instanceof PostgresError) throw error;
       if (found !== undefined && isOfAnotherWay(error)) this.#forget(found);
-      // The driver has several words for it, and no code.
+      // The driver has several messages for a timeout, and no code.
       const late = error instanceof Error && /timeout/.test(error.message) && !('code' in error);
       throw late ? silence(this.masked) : explain(this.masked, error);
     }
@@ -158,7 +162,7 @@ class Connections {
           return results.at(-1) as QueryResult<PostgresRow>;
         });
       } catch (error) {
-        // What the server refused leaves the connection as good as before.
+        // A refused statement does not break the connection.
         if (!(error instanceof PostgresError && error.code !== undefined)) broken = true;
         throw error;
       }
@@ -192,20 +196,20 @@ async function within<Result>(
   try {
     result = await work({ query });
   } catch (error) {
-    // When this fails so does the connection, and the server rolls back by itself.
+    // When this fails the connection is broken, and the server rolls back by itself.
     await run('ROLLBACK').catch(() => {});
     throw error;
   }
   const { command } = await run('COMMIT');
-  // So answers a server to whom a failed statement was sent, which the work has passed over.
+  // The server's result when a statement has failed and the work has ignored that.
   if (command === 'ROLLBACK') throw new PostgresError(`The database ${masked} undid a transaction.`);
   return result;
 }
 
-/** A connection, for as long as it is lent. */
+/** A connection, while it is taken from the pool. */
 export interface PostgresConnection extends PostgresSession {
   readonly pooling: Way['pooling'];
-  /** As `query`, with all that the driver says. */
+  /** As `query`, with the driver's whole result. */
   run(...statement: Parameters<PostgresSession['query']>): Promise<QueryResult<PostgresRow>>;
   /** Makes the settings of large reads those of the connection. Only for connections of the gateway's own. */
   prepareForLarge(): Promise<void>;

@@ -1,14 +1,15 @@
+/** Reads the TLS parameters of a PostgreSQL URL (`sslmode`, certificates) as libpq does. */
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { env } from '../../settings/environment.ts';
 
-/** TLS of a connection: none, or with these options. */
+/** TLS options of a connection; false for none. */
 export type PostgresTls = false | ConnectionOptions;
 
 const modes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 type SslMode = (typeof modes)[number];
 
-/** Parameters of the URL that are read here, and not by the driver, which gives some of them another meaning. */
+/** Parameters of the URL that are read here or in `postgres-pool.ts`, not by the driver, which gives some of them another meaning. */
 const own = new Set([
   'ssl',
   'sslmode',
@@ -29,8 +30,8 @@ export function withoutOwnParameters(url: string): string {
 }
 
 /**
- * Returns how the server may be connected to, in the order in which libpq tries it for the `sslmode` of the URL. `require` encrypts and does
- * not check who the server is, unless there is an `sslrootcert`. `verify-ca` checks the authority, `verify-full` the name as well; without
+ * Returns the TLS options to try, in the order of libpq for the `sslmode` of the URL. `require` encrypts and does not verify the server, unless
+ * there is an `sslrootcert`. `verify-ca` checks the authority, `verify-full` the name as well; without
  * `sslrootcert` that is Node's list of authorities, where libpq would look for a file. Default: `prefer`. Throws an Error for the operator.
  */
 export function tlsWays(url: string, masked: string): readonly PostgresTls[] {
@@ -75,7 +76,7 @@ function modeOf(parameters: URLSearchParams, root: string | undefined, masked: s
     root === 'system' || ['true', '1'].includes(parameters.get('ssl') ?? '') ? 'verify-full' : 'prefer';
   const text =
     parameters.get('sslmode') ?? (parameters.get('ssl') === '0' ? 'disable' : env('PGSSLMODE', usual));
-  // The driver's own word for what libpq calls require.
+  // `no-verify` is the driver's name for libpq's `require`.
   const mode = modes.find((one) => one === (text === 'no-verify' ? 'require' : text));
   if (mode === undefined)
     throw new Error(`The database URL ${masked} has an sslmode that is none of ${modes.join(', ')}.`);

@@ -1,12 +1,13 @@
+/** Breaks PostgreSQL connections on which a statement makes no progress, and explains failures of the database to the operator. */
 import { certificateProblem } from '../certificate-problem.ts';
 import type { Duplex } from 'node:stream';
 import type { PoolClient } from 'pg';
 import { PostgresError } from './postgres-error.ts';
 
-/** How often a statement is looked at, in milliseconds. */
+/** Interval between two checks of a statement, in milliseconds. */
 const LOOK = 100;
 
-/** Runs a statement, and breaks the connection when nothing moves on it any longer. Nothing less makes a hanging server let go. */
+/** Runs a statement. Closes the connection when no bytes have moved on it for `patience` ms, because a hanging server ends no statement itself. */
 export async function watched<Result>(
   client: PoolClient,
   url: string,
@@ -15,7 +16,7 @@ export async function watched<Result>(
 ): Promise<Result> {
   const { stream } = (client as unknown as { readonly connection: { readonly stream: Moving } }).connection;
   let moved = stream.bytesRead + stream.bytesWritten;
-  // Looks, not time: a gateway that stood still itself must not take the server for gone.
+  // Counts checks instead of time, so that a gateway that was suspended does not close the connection.
   let looks = 0;
   let silent = false;
   const timer = setInterval(() => {
@@ -43,12 +44,12 @@ export async function watched<Result>(
 /** A socket, with or without TLS. */
 type Moving = Duplex & { readonly bytesRead: number; readonly bytesWritten: number };
 
-/** The server has been silent for too long. */
+/** Returns the error for a server that was silent for too long. */
 export function silence(url: string): PostgresError {
   return new PostgresError(`The database ${url} does not answer in time.`);
 }
 
-/** What went wrong, for the operator. */
+/** Returns the error for the operator. */
 export function explain(url: string, error: unknown): PostgresError {
   const advice =
     certificateProblem(error) === undefined
@@ -58,7 +59,7 @@ export function explain(url: string, error: unknown): PostgresError {
 }
 
 function reasonOf(error: unknown): string {
-  // Node tries all addresses of a name, and says nothing itself when none of them answered.
+  // Node tries all addresses of a name, and its error has no message of its own when none of them answered.
   if (error instanceof AggregateError) return [...new Set(error.errors.map(reasonOf))].join(', ');
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,15 +1,16 @@
+/** Runs long SELECT statements on an SQLite file in a worker thread, so that they do not block the event loop. */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Row, SqlValue } from './sql-values.ts';
 
-/** A question to the thread. */
+/** A query for the thread. */
 export interface Question {
   readonly id: number;
   readonly sql: string;
   readonly values: readonly SqlValue[];
 }
 
-/** What the thread answers. */
+/** Response of the thread. */
 export type Answer =
   | { readonly id: number; readonly rows: readonly Row[] }
   | { readonly id: number; readonly failure: string };
@@ -19,12 +20,11 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** How long the thread is kept without a question, in milliseconds. */
+/** Time without a query after which the thread ends, in milliseconds. */
 const idle = 20_000;
 
 /**
- * Reads an SQLite file in a thread of its own, one question after the other: long reads of an operator hold no call up. The thread comes
- * with the first question and ends when nobody asks for a while.
+ * Runs queries one after the other. The thread starts with the first query and ends after a time without queries.
  */
 export class SqliteReader {
   readonly #path: string;
@@ -38,7 +38,7 @@ export class SqliteReader {
     this.#path = path;
   }
 
-  /** Runs a SELECT; `?` stands for each value. Rejects when it fails. */
+  /** Runs a SELECT; `?` is a placeholder. Rejects when it fails. */
   ask(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
     if (this.#isClosed) return Promise.reject(new Error('The database is closed.'));
     return new Promise((resolve, reject) => {
@@ -53,7 +53,7 @@ export class SqliteReader {
     });
   }
 
-  /** Ends the thread. What is asked and not answered yet is rejected. */
+  /** Ends the thread. Rejects pending queries. */
   close(): void {
     this.#isClosed = true;
     this.#end();

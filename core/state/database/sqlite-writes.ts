@@ -1,24 +1,25 @@
+/** Writes to SQLite without blocking the event loop while another process writes: a queue with retries for each connection. */
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pass } from 'node:timers/promises';
 
-/** How long SQLite itself waits for another process's write, in milliseconds: the event loop stands still meanwhile. */
+/** Time that SQLite itself waits for another process's write, in milliseconds; it blocks the event loop. */
 export const blockedFor = 5;
 
-/** How long a write may wait for another process's, in milliseconds, before it fails. */
+/** Maximum time that a write waits for writes of other processes before it fails, in milliseconds. */
 const patience = 5_000;
 
-/** Longest pause between two tries, in milliseconds. */
+/** Maximum pause between two attempts, in milliseconds. */
 const longestPause = 50;
 
 const SQLITE_BUSY = 5;
 
-/** The last write that waits for each connection. It tells whether it was made: those behind it keep their order. */
+/** The last waiting write of each connection; resolves to false when it was given up because the wait was too long. */
 const waiting = new WeakMap<DatabaseSync, Promise<boolean>>();
 
 /**
- * Makes a write at once or, while another process is writing, as soon as that has ended, in the order in which they were asked for; the
- * event loop goes on meanwhile. `write` is one statement or one transaction, and is tried again from its beginning. Rejects with what it
- * throws, and when it had to wait for longer than `most` milliseconds.
+ * Runs a write at once or, while another process is writing, as soon as that has ended, in the order of the calls; the event loop is not
+ * blocked meanwhile. `write` is one statement or one transaction, and is retried from its beginning. Rejects with the error of `write`, and
+ * when it has waited for longer than `most` milliseconds.
  */
 export function writeInSqlite<Result>(
   connection: DatabaseSync,
@@ -45,7 +46,7 @@ export function writeInSqlite<Result>(
   return made;
 }
 
-/** As {@link writeInSqlite}, for work of several statements: all of it or nothing. It takes the write lock before it reads. */
+/** As {@link writeInSqlite}, for work of several statements in one transaction. Takes the write lock before it reads. */
 export function transactionInSqlite<Result>(
   connection: DatabaseSync,
   work: () => Result,
@@ -69,7 +70,7 @@ export function transactionInSqlite<Result>(
   );
 }
 
-/** One object: nobody reads where it was made. */
+/** One shared object, because its stack trace is of no use. */
 const tooLong = new Error('The database is busy: another process is writing.');
 
 async function writeLater<Result>(
@@ -78,9 +79,9 @@ async function writeLater<Result>(
   deadline: number,
 ): Promise<Result> {
   const made = await before;
-  // Where the one before has given up, another try would only hold the event loop up.
+  // Does not try where the write before has given up, because that would only block the event loop.
   if (made === false && performance.now() > deadline) throw tooLong;
-  // Where it was made the lock is free: with a pause before each, those that wait would become more with every call that comes.
+  // No pause where the write before succeeded, because the lock is free: with a pause before each write the queue would grow with every call.
   let pause = made === true ? 0 : blockedFor;
   for (;;) {
     if (pause > 0) await pass(pause * (0.5 + Math.random()));
@@ -95,6 +96,6 @@ async function writeLater<Result>(
 }
 
 function isBusy(error: unknown): boolean {
-  // The low byte is the code; the others say why.
+  // The low byte is the primary result code; the others extend it.
   return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === SQLITE_BUSY;
 }

@@ -1,20 +1,21 @@
+/** Finds the entries of a namespace that were written since a revision, and removes old notes of such writes. */
 import type { Database } from '../database/index.ts';
 import { row, rows, sqlOf } from '../database/sql.ts';
 
-/** What was written to a namespace since a revision of it. */
+/** Entries that were written to a namespace since a revision. */
 export interface ChangedEntries {
-  /** That of the namespace as it is told here. */
+  /** Revision of the namespace with these changes. */
   readonly revision: number;
   /** Each key that was written, with its stored text as it is now; undefined for an entry that is gone. */
   readonly entries: readonly (readonly [key: string, value: string | undefined])[];
 }
 
-/** How many keys are told of at most: a reader of more reads the whole namespace, a page at a time. */
+/** Maximum number of changed keys that are returned. With more, the caller reads the whole namespace, in pages. */
 const mostTold = 1_000;
-/** For how many revisions it is known which keys they wrote. */
+/** Number of revisions for which the written keys are kept. */
 const kept = 10_000;
 
-/** What was written since a revision; undefined where that is not known any more, or too much to be told in one go. */
+/** Returns the entries that were written since a revision; undefined where they are no longer known, or too many. */
 export async function changesSince(
   database: Database,
   namespace: string,
@@ -43,7 +44,7 @@ export async function changesSince(
   return { revision, entries };
 }
 
-/** Forgets which keys were written longer ago than anybody asks, at most `limit` of them. */
+/** Removes notes of writes that are older than {@link kept} revisions, at most `limit` of them. */
 export async function forgetChanges(database: Database, limit: number): Promise<void> {
   await sqlOf(database).run(() =>
     row(

@@ -1,19 +1,20 @@
+/** Conditional writes of key-value entries: insert if absent, replace or remove if unchanged, and move to another key. */
 import type { Database } from '../database/index.ts';
 import { row, sqlOf, type Row, type Work } from '../database/sql.ts';
 
-/** Where an entry stands. */
+/** Namespace and key of an entry. */
 interface EntryName {
   readonly namespace: string;
   readonly key: string;
 }
 
-/** What an entry is to be: the stored text, and milliseconds since 1970, or null when it stays. */
+/** Stored text of an entry, and its expiry in milliseconds since 1970, or null for none. */
 export interface StoredEntry {
   readonly value: string;
   readonly expires: number | null;
 }
 
-/** Writes an entry where there is none, or one that has expired. Says whether it did. */
+/** Writes an entry where there is none, or one that has expired. Returns false where there is one. */
 export async function insertEntry(
   database: Database,
   place: EntryName,
@@ -35,7 +36,7 @@ function insertion({ namespace, key }: EntryName, { value, expires }: StoredEntr
   );
 }
 
-/** Thrown where there is an entry already, so that nothing of a transaction is written. */
+/** Thrown where there is an entry already, to roll the transaction back. */
 class EntryExists extends Error {}
 
 /** Writes entries where there are none, or ones that have expired. Writes none, and returns false, where there is one. */
@@ -55,7 +56,7 @@ export async function insertEntries(
   }
 }
 
-/** Writes an entry where that text still stands. Says whether it did: otherwise somebody has changed or removed it. */
+/** Replaces an entry whose stored text is still `before`. Returns false where it was changed or removed meanwhile. */
 export async function replaceEntry(
   database: Database,
   { namespace, key }: EntryName,
@@ -75,7 +76,7 @@ export async function replaceEntry(
   return written !== undefined;
 }
 
-/** Removes an entry where that text still stands. Says whether it did. */
+/** Removes an entry whose stored text is still `before`. Returns false where it was changed or removed meanwhile. */
 export async function removeEntry(database: Database, place: EntryName, before: string): Promise<boolean> {
   return (await sqlOf(database).run(() => removal(place, before))) !== undefined;
 }
@@ -94,7 +95,7 @@ export interface EntryBeside extends EntryName {
   readonly entry: StoredEntry | undefined;
 }
 
-/** As {@link replaceEntry}, and the entry has another key from then on. Rejects when that is taken. */
+/** As {@link replaceEntry}, and gives the entry another key. Rejects when that key exists. Writes `beside` in the same transaction. */
 export function moveEntry(
   database: Database,
   place: EntryName,

@@ -1,10 +1,11 @@
+/** Keyv adapter for a table in PostgreSQL, with the revision of a namespace and the removal of expired entries. */
 import type { KeyvStoreAdapter } from 'keyv';
 import type { PostgresDatabase } from '../database/postgres.ts';
 
-/** An entry may still be read in the millisecond in which it expires; Keyv counts likewise. */
+/** SQL condition for entries that have not expired. An entry is valid in the millisecond of its expiry, as in Keyv. */
 const ALIVE = (place: number): string => `(expires IS NULL OR expires >= $${place})`;
 
-/** By their places in the question: what comes back of a key is not always the same text. */
+/** Rows are matched by their position in the query, because PostgreSQL may return a key as another text. */
 const asked = (columns: string): string => `
   SELECT ${columns} FROM unnest($2::text[]) WITH ORDINALITY AS asked (key, place)
   JOIN keyv ON keyv.namespace = $1 AND keyv.key = asked.key WHERE ${ALIVE(3)}`;
@@ -19,7 +20,7 @@ const SET = `
   SELECT $1, given.* FROM unnest($2::text[], $3::text[], $4::bigint[]) AS given
   ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires = excluded.expires`;
 
-/** Rows that another gateway is removing, or somebody is writing, are left to them. */
+/** Skips rows that another transaction is removing or writing. */
 const DELETE_EXPIRED = `
   WITH expired AS (
     SELECT namespace, key FROM keyv WHERE expires < $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -38,15 +39,15 @@ interface Entry {
 }
 
 /**
- * Keeps Keyv entries in a table of a Postgres database: the sibling of `SqliteKeyv`, with the same promises. Each Keyv needs an adapter of
- * its own, because Keyv writes its namespace on it. A key may have about 2,500 bytes; the server refuses a longer one.
+ * The adapter, with the same guarantees as `SqliteKeyv`. Each Keyv needs an adapter of its own, because Keyv sets its namespace on it. A key
+ * may have about 2,500 bytes; the server refuses a longer one.
  *
- * The members left out are typed loosely by Keyv (any stored form, `setMany` as void); here they have their true types.
+ * The omitted members have loose types in Keyv (any stored form, `setMany` as void); here they have exact types.
  */
 export class PostgresKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 'setMany'> {
-  /** Set by Keyv. Without one the entries are in a namespace of their own, not in all of them. */
+  /** Set by Keyv. Undefined: the namespace with the empty name, not all namespaces. */
   namespace: string | undefined;
-  /** Keyv looks here to learn that the adapter can iterate. */
+  /** Keyv reads this to detect that the adapter can iterate. */
   readonly opts: { readonly dialect: 'postgres'; readonly url: string };
   readonly #database: PostgresDatabase;
 
@@ -55,25 +56,25 @@ export class PostgresKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 
     this.#database = database;
   }
 
-  /** The stored text, or undefined when there is none or it has expired. */
+  /** Returns the stored text, or undefined when there is none or it has expired. */
   async get(key: string): Promise<string | undefined> {
     return (await this.getMany([key]))[0];
   }
 
-  /** One place per key, in the order of the keys. */
+  /** Returns one value per key, in the order of the keys. */
   async getMany(keys: string[]): Promise<(string | undefined)[]> {
     const rows = await this.#database.query(GET, [this.#space(), keys, Date.now()]);
     const found = new Map(rows.map(({ place, value }) => [Number(place), String(value)]));
     return keys.map((_, index) => found.get(index + 1));
   }
 
-  /** `ttl` is in milliseconds; without one the entry stays. */
+  /** Writes an entry. `ttl` is in milliseconds; without one the entry does not expire. */
   async set(key: string, value: string, ttl?: number): Promise<boolean> {
     await this.setMany([{ key, value, ...(ttl === undefined ? {} : { ttl }) }]);
     return true;
   }
 
-  /** All of them or, when one fails or the process dies, none. */
+  /** Writes the entries in one transaction. */
   async setMany(entries: readonly Entry[]): Promise<boolean[]> {
     for (const { key, value } of entries) {
       if (typeof value !== 'string') {
@@ -96,12 +97,12 @@ export class PostgresKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 
     return entries.map(() => true);
   }
 
-  /** Whether there was an entry to delete. */
+  /** Deletes an entry. Returns true when there was one. */
   async delete(key: string): Promise<boolean> {
     return this.deleteMany([key]);
   }
 
-  /** Whether any of the keys had an entry. */
+  /** Deletes entries. Returns true when any of the keys had one. */
   async deleteMany(keys: string[]): Promise<boolean> {
     return (await this.#database.query(DELETE, [this.#space(), keys])).length > 0;
   }
@@ -111,12 +112,12 @@ export class PostgresKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 
     await this.#database.query('DELETE FROM keyv WHERE namespace = $1', [this.#space()]);
   }
 
-  /** Whether the key has an entry that has not expired. */
+  /** Returns true when the key has an entry that has not expired. */
   async has(key: string): Promise<boolean> {
     return (await this.hasMany([key]))[0] === true;
   }
 
-  /** One answer per key, in the order of the keys. */
+  /** Returns one result per key, in the order of the keys. */
   async hasMany(keys: string[]): Promise<boolean[]> {
     const rows = await this.#database.query(HAS, [this.#space(), keys, Date.now()]);
     const found = new Set(rows.map(({ place }) => Number(place)));
@@ -124,8 +125,8 @@ export class PostgresKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 
   }
 
   /**
-   * Key and stored text of each entry, in the order of the keys' bytes. Entries may be written while it runs; one that is there from
-   * beginning to end is met exactly once.
+   * Yields key and stored text of each entry, in the order of the keys' bytes. Entries may be written meanwhile; an entry that exists from
+   * beginning to end is yielded exactly once.
    */
   async *iterator(namespace = this.namespace): AsyncGenerator<[key: string, value: string], void> {
     let rows = await this.#database.query(FIRST_PAGE, [namespace ?? '', Date.now(), PAGE]);
@@ -141,10 +142,10 @@ export class PostgresKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 
     }
   }
 
-  /** The database belongs to whoever opened it, so there is nothing to do. */
+  /** Does nothing, because the code that opened the database closes it. */
   async disconnect(): Promise<void> {}
 
-  /** For Keyv's sake. Nothing is emitted: a failure rejects the call that met it. */
+  /** Required by Keyv. Emits nothing, because a failure rejects the call that met it. */
   on(): this {
     return this;
   }

@@ -1,3 +1,4 @@
+/** Collects facts about the shared Redis for `sluice doctor`: version, memory, eviction policy and clock. */
 import { nodeName, readSharedAddress } from '../../settings/shared-address.ts';
 import type { SharedStoreSettings } from '../../settings/shared.ts';
 import { discard, SharedServers, type StoreClient } from './shared-connection.ts';
@@ -10,25 +11,25 @@ export interface RedisFacts {
   /** Absent where the user may not run INFO. */
   readonly info?: {
     readonly version: string;
-    /** `maxmemory-policy`: which keys go when the memory is full. */
+    /** `maxmemory-policy`: eviction policy when the memory is full. */
     readonly policy: string;
-    /** Bytes that it may take; 0: no limit of its own. */
+    /** Memory limit in bytes; 0: none. */
     readonly maxMemory: number;
     readonly usedMemory: number;
   };
-  /** The server's clock, this machine's right after the answer, and how long the answer took. */
+  /** The server's clock, this machine's clock right after the response, and the round-trip time. */
   readonly clock: { readonly at: number; readonly localAt: number; readonly roundTrip: number };
 }
 
-/** Beginning of the names of the rate limits: in a cluster one node has them all. */
+/** Prefix of the keys of rate limits: in a cluster one node has them all. */
 const ratesPrefix = 'sluice:{rates}:';
 
-/** Longest wait for an answer, in milliseconds. */
+/** Timeout of a command, in milliseconds. */
 const timeoutMs = 3_000;
 
 /**
- * Inspects the server that has the rate limits: it is connected to as a gateway does, with all settings, and a key is written that expires
- * after a second. Rejects with an Error for the operator, without the password. `now` reads the clock of this machine.
+ * Inspects the server with the rate limits: connects as a gateway does, with all settings, and writes a key that expires after a second.
+ * Rejects with an Error for the operator, without the password. `now` reads the clock of this machine.
  */
 export async function inspectRedis(store: SharedStoreSettings, now: () => number): Promise<RedisFacts> {
   let client: StoreClient | undefined;

@@ -1,3 +1,7 @@
+/**
+ * Request and response messages between the workers of one gateway, through the primary process: a worker's end, and the primary's end with
+ * totals of ended workers.
+ */
 import {
   Answerers,
   type Answerer,
@@ -7,40 +11,40 @@ import {
   type Totals,
 } from './peers.ts';
 
-/** What a worker says about questions among processes. */
+/** Message of a worker to the primary. */
 export type PeerWord =
   | { readonly kind: 'gather'; readonly id: number; readonly topic: string; readonly question?: unknown }
-  /** Without an answer: it has none. */
+  /** `answer` is absent where the worker has none. */
   | { readonly kind: 'answer'; readonly id: number; readonly topic: string; readonly answer?: PeerAnswer }
   | { readonly kind: 'leave'; readonly topic: string; readonly totals: Totals };
 
-/** What a worker is told. */
+/** Message of the primary to a worker. */
 export type PeerNews =
   | { readonly kind: 'asked'; readonly id: number; readonly topic: string; readonly question?: unknown }
   | { readonly kind: 'gathered'; readonly id: number; readonly gathered: Gathered };
 
-/** The way to the process that asks all. */
+/** A worker's connection to the primary. */
 export interface PeerLine {
-  /** False when it leads nowhere any more. `sent` runs when the word is on its way, or cannot be. */
+  /** Sends a message. Returns false when the connection is closed. `sent` runs when the message was sent, or cannot be. */
   send(word: PeerWord, sent?: () => void): boolean;
-  /** Tells who wants to hear what comes. */
+  /** Sets the listener for messages. */
   listen(listener: (news: PeerNews) => void): void;
 }
 
-/** How long processes have for an answer, in milliseconds. */
+/** Time for workers to answer, in milliseconds. */
 const patience = 1_000;
 
-/** Longest wait for the process that asks, in milliseconds: it does next to nothing else. */
+/** Maximum time that a worker waits for the primary, in milliseconds. */
 const longestWait = 2_500;
 
-/** Questions that may be open at a time. */
+/** Maximum number of pending questions. */
 const mostOpen = 100;
 
-/** Topics and names of totals that are kept for processes that have ended; what is beyond them is lost with its process. */
+/** Maximum number of topics, and of totals in each, that are kept for ended processes. Totals beyond them are lost with their process. */
 const mostTopics = 20;
 const mostTotals = 100_000;
 
-/** A worker among others: whoever started them all passes questions and answers on. */
+/** The peers of a worker. The primary forwards questions and answers. */
 export class WorkerPeers implements Peers {
   readonly #line: PeerLine;
   readonly #answerers = new Answerers();
@@ -86,11 +90,11 @@ export class WorkerPeers implements Peers {
   }
 }
 
-/** A process that may be asked. */
+/** A worker, as the primary sees it. */
 interface Member {
-  /** False when it takes no question now. */
+  /** Sends a message to the worker. Returns false when the worker takes none now. */
   readonly tell: (news: PeerNews) => boolean;
-  /** What it counted by the last time that it told, by topic. */
+  /** Its last reported totals, by topic. */
   readonly totals: Map<string, Totals>;
 }
 
@@ -101,7 +105,7 @@ interface Round {
   readonly finish: () => void;
 }
 
-/** Passes questions on to several processes, each known by a number, and remembers what those that have ended had counted. */
+/** Forwards questions to workers, each with a number, and keeps the totals of those that have ended. */
 export class PeersDesk {
   readonly #patience: number;
   readonly #members = new Map<number, Member>();
@@ -114,12 +118,12 @@ export class PeersDesk {
     this.#patience = wait;
   }
 
-  /** From now on it is asked. */
+  /** Adds a worker. */
   join(member: number, tell: Member['tell']): void {
     this.#members.set(member, { tell, totals: new Map() });
   }
 
-  /** It has ended: nobody waits for it, and what it had counted stays. */
+  /** Removes a worker that has ended: no question waits for it, and its totals are kept. */
   forget(member: number): void {
     const known = this.#members.get(member);
     if (known === undefined) return;
@@ -128,7 +132,7 @@ export class PeersDesk {
     for (const round of this.#rounds.values()) if (round.waiting.delete(member)) round.finish();
   }
 
-  /** Takes what a process says. The answer to a question goes the way that it joined with. */
+  /** Handles a message of a worker. The result of its question is sent with the function with which it joined. */
   hear(member: number, word: PeerWord): void {
     switch (word.kind) {
       case 'gather':
@@ -144,7 +148,7 @@ export class PeersDesk {
     }
   }
 
-  /** Asks all. Never rejects. */
+  /** Sends a question to all workers and resolves to their answers. Never rejects. */
   gather(topic: string, question?: unknown): Promise<Gathered> {
     return new Promise((resolve) => {
       const id = (this.#ids += 1);
@@ -174,7 +178,7 @@ export class PeersDesk {
   }
 
   #answered(member: number, { id, topic, answer }: Extract<PeerWord, { kind: 'answer' }>): void {
-    // Also what comes too late is the last that it told.
+    // Also for a late answer, because its totals are the latest.
     if (answer?.totals !== undefined) this.#members.get(member)?.totals.set(topic, answer.totals);
     const round = this.#rounds.get(id);
     if (round === undefined || !round.waiting.delete(member)) return;

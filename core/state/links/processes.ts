@@ -1,14 +1,15 @@
+/** Types of the processes of one gateway (workers, status, reload), and the implementation for a gateway that is a single process. */
 import { OnlyPeer, type Peers } from './peers.ts';
 
-/** Why a reload is asked for. */
+/** Conditions of a reload. */
 export interface ReloadRequest {
-  /** The revision of the run-time configuration that is to run. Nothing is reloaded where it runs already, or has just failed. */
+  /** Wanted revision of the run-time configuration. Nothing is reloaded where it runs already, or has just failed. */
   readonly runtimeRevision?: number;
-  /** A later revision that the process which asks runs: the database was restored to an older one. */
+  /** Later revision of the requesting process, where the database was restored to an older one. */
   readonly restoredFrom?: number;
 }
 
-/** What came of a reload. */
+/** Result of a reload. */
 export interface ReloadOutcome {
   readonly ok: boolean;
   /** Why the old configuration stays in force: sentences for the operator. Empty when the reload worked. */
@@ -17,10 +18,10 @@ export interface ReloadOutcome {
 
 /** One process that serves calls, or is about to, or no longer takes new ones. */
 export interface WorkerStatus {
-  /** 1 for the first. The one that takes a place over has the same number. */
+  /** 1 for the first. A replacement has the number of the worker that it replaces. */
   readonly worker: number;
   readonly pid: number;
-  /** `leaving`: it finishes what it has, and ends. `spare`: it takes calls only while another one is missing. */
+  /** `leaving`: finishes its calls, then ends. `spare`: accepts calls only while another worker is missing. */
   readonly state: 'starting' | 'serving' | 'spare' | 'leaving';
   /** The version of the configuration that it runs; empty while it starts. */
   readonly version: string;
@@ -28,46 +29,46 @@ export interface WorkerStatus {
   readonly since: number;
 }
 
-/** How the processes of this gateway stand. */
+/** State of the processes of this gateway. */
 export interface ProcessesStatus {
-  /** Changes with every change to the config, and to plugins and channels beside it. Empty where nobody knows. */
+  /** Changes with every change to the config, and to plugins and channels beside it. Empty where it is not known. */
   readonly version: string;
-  /** Since when it is in force, in milliseconds since 1970. */
+  /** Time since which it is in force, in milliseconds since 1970. */
   readonly since: number;
   /** False where nothing can be reloaded: the gateway is part of another program. */
   readonly reloads: boolean;
-  /** Files are watched, and a change is followed by a reload. */
+  /** True when files are watched and a change causes a reload. */
   readonly watching: boolean;
   readonly lastReload?: ReloadOutcome & {
     /** When it ended, in milliseconds since 1970. */
     readonly at: number;
-    /** How long it took, in milliseconds. */
+    /** Duration in milliseconds. */
     readonly ms: number;
   };
-  /** Workers that ended by themselves since the start. */
+  /** Number of workers that crashed since the start. */
   readonly crashes: number;
   /** When the last of them ended, in milliseconds since 1970. */
   readonly lastCrashAt?: number;
   readonly workers: readonly WorkerStatus[];
 }
 
-/** The processes that serve together, as one of them sees them. */
+/** The processes of this gateway, as seen by one of them. */
 export interface Processes {
-  /** This process among those that serve, 1 for the first. A job that one process alone should do belongs to the first. */
+  /** Number of this worker, 1 for the first. Jobs for a single process run in the first. */
   readonly worker: number;
-  /** How many serve. */
+  /** Number of workers. */
   readonly workers: number;
-  /** Puts the configuration and the code as they are now in force, or says why not. Open calls are not touched. Never rejects. */
+  /** Loads the current configuration and code, or returns the problems. Open calls are not affected. Never rejects. */
   reload(request?: ReloadRequest): Promise<ReloadOutcome>;
   /** Never rejects. */
   status(): Promise<ProcessesStatus>;
-  /** Asks all processes. */
+  /** Messages to all processes. */
   readonly peers: Peers;
 }
 
 const startedAt = Date.now();
 
-/** A gateway that is one process, or a part of one. */
+/** Returns the processes of a gateway that is a single process, or part of another program. */
 export function alone(): Processes {
   return {
     worker: 1,

@@ -1,3 +1,6 @@
+/**
+ * Connection to the shared Redis store: runs scripts with a short timeout, reconnects in the background, and follows Sentinel and Cluster.
+ */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeName, type SharedNode } from '../../settings/shared-address.ts';
@@ -6,47 +9,47 @@ import { connectTime, discard, loadRedis, SharedServers, type StoreClient } from
 import { SharedStoreMistake } from './shared-mistakes.ts';
 import { within } from './within.ts';
 
-/** Longest time for one command, in milliseconds. What takes longer is taken for gone, so that no call waits for it. */
+/** Timeout of one command, in milliseconds. A store that takes longer counts as unavailable, so that no call waits for it. */
 const commandTime = 400;
-/** Pause between two tries while the store is gone. */
+/** Pause between two attempts to connect, in milliseconds. */
 const pause = 500;
-/** Pause between two tries of a command that a cluster cannot run while it moves the keys to another node. */
+/** Pause in milliseconds before a command is retried that a cluster cannot run while it moves the keys to another node. */
 const movingPause = 25;
-/** Time between two questions to the Sentinels whether the master has changed: one that was cut off from them still answers the gateway. */
+/** Interval in milliseconds at which the Sentinels are asked for the master, because a master that is cut off from them still answers the gateway. */
 const masterCheck = 5_000;
 
-/** A script that runs in the shared store as one step, and the name under which the store keeps it. */
+/** A Lua script, which the store runs atomically, and its SHA-1, by which the store caches it. */
 export interface Script {
   readonly text: string;
   readonly sha: string;
 }
 
-/** A script of this text. */
+/** Returns the script of a text. */
 export function script(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
-/** Told when the shared store goes, with the reason, and without one when it is back. */
+/** Called with the reason when the shared store becomes unavailable, and without one when it is available again. */
 export type ReportShared = (error?: Error) => void;
 
-/** What one user of the shared store needs of its connection. */
+/** Options of one connection. */
 export interface SharedLinkOptions {
   readonly store: SharedStoreSettings;
   /**
-   * Before every name that this user has in the store: it may write there. It has a hash tag (`sluice:{rates}:`), so that a cluster keeps all
-   * of its keys on one node, where one script may touch them.
+   * Prefix of all keys of this connection. It has a hash tag (`sluice:{rates}:`), so that a cluster keeps all of these keys on one node, where
+   * one script may use them.
    */
   readonly prefix: string;
-  /** A new connection brings them along, so that each is known from its first use. */
+  /** Loaded by each new connection, so that each script is cached before its first use. */
   readonly scripts: readonly Script[];
   readonly report: ReportShared;
-  /** Runs whenever the store can be reached again, and the first time. */
+  /** Runs whenever the store becomes available, including the first time. */
   readonly onUp: () => void;
 }
 
 /**
- * The connection to the shared store: either it answers within {@link commandTime}, or it counts as gone and is made anew in the background.
- * While it is gone every command is refused at once; none is kept for later. Where the store has several servers, each new connection leads to
+ * The connection. A store that does not answer within {@link commandTime} counts as unavailable, and the connection is made anew in the
+ * background. Meanwhile every command is rejected at once; none is queued. Where the store has several servers, each new connection leads to
  * the one that has the keys then.
  */
 export class SharedLink {
@@ -57,13 +60,13 @@ export class SharedLink {
   #retry: NodeJS.Timeout | undefined;
   #checking: NodeJS.Timeout | undefined;
   #closed = false;
-  /** Settles with the first try, and with the first after the keys have moved: calls wait for it. */
+  /** Settles with the first attempt to connect, and with the first one after the keys have moved: calls wait for it. */
   #opening: Promise<void> | undefined;
 
   constructor(options: SharedLinkOptions) {
     this.#options = options;
     this.#servers = new SharedServers(options.store);
-    // The time for the driver to load is none of the store's.
+    // The timeout does not include the loading of the driver.
     this.#open(loadRedis());
   }
 
@@ -71,7 +74,7 @@ export class SharedLink {
     return this.#client !== undefined;
   }
 
-  /** Runs a script. Rejects within {@link commandTime} when the store does not answer, and counts it as gone from then on. */
+  /** Runs a script. Rejects within {@link commandTime} when the store does not answer, which then counts as unavailable. */
   async run<T>({ text, sha }: Script, keys: readonly string[], values: readonly string[]): Promise<T> {
     const rest = [String(keys.length), ...keys, ...values];
     try {
@@ -144,7 +147,7 @@ export class SharedLink {
     this.#options.onUp();
   }
 
-  /** Asks the Sentinels again after a while, and each time after their answer, for as long as this connection is used. */
+  /** Asks the Sentinels for the master at an interval, as long as this connection is used. */
   #checkLater(client: StoreClient, node: SharedNode): void {
     clearTimeout(this.#checking);
     this.#checking = setTimeout(async () => {
@@ -154,7 +157,7 @@ export class SharedLink {
     }, masterCheck).unref();
   }
 
-  /** The keys are on another server now, which is connected to at once. */
+  /** Connects at once to the server that has the keys after a move. */
   #moved(client: StoreClient): void {
     if (this.#client !== client || this.#closed) return;
     this.#client = undefined;
@@ -184,7 +187,7 @@ export class SharedLink {
   }
 }
 
-/** Tries a new connection. A store that can be read but not written (a replica, a full disk) is of no use. */
+/** Checks a new connection and loads the scripts. Rejects for a store that cannot be written (a replica, a full disk). */
 async function prepare(client: StoreClient, prefix: string, scripts: readonly Script[]): Promise<void> {
   const probe = client.sendCommand(['EVAL', probeScript, '1', `${prefix}probe`]);
   const known = scripts.map(({ text }) => client.sendCommand(['SCRIPT', 'LOAD', text]));
@@ -193,12 +196,12 @@ async function prepare(client: StoreClient, prefix: string, scripts: readonly Sc
 
 const probeScript = `redis.call('TIME') return redis.call('SET', KEYS[1], '1', 'PX', '1000')`;
 
-/** Prefixes of the users of the shared store. */
+/** Prefixes of all connections of a gateway. */
 const prefixes = ['sluice:{rates}:', 'sluice:{health}:'];
 
 /**
- * Tries the shared store of these settings. Rejects with {@link SharedStoreMistake} when it will never take this gateway: wrong password,
- * missing permission, wrong kind. Resolves when it does, and when it is only gone for now.
+ * Checks the shared store of these settings. Rejects with {@link SharedStoreMistake} for errors that need other settings: wrong password,
+ * missing permission, wrong kind. Resolves when the store works, and when it is only unavailable now.
  */
 export async function checkSharedStore(store: SharedStoreSettings): Promise<void> {
   if (/^memory:/i.test(store.url)) return;

@@ -1,13 +1,14 @@
+/** Recognizes errors of the shared Redis store that need other settings, and says what the operator should change. */
 import { certificateProblem } from '../certificate-problem.ts';
 
-/** A shared store that refuses the gateway because of its settings, and will not take it later either. The message is a sentence for the operator. */
+/** Error of a shared store that refuses the gateway because of its settings, also at a retry. The message is for the operator. */
 export class SharedStoreMistake extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
     this.name = 'SharedStoreMistake';
   }
 
-  /** Returns the mistake behind an error of the driver; undefined for a server that is only gone for now. */
+  /** Returns the mistake behind an error of the driver; undefined for a server that is only unavailable now. */
   static in(error: unknown, asked: Asked): SharedStoreMistake | undefined {
     if (error instanceof SharedStoreMistake) return error;
     if (!(error instanceof Error)) return undefined;
@@ -18,14 +19,14 @@ export class SharedStoreMistake extends Error {
   }
 }
 
-/** Which server was asked, and as what. */
+/** The server that returned the error, and its expected role. */
 export interface Asked {
   readonly server: string;
   readonly role: 'sentinel' | 'server';
   readonly kind: 'single' | 'sentinel' | 'cluster';
 }
 
-/** What a server's refusal means, and what is to be done. */
+/** Returns the end of the message: the meaning of the error, and what to do. */
 function adviceOn(error: Error, asked: Asked): string | undefined {
   const { message } = error;
   const password =

@@ -1,10 +1,11 @@
+/** Types of the store of responses and conversations of the Responses API. */
 import type { JsonObject } from '../../model/json.ts';
 
-/** One turn of the Responses format as the gateway keeps it. */
+/** A stored response: one turn of the Responses format. */
 export interface StoredResponse {
   /** `resp_…`, as the client knows it. */
   readonly id: string;
-  /** Whose it is: the API key's id. To everybody else it does not exist. */
+  /** Id of the API key that owns it. It is invisible to all others. */
   readonly owner: string;
   /** Unix seconds. */
   readonly createdAt: number;
@@ -17,11 +18,11 @@ export interface StoredResponse {
   readonly previous?: string;
   /** The channel whose provider keeps this response under the same id; absent when only the gateway knows it. */
   readonly channel?: string;
-  /** Unix milliseconds until which a background run has promised to report again; absent when it is not running. */
+  /** Unix milliseconds until which a background run must renew this; absent when it is not running. */
   readonly runsUntil?: number;
 }
 
-/** How far a response is: what changes while it is made, without the large rest. */
+/** State of a response while it is made, without its large members. */
 export interface ResponseState {
   /** The response object's `status`. */
   readonly status: string;
@@ -45,7 +46,7 @@ export interface ItemPage {
   readonly hasMore: boolean;
 }
 
-/** Which items of a list are wanted. */
+/** Selects items of a list. */
 export interface ItemQuery {
   readonly order: 'asc' | 'desc';
   readonly limit: number;
@@ -54,27 +55,27 @@ export interface ItemQuery {
 }
 
 /**
- * Responses and conversations in the database. A write is durable when its promise resolves; what has expired is not found. Whoever asks
- * with another owner finds nothing. Rejects when the database fails. A row whose text is damaged counts as missing and is reported.
+ * Responses and conversations in the database. A write is durable when its promise resolves; expired ones are not found. Visible to their owner
+ * only. Rejects when the database fails. A row whose text is damaged counts as missing and is reported.
  */
 export interface ResponseStore {
   /** Inserts or replaces. Items of `input` and of the response's `output` can be found by their ids from then on. */
   save(response: StoredResponse): Promise<void>;
-  /** Replaces only while the stored status is one of `whileStatus`: false when it was not. For cancelling what may end meanwhile. */
+  /** Replaces only while the stored status is one of `whileStatus`, else returns false. For cancelling a response that may end meanwhile. */
   saveIf(response: StoredResponse, whileStatus: readonly string[]): Promise<boolean>;
   /** Changes `runsUntil` alone, under the same condition: cheap, however large the response is. */
   renew(owner: string, id: string, runsUntil: number, whileStatus: readonly string[]): Promise<boolean>;
   find(owner: string, id: string): Promise<StoredResponse | undefined>;
-  /** As `find`, without reading what is large. */
+  /** As `find`, without reading the large members. */
   state(owner: string, id: string): Promise<ResponseState | undefined>;
   /** False when there was none. */
   remove(owner: string, id: string): Promise<boolean>;
   /**
-   * A response and all before it, oldest first; undefined when one of them is unknown. Ends a circle. Rejects with a 400 when there are
-   * more than 1000 of them, or when they are too large to be held in memory together.
+   * Returns a response and all before it, oldest first; undefined when one of them is unknown. Stops at a cycle. Rejects with a 400 when there
+   * are more than 1000 of them, or when they are too large to be held in memory together.
    */
   chain(owner: string, id: string): Promise<readonly StoredResponse[] | undefined>;
-  /** An item of a kept response or conversation; of several responses that have it, that of the newest. */
+  /** Returns an item of a stored response or conversation; of several responses that have it, that of the newest. */
   item(owner: string, id: string): Promise<JsonObject | undefined>;
 
   createConversation(conversation: StoredConversation, items: readonly JsonObject[]): Promise<void>;
@@ -84,8 +85,8 @@ export interface ResponseStore {
   /** Removes it with its items. False when there was none. */
   removeConversation(owner: string, id: string): Promise<boolean>;
   /**
-   * Adds at the end, all or none, also when several processes add at once. Gives the items as they were kept: one whose id the
-   * conversation has already, or that has none, gets an id of its own. Undefined when there is no such conversation.
+   * Appends items in one transaction, also when several processes append at the same time. Returns the stored items: one whose id the
+   * conversation has already, or that has none, gets a new id. Undefined when there is no such conversation.
    */
   appendItems(
     owner: string,
@@ -94,7 +95,7 @@ export interface ResponseStore {
   ): Promise<readonly JsonObject[] | undefined>;
   /** Undefined when `after` names no item of the conversation. A page of very large items ends before its limit. */
   listItems(owner: string, conversation: string, query: ItemQuery): Promise<ItemPage | undefined>;
-  /** All of them, oldest first. Rejects with a 400 when they are too large to be held in memory together. */
+  /** Returns all items, oldest first. Rejects with a 400 when they are too large to be held in memory together. */
   allItems(owner: string, conversation: string): Promise<readonly JsonObject[]>;
   /** One item of this conversation. */
   findItem(owner: string, conversation: string, item: string): Promise<JsonObject | undefined>;

@@ -1,12 +1,13 @@
+/** Reports periodically if expired responses are removed and how many conversations are stored, for the status of the gateway. */
 import type { Database } from '../database/index.ts';
 import { startSweeping } from '../database/sweeping.ts';
 import type { Kept, Upkeep } from '../upkeep.ts';
 import { nowInSeconds } from './tables.ts';
 
-/** When it is said how responses and conversations stand, in milliseconds: at first after `pauseWhenFull`. */
+/** Interval of the reports in milliseconds; the first one comes after `pauseWhenFull`. */
 const times = { pause: 600_000, pauseWhenFull: 10_000 };
 
-/** Says from time to time how stored responses and conversations stand, until the returned function is called. */
+/** Starts the reports to `upkeep`, until the returned function is called. */
 export function tellResponses(database: Database, upkeep: Upkeep): () => void {
   return startSweeping(
     async () => {
@@ -14,12 +15,12 @@ export function tellResponses(database: Database, upkeep: Upkeep): () => void {
       return false;
     },
     times,
-    // Those who ask the database for more than a figure say why it does not answer.
+    // Ignores errors, because other users of the database report them.
     () => {},
   );
 }
 
-/** How stored responses and conversations stand to the rule by which they are kept. */
+/** Returns the state of stored responses and conversations, compared with their retention. */
 export async function responsesStanding(database: Database): Promise<readonly Kept[]> {
   const ask = async (sql: string): Promise<number | undefined> => {
     const [row] = await (database.kind === 'sqlite' ? database.read(sql, []) : database.query(sql));

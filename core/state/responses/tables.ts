@@ -1,20 +1,21 @@
+/** Deletes expired responses, and parses the stored JSON of responses and items; shared by the stores of responses and conversations. */
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { row, rows, type Sql, type Work } from '../database/sql.ts';
 import type { ReportError } from '../stores.ts';
 import { startSweeping } from '../database/sweeping.ts';
 
-/** Rows of megabytes are removed in small batches, because SQLite's event loop stands still meanwhile. */
+/** Small batches, because rows may have megabytes and SQLite blocks the event loop while it deletes them. */
 const SWEEP = { batch: 50, pause: 60_000, pauseWhenFull: 200 };
 
-/** The most text that one question may bring into memory, in bytes: a history of turns, or a page of items. */
+/** Maximum size of the text that one query may load, in bytes: a history of turns, or a page of items. */
 export const mostText = { history: 256 * 1024 * 1024, page: 64 * 1024 * 1024 };
 
-/** The longest id under which an item is kept, in characters. Nobody's ids are longer, and indexes do not take everything. */
+/** Maximum length of an item's id in characters. No provider has longer ids, and indexes have limits. */
 const LONGEST_ID = 512;
 
 const swept = new WeakSet<Sql>();
 
-/** Deletes responses that have expired, at most `limit` of them, and says how many it found. */
+/** Deletes expired responses, at most `limit` of them, and returns their number. */
 export function deleteExpiredResponses(sql: Sql, limit: number): Promise<number> {
   const now = nowInSeconds();
   return sql.atomically(function* () {
@@ -28,15 +29,15 @@ export function deleteExpiredResponses(sql: Sql, limit: number): Promise<number>
   });
 }
 
-/** Deletes a response and what leads to its items; gives when it would have expired, undefined when there was none. */
+/** Deletes a response and the index of its items. Returns its expiry (Unix seconds); undefined when there was none. */
 export function* deleteResponse(owner: string, id: string): Work<number | undefined> {
-  // The response first, as when it is saved: two who lock the same rows in another order would wait for each other.
+  // The response first, as when it is saved: another order of locks could cause a deadlock.
   const deleted = yield* row('DELETE FROM responses WHERE owner = ? AND id = ? RETURNING expires', owner, id);
   yield* rows('DELETE FROM response_items WHERE owner = ? AND response = ?', owner, id);
   return deleted === undefined ? undefined : Number(deleted['expires']);
 }
 
-/** Removes expired responses while the process lives and the database is open. Once per database, however often it is asked. */
+/** Starts to remove expired responses periodically, while the database is open. Later calls for the same database do nothing. */
 export function sweepResponses(sql: Sql, report: ReportError): void {
   const { database } = sql;
   if (swept.has(sql)) return;
@@ -57,22 +58,22 @@ export function sweepResponses(sql: Sql, report: ReportError): void {
   );
 }
 
-/** Whether an item can be found by what it has for an id. */
+/** True for an id by which an item can be found. */
 export function isItemId(id: unknown): id is string {
   return typeof id === 'string' && id !== '' && id.length <= LONGEST_ID;
 }
 
-/** Unix seconds. */
+/** Returns the current time in Unix seconds. */
 export function nowInSeconds(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** Stored text as an object, or undefined when it is damaged: `what` then names it in the report. */
+/** Parses stored text as an object. Returns undefined, and reports `what`, when it is damaged. */
 export function readObject(text: unknown, what: string, report: ReportError): JsonObject | undefined {
   return readJson(text, isObject, what, report);
 }
 
-/** Stored text as a list of objects, or undefined when it is damaged: `what` then names it in the report. */
+/** Parses stored text as a list of objects. Returns undefined, and reports `what`, when it is damaged. */
 export function readObjects(
   text: unknown,
   what: string,

@@ -1,3 +1,4 @@
+/** Scripted behaviour of the fake provider in tests of channels: whole responses, error statuses, and streams sent piece by piece. */
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -7,24 +8,24 @@ import type { Script } from '../script.ts';
 import { streamHeaders, type Heard, type Voice } from '../voice.ts';
 import type { ChannelUnderTest } from './tested.ts';
 
-/** What the provider does with a request. */
+/** Response of the fake provider to a request. */
 export type Deed =
-  /** A whole reply, with its length; `compressed`: with gzip, which nobody asked for. */
+  /** A whole response with its length; `compressed`: with gzip, although the request did not accept it. */
   | { readonly says: Script | ((heard: Heard) => Script); readonly compressed?: true }
   | { readonly status: number }
-  /** Pieces of a stream go out one by one, each when the one before was let go. */
+  /** A stream: each piece is sent when the `step` before it has resolved. */
   | { readonly streams: Script; step(index: number): Promise<'on' | 'cut' | 'stay'> };
 
-/** Milliseconds in which what was written arrives. */
+/** Milliseconds after which written bytes have arrived. */
 const arrival = 20;
 
-/** Lets every piece of a stream go. */
+/** A `step` that sends every piece at once. */
 export const going = async (): Promise<'on'> => 'on';
 
 const eventsOf = (script: Script): readonly GatewayEvent[] =>
   script.filter((step): step is GatewayEvent => 'type' in step);
 
-/** True where the request was for a list that the provider has. */
+/** Responds to requests for lists that the provider has. Returns false for other requests. */
 export function listed(
   { lists }: ChannelUnderTest,
   { method, url }: SeenRequest,
@@ -36,7 +37,7 @@ export function listed(
   return true;
 }
 
-/** Does it. */
+/** Sends the scripted response. */
 export async function perform(
   deed: Deed,
   voice: Voice,
@@ -65,7 +66,7 @@ export async function perform(
     const goes = await deed.step(index);
     if (goes === 'stay') return;
     if (goes === 'cut') {
-      // What was written shall have arrived.
+      // The bytes written so far must arrive before the connection is closed.
       await wait(arrival);
       response.destroy();
       return;
@@ -90,6 +91,6 @@ function writeWhole(response: ServerResponse, body: string, compressed = false):
   });
   const half = Math.ceil(bytes.length / 2);
   response.write(bytes.subarray(0, half));
-  // The second half waits, so that it is a read of its own.
+  // Delayed, so that the second half arrives in a read of its own.
   setTimeout(() => response.end(bytes.subarray(half)), arrival);
 }

@@ -1,3 +1,4 @@
+/** Test cases of every channel for plain texts and secrecy, and cases for features that some providers lack. */
 import assert from 'node:assert/strict';
 import { at } from '../../../conformance/trial.ts';
 import { ended, reply, thought, toolCall } from '../script.ts';
@@ -5,7 +6,7 @@ import { answered, textOf } from './answers.ts';
 import { asked, key, type MakeCase } from './scene.ts';
 import type { ChannelCase, Lack } from './tested.ts';
 
-/** Texts, and what is told of them to whom. */
+/** Cases for texts, and for secrets in responses, logs and requests. */
 export function textCases(one: MakeCase): readonly ChannelCase[] {
   return [
     one(
@@ -73,7 +74,7 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
   ];
 }
 
-/** What not every provider has: each case by the name of what one would lack. */
+/** Cases for optional features, each with the name of the feature that a channel may lack. */
 export function featureCases(one: MakeCase): readonly (readonly [Lack, ChannelCase])[] {
   return [
     [

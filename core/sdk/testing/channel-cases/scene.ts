@@ -1,3 +1,4 @@
+/** Setup of each test case of a channel: starts a gateway with the channel and a fake provider behind it, runs the case, and closes both. */
 import assert from 'node:assert/strict';
 import { tryOut, type Trial } from '../../../conformance/index.ts';
 import type { JsonObject } from '../../../model/json.ts';
@@ -8,26 +9,26 @@ import { formatVoice, type Heard } from '../voice.ts';
 import { listed, perform, type Deed } from './deeds.ts';
 import type { ChannelCase, ChannelUnderTest } from './tested.ts';
 
-/** The channel's key, which nobody but its provider may see. */
+/** The channel's key, which only its provider may receive. */
 export const key = 'test-key-0123456789abcdef';
 
 /** A gateway with the channel, and the provider behind it. */
 export interface Scene {
   readonly gateway: TestGateway;
   readonly provider: ScriptedUpstream;
-  /** What the provider understood of its last request. */
+  /** Returns the provider's last request, decoded. */
   heard(): Heard;
-  /** Asks the gateway as a client of chat completions, who says "Hello" unless the body says otherwise. */
+  /** Sends a chat completion request to the gateway, with the message "Hello" unless the body has others. */
   ask(body: JsonObject, signal?: AbortSignal): Promise<Response>;
 }
 
-/** Makes a case of what a provider does, and of what must come of it. */
+/** Makes a case from the scripted response of the provider and the assertions. */
 export type MakeCase = (name: string, deed: Deed, run: (scene: Scene) => Promise<void>) => ChannelCase;
 
-/** The model that is asked for, and the format in which its provider is asked. */
+/** Default model and format of the requests. */
 const ordinary = { model: 'test-model', format: 'chat-completions' } as const;
 
-/** Cases of this channel: each has a provider and a gateway of its own. */
+/** Returns the function that makes cases of a channel. Each case has a provider and a gateway of its own. */
 export function caseMaker(tested: ChannelUnderTest): MakeCase {
   const { model, format } = { ...ordinary, ...tested };
   return (name, deed, run) => ({
@@ -62,7 +63,7 @@ export function caseMaker(tested: ChannelUnderTest): MakeCase {
   });
 }
 
-/** A trial of live providers as a case: before one that obliges. */
+/** Makes a case from a trial of `sluice check --live`, against a fake provider that supports everything. */
 export function trialCase(tested: ChannelUnderTest, trial: Trial): ChannelCase {
   const { model, format } = { ...ordinary, ...tested };
   return {
@@ -91,7 +92,7 @@ export function trialCase(tested: ChannelUnderTest, trial: Trial): ChannelCase {
   };
 }
 
-/** The request by which the provider was asked for an answer. */
+/** Returns the last POST request of the provider. */
 export function asked({ requests }: ScriptedUpstream): SeenRequest {
   const request = requests.findLast(({ method }) => method === 'POST');
   assert.ok(request !== undefined, 'the provider was asked nothing');

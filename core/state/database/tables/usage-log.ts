@@ -1,8 +1,9 @@
+/** Migration steps of the usage log's tables: records, details, attempts, and the sums over records. */
 import type { Step } from '../migrations.ts';
 
 /**
- * What records are looked for and summed by is apart from what only tells more of one of them: sums read all records of a time, and would
- * read the rest with them. `ms_bin` and `first_bin` are times on a logarithmic scale, for percentiles.
+ * Columns by which records are searched and summed. The others are in a table of their own, because sums read all records of a range, and would
+ * read those columns too. `ms_bin` and `first_bin` are durations on a logarithmic scale, for percentiles.
  */
 const columns = `
     at BIGINT NOT NULL, id TEXT NOT NULL, key_id TEXT, ip TEXT NOT NULL, operation TEXT NOT NULL, format TEXT NOT NULL,
@@ -21,48 +22,48 @@ const attempts = `
 
 const byId = 'CREATE UNIQUE INDEX usage_records_id ON usage_records (id);';
 
-/** What records are summed by. The levels of `usage_sums` that do without one have an empty text, or 0, in its place. */
+/** Columns by which records are summed. Levels of `usage_sums` without such a column have an empty text, or 0, in its place. */
 const names = (collate: string): string =>
   ['key_id', 'model', 'channel', 'format', 'operation']
     .map((name) => `${name} TEXT${collate} NOT NULL`)
     .join(', ');
 
-/** Sums of the records of a time; see `money/usage-log/levels.ts`. `bins` counts calls by `ms_bin`, and with an `f` before it by `first_bin`. */
+/** Columns of sums; see `money/usage-log/levels.ts`. `bins` counts calls by `ms_bin`, and with an `f` before it by `first_bin`. */
 const sums = (json: string, collate: string): string => `
     level SMALLINT NOT NULL, start BIGINT NOT NULL, ${names(collate)}, status SMALLINT NOT NULL, failed SMALLINT NOT NULL,
     calls BIGINT NOT NULL, input BIGINT NOT NULL, output BIGINT NOT NULL, cache_read BIGINT NOT NULL, cache_write BIGINT NOT NULL,
     reasoning BIGINT NOT NULL, micro_dollars BIGINT NOT NULL, bins ${json},
     PRIMARY KEY (level, start, key_id, model, channel, format, operation, status, failed)`;
 
-/** Records that are in no sums yet, with what they add to them. */
+/** Columns of records that are in no sums yet. */
 export const unsummed = (collate: string): string => `
     at BIGINT NOT NULL, ${names(collate)}, status SMALLINT NOT NULL, failed SMALLINT NOT NULL, input BIGINT NOT NULL, output BIGINT NOT NULL,
     cache_read BIGINT NOT NULL, cache_write BIGINT NOT NULL, reasoning BIGINT NOT NULL, micro_dollars BIGINT NOT NULL,
     ms_bin SMALLINT NOT NULL, first_bin SMALLINT`;
 
 /**
- * Which records from before there were sums are still to be added: those of a time before `at`, from the newest to the oldest. Without a row
- * there are none. Records that come in meanwhile and are of such a time are noted in `usage_late`, because they are in the sums already.
+ * Position in the records that are older than the sums and are still to be added: those before `at`, from the newest to the oldest. Without a
+ * row there are none. New records with a time before `at` are noted in `usage_late`, because they are in the sums already.
  */
 const summing = `
       CREATE TABLE usage_summing (one SMALLINT PRIMARY KEY, at BIGINT NOT NULL, id TEXT NOT NULL);
       INSERT INTO usage_summing (one, at, id) SELECT 1, MAX(at) + 1, '' FROM usage_records HAVING MAX(at) IS NOT NULL;
       CREATE TABLE usage_late (at BIGINT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (at, id));`;
 
-/** For the sums of one key: of the levels that tell keys apart. */
+/** Index for the sums of one key, on the levels with keys. */
 const keyIndex = 'CREATE INDEX usage_sums_key ON usage_sums (key_id, level, start) WHERE level >= 5;';
 
-/** Columns of records that are in no sums yet. */
+/** Names of the columns of `usage_unsummed`. */
 export const unsummedColumns =
   'at, key_id, model, channel, format, operation, status, failed, input, output, cache_read, cache_write, reasoning, micro_dollars, ms_bin, first_bin';
 
-/** The same of a row of `usage_records`. */
+/** SQL for the values of these columns from a row of `usage_records`. */
 const unsummedValues = (row: string): string =>
   `${row}at, COALESCE(${row}key_id, ''), ${row}model, COALESCE(${row}channel, ''), ${row}format, ${row}operation, ${row}status,
           CASE WHEN ${row}status >= 400 OR ${row}ended = 'interrupted' THEN 1 ELSE 0 END, ${row}input, ${row}output, ${row}cache_read,
           ${row}cache_write, ${row}reasoning, COALESCE(${row}micro_dollars, 0), ${row}ms_bin, ${row}first_bin`;
 
-/** What the names of sums are, each written once. A row without names tells failures from other calls alone. */
+/** Columns of the names of sums, each combination stored once. A row without names distinguishes failures from other calls only. */
 const totalNames = (collate: string): string => `
     model TEXT${collate} NOT NULL, channel TEXT${collate} NOT NULL, format TEXT${collate} NOT NULL, operation TEXT${collate} NOT NULL,
     status SMALLINT NOT NULL, failed SMALLINT NOT NULL`;
@@ -85,7 +86,7 @@ const totals = (collate: string, more: string): string => `
       )${more};
       CREATE INDEX usage_totals_key ON usage_totals (key, start) WHERE level >= 5;`;
 
-/** What many calls have in common; see `money/usage-log/kinds.ts`. `last_day`: the latest day on which a record with it was written. */
+/** Values that many calls share; see `money/usage-log/kinds.ts`. `last_day`: the latest day on which a record with them was written. */
 const kinds = (id: string): string => `
       CREATE TABLE usage_kinds (
         id ${id} PRIMARY KEY, operation TEXT NOT NULL, format TEXT NOT NULL, upstream_format TEXT, model TEXT NOT NULL, upstream_model TEXT,
@@ -93,7 +94,7 @@ const kinds = (id: string): string => `
       );
       CREATE INDEX usage_kinds_last_day ON usage_kinds (last_day);`;
 
-/** A column of a record: of its kind, or of the row itself where it has none. */
+/** SQL for a column of a record: of its kind, or of the row itself where it has no kind. */
 export const ofKind = (row: string, name: string): string =>
   `CASE WHEN ${row}kind IS NULL THEN ${row}${name} ELSE k.${name} END`;
 
@@ -114,13 +115,13 @@ export const ownColumns =
     ', ',
   );
 
-/** Records as they are read, whether older gateways have written them or newer ones. */
+/** View of records that were written by older or newer gateways. */
 const calls = `
       CREATE VIEW usage_calls AS SELECT ${ownColumns.map((name) => `r.${name}`).join(', ')},
         ${kindColumns.map((name) => `${ofKind('r.', name)} AS ${name}`).join(', ')}, k.price
       FROM usage_records r LEFT JOIN usage_kinds k ON k.id = r.kind;`;
 
-/** What a row of `usage_records` adds to the sums, whichever version has written it. */
+/** SQL for the values that a row of `usage_records` adds to the sums, for rows of all versions. */
 export const unsummedOfKind = (row: string): string => {
   const [status, ended] = [`${row}status`, ofKind(row, 'ended')];
   const name = (column: string): string => ofKind(row, column);
@@ -146,7 +147,7 @@ const parted: Readonly<Record<string, string>> = {
 };
 
 /**
- * The tables as they were become the only partition, which takes everything. That needs no look at their rows, because there is no other
+ * Makes the existing tables the default partitions of partitioned ones. PostgreSQL need not read their rows, because there is no other
  * partition. `money/usage-log/partitions.ts` makes those of days.
  */
 const partedTables = Object.entries(parted)
@@ -158,12 +159,12 @@ const partedTables = Object.entries(parted)
   )
   .join('');
 
-/** The tables of the usage log. */
+/** The steps. */
 export const usageLogSteps: readonly Step[] = [
   {
     name: 'usage-log-1',
-    // Without row ids the records lie in the order of their time, so that a slice of it is read in one go. More indexes would double what
-    // each call costs to write down.
+    // WITHOUT ROWID stores the records in the order of their time, so that a range is read sequentially. More indexes would double the cost
+    // of writing a call.
     sqlite: `
       CREATE TABLE usage_records (${columns}) WITHOUT ROWID;
       CREATE TABLE usage_details (${details}) WITHOUT ROWID;
@@ -177,7 +178,7 @@ export const usageLogSteps: readonly Step[] = [
   },
   {
     name: 'usage-log-2',
-    // A call has one channel and may have failed at others before: these are counted by channels here. Few calls have any.
+    // Failed attempts of calls, because a record has only the channel that answered. Few calls have any.
     sqlite: `CREATE TABLE usage_attempts (${attempts}) WITHOUT ROWID;`,
     postgres: `CREATE TABLE usage_attempts (${attempts});`,
   },
@@ -216,7 +217,7 @@ export const usageLogSteps: readonly Step[] = [
   },
   {
     name: 'usage-log-4',
-    // What older gateways add to `usage_sums` meanwhile is moved from there, and read beside these until then.
+    // Sums that older gateways add to `usage_sums` meanwhile are moved from there, and are read in addition until then.
     isAddition: true,
     sqlite: totals('', ' WITHOUT ROWID'),
     postgres: totals(' COLLATE "C"', ''),
