@@ -91,7 +91,7 @@ export function openTaskStore(
         ),
       ),
     async finish(task, settlements) {
-      if (!isFinished(task)) throw new Error('finish() was called with a task that is not finished.');
+      if (!isFinished(task)) throw new Error('A task that goes on was to be finished.');
       return ledger.settleAfter(settlements, () => kept.release([task.owner, task.id], valuesOf(task)));
     },
     remove: (owner, id) => kept.remove(owner, id),

@@ -1,18 +1,19 @@
+/** Applies the option `body` of a channel: sets and removes members of JSON bodies and texts of forms. */
 import type { UpstreamRequest } from '../sdk/channel.ts';
 import type { FormPart } from '../model/form.ts';
 import { parseObject } from '../json/parse.ts';
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 
-/** Members of bodies, by dotted path, that an operator sets or takes off. Numbers are places in a list. */
+/** Members of bodies, by dotted path, that an operator sets or removes. Numbers are indexes of a list. */
 export interface BodyEdits {
   readonly set?: Readonly<Record<string, JsonValue>> | undefined;
   readonly remove?: readonly string[] | undefined;
 }
 
-/** Names that are no members but ways into what all objects share. */
+/** Names that would reach the prototype of objects. */
 const forbidden = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** What is wrong with a path, to stand behind its name; undefined for a sound one. */
+/** Returns the problem of a path, as the end of a sentence that begins with the path; undefined for a valid one. */
 export function pathProblem(path: string): string | undefined {
   const names = path.split('.');
   if (names.includes('')) return 'has an empty name between its dots';
@@ -21,8 +22,8 @@ export function pathProblem(path: string): string | undefined {
 }
 
 /**
- * Makes the changes in the body of a request: in JSON at any depth, in a form among its texts. What is to be taken off goes first. A
- * request without a body, and one in which nothing has to change, is given back as it is. Undefined where there are no changes to make.
+ * Returns a function that applies the changes to POST requests: in JSON at any depth, in a form to its texts. Removes first. Returns a request
+ * without a JSON object or form, and one in which nothing changes, as it is. Undefined where there are no changes.
  */
 export function bodyEditor({ set = {}, remove = [] }: BodyEdits = {}):
   | ((request: UpstreamRequest) => UpstreamRequest)
@@ -59,7 +60,7 @@ export function bodyEditor({ set = {}, remove = [] }: BodyEdits = {}):
 
 type MutableJson = { [name: string]: JsonValue } | JsonValue[];
 
-/** True when there was something to take off. */
+/** Removes a member. Returns true when it existed. */
 function take(root: MutableJson, names: readonly string[]): boolean {
   let place: JsonValue | undefined = root as JsonValue;
   for (const name of names.slice(0, -1)) place = memberOf(place, name);
@@ -70,14 +71,14 @@ function take(root: MutableJson, names: readonly string[]): boolean {
   return true;
 }
 
-/** Makes the objects and lists on the way. A place in a list that lies behind its end is not made, but for the next one. */
+/** Sets a member. Creates the objects and lists on its path. An index behind the end of a list is ignored, except for the next one. */
 function put(root: MutableJson, names: readonly string[], value: JsonValue): void {
   let place: MutableJson = root;
   for (const [depth, name] of names.entries()) {
     const isLast = depth === names.length - 1;
     if (Array.isArray(place) && !(isIndex(name) && Number(name) <= place.length)) return;
     const before = memberOf(place as JsonValue, name);
-    // Copied: the next request begins with the same value, and later paths may lead into it.
+    // Copied, because later requests use the same value, and later paths may change it.
     const next: JsonValue = isLast
       ? structuredClone(value)
       : isContainer(before)

@@ -1,19 +1,20 @@
+/** Converts the body of a request to a provider (bytes, form, file or stream) to the form that undici sends. */
 import { Readable } from 'node:stream';
 import type { Form, Upload } from '../model/form.ts';
 import type { BodyStream } from '../sdk/channel.ts';
 import { encodeForm, fileBytes } from './form.ts';
 
-/** A body as undici takes it, and the headers that it brings. */
+/** A body for undici, and its headers. */
 export interface UpstreamBody {
   readonly body: Buffer | string | Readable | null;
   readonly added?: Readonly<Record<string, string>>;
 }
 
-/** Bytes from which on a body is sent piece by piece. */
+/** Minimum size in bytes of bodies that are sent in pieces. */
 const largeBody = 1024 * 1024;
 const pieceSize = 64 * 1024;
 
-/** The body of a request, made anew for each time that it is sent. Nothing is read before undici reads it. */
+/** Returns the body of a request; call it anew for each attempt. Files and streams are read when undici reads them. */
 export function upstreamBody(body: Buffer | string | Form | Upload | BodyStream | undefined): UpstreamBody {
   if (body === undefined) return { body: null };
   if (typeof body === 'object' && 'bytes' in body) return uploadBody(body);
@@ -37,7 +38,7 @@ function uploadBody({ bytes, length }: BodyStream): UpstreamBody {
   return { body: bytes, ...(length === undefined ? {} : { added: { 'content-length': String(length) } }) };
 }
 
-/** Given to undici as a whole, a provider's silence would count while a large body is still on its way. */
+/** Sends a large body in pieces, because undici's timeout for the response would otherwise run while the body is still being sent. */
 function bytesBody(bytes: Buffer): UpstreamBody {
   if (bytes.length < largeBody) return { body: bytes };
   return { body: pieces(bytes), added: { 'content-length': String(bytes.length) } };

@@ -1,41 +1,42 @@
+/** Pools of kept-alive HTTP connections to providers, with their TLS options, proxy and timeouts. */
 import type * as undici from 'undici';
 import { openProxy } from './proxy.ts';
 import { Reader } from './reader.ts';
 import { buildConnector, Client, Pool } from '../performance/undici.ts';
 
-/** PEM texts, and how a provider's certificate is checked. */
+/** Certificates as PEM texts, and the verification of a provider's certificate. */
 export interface TlsOptions {
-  /** In place of the certificate authorities that Node trusts. */
+  /** Certificate authorities in place of those that Node trusts. */
   readonly ca?: string | readonly string[] | undefined;
   /** The gateway's own certificate and its key. */
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
-  /** The name that is asked for, and that the certificate must carry. */
+  /** Server name for SNI, which the certificate must have. */
   readonly servername?: string | undefined;
-  /** False: any certificate will do. */
+  /** False: the certificate is not verified. */
   readonly verify?: boolean | undefined;
 }
 
-/** How providers are connected to. */
+/** Options of the connections of a channel. */
 export interface ConnectionOptions {
-  /** Longest wait for a connection, in milliseconds. */
+  /** Timeout for a connection, in milliseconds. */
   readonly connectTimeout: number;
-  /** Longest silence of a provider, before and between bytes, in milliseconds. It counts from when the request was sent. */
+  /** Maximum silence of a provider, before and between bytes, in milliseconds. It begins when the request was sent. */
   readonly idleTimeout: number;
   readonly tls?: TlsOptions | undefined;
-  /** `http://user:password@host:port`: connections are tunnelled through it. */
+  /** `http://user:password@host:port`: connections are tunnelled through this proxy. */
   readonly proxy?: string | undefined;
 }
 
 /** Kept-alive connections, by origin. */
 export interface Connections {
-  /** Where requests to an origin (`https://host:port`) go. `unused`: to a connection that carries nothing before it and nothing after. */
+  /** Returns the dispatcher for an origin (`https://host:port`). `unused`: one for connections that carry a single request. */
   to(origin: string, unused: boolean): undici.Dispatcher;
-  /** Closes all at once, also those in use. */
+  /** Closes all connections, also those in use. */
   close(): Promise<void>;
 }
 
-/** Opens connections when they are needed. */
+/** Returns connections, which are opened on demand. */
 export function openConnections(options: ConnectionOptions): Connections {
   const proxy = options.proxy === undefined ? undefined : openProxy(options.proxy, options.connectTimeout);
   const direct = connector(options);
@@ -75,11 +76,11 @@ function connector({ connectTimeout, tls = {} }: ConnectionOptions): undici.buil
     rejectUnauthorized: verify,
   });
   if (servername === undefined) return connect;
-  // undici asks for the name in a `host` header, where there is one, before that of the options.
+  // undici uses the name in a `host` header, where there is one, before that of the options.
   return (options, callback) => connect({ ...options, servername }, callback);
 }
 
-/** One connection and those that follow when it was closed. It knows whether it has carried a request before. */
+/** A connection and its successors after it was closed. Remembers if the current one has carried a request before. */
 export class ProviderConnection extends Client {
   #used = false;
 
@@ -98,7 +99,7 @@ export class ProviderConnection extends Client {
     return super.dispatch(options, handler);
   }
 
-  /** A request goes out. True when it is not the first. */
+  /** Called when a request is sent. Returns true when it is not the first. */
   use(): boolean {
     const before = this.#used;
     this.#used = true;

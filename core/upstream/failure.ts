@@ -1,19 +1,20 @@
+/** Converts failures of a connection to a provider to the error for the client. */
 import { GatewayError } from '../sdk/errors.ts';
 
-/** How far a request had come when it failed. */
+/** Progress of a request when it failed. */
 export interface HowFar {
-  /** Its answer had begun. */
+  /** The response had begun. */
   readonly started: boolean;
-  /** It went out on a kept-alive connection, of which nothing was heard since. */
+  /** It was sent on a kept-alive connection, on which nothing was received since. */
   readonly stale: boolean;
 }
 
-/** A connection that its other side has closed. */
+/** Error codes of a connection that the provider has closed. */
 const closed = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
-/** What the client is told of a provider that could not be read. Never an address. */
+/** Returns the error for the client. It never contains an address. */
 export function upstreamFailure(cause: Error & { code?: unknown }, { started, stale }: HowFar): GatewayError {
-  // Whoever makes the body has said what is wrong with it.
+  // An error of the request's body, from the code that reads it.
   if (cause instanceof GatewayError) return cause;
   const code = typeof cause.code === 'string' ? cause.code : '';
   switch (code) {

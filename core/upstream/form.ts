@@ -1,16 +1,17 @@
+/** Encodes forms as `multipart/form-data` (RFC 7578) for providers, streaming their files. */
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Form, FormPart, PartHead, Upload } from '../model/form.ts';
 
-/** A form on its way, and the headers that announce it. */
+/** An encoded form and its headers. */
 export interface EncodedForm {
-  /** Files are opened one after the other, when it is their turn; destroying it lets go of the one that is being read. */
+  /** Opens files one after the other, when they are read; destroying it closes the open one. */
   readonly body: Readable;
   readonly added: Readonly<Record<string, string>>;
 }
 
-/** A form as `multipart/form-data` (RFC 7578), parts in their order. Its length is known before a byte of its files is read. */
+/** Encodes a form, parts in their order. Its length is known before its files are read. */
 export function encodeForm(form: Form): EncodedForm {
   const boundary = newBoundary();
   const heads = form.map((part) => encodePartHead(boundary, headOf(part)));
@@ -41,7 +42,7 @@ async function* bytesOf(form: Form, heads: readonly Buffer[], end: Buffer): Asyn
   yield end;
 }
 
-/** The bytes of a file as they are read. Throws where they are not as many as was announced. */
+/** Yields the bytes of a file. Throws where their number differs from its size. */
 export async function* fileBytes(file: Upload): AsyncGenerator<Buffer> {
   let left = file.size;
   try {
@@ -53,7 +54,7 @@ export async function* fileBytes(file: Upload): AsyncGenerator<Buffer> {
   } catch (error) {
     throw unreadable(error);
   }
-  // Its length was announced: another would be read as what follows it, or waited for.
+  // The size is part of the content-length: with another size the receiver would misread the following bytes, or wait for more.
   if (left !== 0) throw unreadable(new Error('Its size has changed.'));
 }
 
@@ -61,17 +62,20 @@ function unreadable(cause: unknown): GatewayError {
   return new GatewayError('internal_error', 'A file of this request could not be read.', { cause });
 }
 
-/** Returns a boundary that nobody can know before the form is sent, so that no file can contain it. */
+/** Returns a random boundary, which no file can contain because it is not known before the form is sent. */
 export function newBoundary(): string {
   return `sluice-${randomBytes(18).toString('base64url')}`;
 }
 
-/** The content type of a form. */
+/** Returns the content type of a form. */
 export function formType(boundary: string): string {
   return `multipart/form-data; boundary=${boundary}`;
 }
 
-/** Encodes what stands before the bytes of a part. CRLF stands behind them. */
+/**
+ * Encodes the boundary and headers before the bytes of a part. The caller adds CRLF after the bytes. An empty file name becomes `blob`, as in
+ * browsers, because a part without one counts as a text.
+ */
 export function encodePartHead(boundary: string, { name, filename, mimeType }: PartHead): Buffer {
   const disposition = `content-disposition: form-data; name="${quoted(name)}"`;
   const file =
@@ -81,19 +85,19 @@ export function encodePartHead(boundary: string, { name, filename, mimeType }: P
   return Buffer.from(`--${boundary}\r\n${disposition}${file}\r\n\r\n`);
 }
 
-/** Encodes what stands behind the last part. */
+/** Encodes the closing boundary after the last part. */
 export function encodeFormEnd(boundary: string): Buffer {
   return Buffer.from(`--${boundary}--\r\n`);
 }
 
-/** A file without a name gets the one that browsers give: a part with none is taken for a text. */
+/** Returns the headers of a part. */
 function headOf(part: FormPart): PartHead {
   if ('file' in part) return { name: part.name, filename: part.file.filename, mimeType: part.file.mimeType };
   return { name: part.name, filename: undefined, mimeType: '' };
 }
 
 /**
- * Encodes what would end the quotation or the line with % codes, as browsers do. Backslashes too, because some frameworks read one before the
+ * Percent-encodes characters that would end the quotation or the line, as browsers do. Backslashes too, because some frameworks read one before the
  * closing quote as an escape.
  */
 function quoted(name: string): string {
@@ -102,7 +106,7 @@ function quoted(name: string): string {
     .replaceAll(/["\\\p{Cc}]/gu, (sign) => (sign === '"' ? '%22' : encodeURIComponent(sign)));
 }
 
-/** What the client claimed, where it can stand in a header. */
+/** Returns the client's media type, where it is valid in a header. */
 function typeOf(mimeType: string): string {
   return /^[\w.+-]+\/[\w.+-]+(?: *;[ -~]*)?$/.test(mimeType) ? mimeType : 'application/octet-stream';
 }

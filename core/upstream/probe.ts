@@ -1,3 +1,4 @@
+/** Connects to the host of a URL to check that it answers and when its certificate expires, for `sluice doctor`. */
 import { connect as connectTcp, isIP } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { TlsOptions } from './connections.ts';
@@ -8,7 +9,7 @@ export interface Probed {
   readonly certificateEnds?: number;
 }
 
-/** Longest wait for a connection and its handshake, in milliseconds. */
+/** Timeout of the connection and its handshake, in milliseconds. */
 const timeoutMs = 5_000;
 
 /** Connects to the host of a URL, with TLS where it is https. Rejects with the reason when it does not answer, or its certificate is not valid. */

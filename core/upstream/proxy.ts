@@ -1,3 +1,4 @@
+/** HTTP CONNECT tunnels through a proxy for connections to providers. */
 import type { buildConnector } from 'undici';
 import { Pool, requestTunnel } from '../performance/undici.ts';
 
@@ -5,11 +6,11 @@ import { Pool, requestTunnel } from '../performance/undici.ts';
 export interface Proxy {
   /** Connects through the proxy; `secure` then makes TLS of the tunnel where the provider has it. */
   through(secure: buildConnector.connector): buildConnector.connector;
-  /** Tunnels stay open: they belong to whoever asked for them. */
+  /** Closes the connections to the proxy. Open tunnels stay: their users close them. */
   close(): Promise<void>;
 }
 
-/** A tunnel that did not come about. The sentence names no address: it is for the log, which callers' operators read too. */
+/** Error of a failed tunnel. The message contains no address. */
 class ProxyError extends Error {
   readonly code: string;
 
@@ -21,9 +22,9 @@ class ProxyError extends Error {
 }
 
 /**
- * Asks a proxy for tunnels with CONNECT, also where the provider speaks plain HTTP: requests and answers then pass as if there were no
- * proxy. The URL may carry a user and a password. undici's own `ProxyAgent` would bring the whole package into each process, makes each
- * request's headers anew, and tells of a refusal as of a call that was given up.
+ * Returns a proxy. Tunnels are opened with CONNECT, also where the provider speaks plain HTTP, so that requests and responses pass unchanged.
+ * The URL may have a user and a password. Does not use undici's own `ProxyAgent`, because it would load the whole package into each process,
+ * rebuilds the headers of each request, and reports a refusal as an aborted request.
  */
 export function openProxy(address: string, connectTimeout: number): Proxy {
   const url = new URL(address);
@@ -57,14 +58,14 @@ export function openProxy(address: string, connectTimeout: number): Proxy {
   };
 }
 
-/** The value of `proxy-authorization`; undefined where the URL names nobody. */
+/** Returns the value of `proxy-authorization`; undefined where the URL has no credentials. */
 export function proxyAuthorization({ username, password }: URL): string | undefined {
   if (username === '' && password === '') return undefined;
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return `Basic ${Buffer.from(credentials).toString('base64')}`;
 }
 
-/** undici takes some codes of sockets as a reason to wait for another connection: none of them may reach it from here. */
+/** Converts an error. Removes codes of sockets, because undici would wait for another connection for some of them. */
 function unreachable(error: Error & { code?: unknown }): ProxyError {
   const code = typeof error.code === 'string' ? error.code : error.name;
   const late = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'UND_ERR_HEADERS_TIMEOUT';

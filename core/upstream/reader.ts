@@ -1,3 +1,7 @@
+/**
+ * Receives one HTTP response of a provider from undici: resolves with its head, streams its bytes with backpressure, and detects stale
+ * connections.
+ */
 import type { Dispatcher } from 'undici';
 import type { Subscriber } from 'rxjs';
 import { callKey } from '../sdk/call-key.ts';
@@ -10,22 +14,22 @@ import type { Valve } from '../sdk/gate.ts';
 import { decompressed } from './compression.ts';
 import { upstreamFailure } from './failure.ts';
 
-/** Chunks held for a subscriber that is not there yet. */
+/** Maximum number of bytes that are held before there is a subscriber. */
 const earlyLimit = 64 * 1024;
 
 /**
- * Milliseconds within which a kept-alive connection that its other side has closed shows it: one way there and back. Whoever closes it
- * later may have worked on the request until then.
+ * Milliseconds within which a request on a closed kept-alive connection fails: about one round trip. A provider that closes the connection later
+ * may have processed the request.
  */
 const staleWithin = 2000;
 
-/** True when the call's last request met a connection that had been closed: its next one gets a new one. */
+/** True when the call's last request met a closed kept-alive connection, so that its next one needs a new connection. */
 export const foundStale = callKey<boolean>('found stale');
 
-/** Why a socket is let go of in an ordinary end. One object: an Error per call would cost more than the call. */
+/** Reason for closing a socket at the ordinary end of a call. One shared object, because an Error per call would be costly. */
 const released = new Error('The call has ended.');
 
-/** Who waits for an answer. */
+/** Callbacks for the response. */
 interface Waiting {
   readonly call: Call;
   readonly resolve: (upstream: Upstream) => void;
@@ -33,13 +37,13 @@ interface Waiting {
   forget: (() => void) | undefined;
 }
 
-/** What carries requests, one after the other. */
+/** A connection that carries requests, one after the other. */
 interface Carrier {
-  /** A request goes out. True when it is not the first. */
+  /** Called when a request is sent. Returns true when it is not the first. */
   use(): boolean;
 }
 
-/** Reads one answer: pushes bytes to its subscriber, waits when the gate is shut, closes the socket when nobody wants it any more. */
+/** Handler of one request: emits the response's bytes, pauses while the gate is closed, and closes the socket when the call ends. */
 export class Reader implements Dispatcher.DispatchHandler, Valve {
   #waiting: Waiting | undefined;
   #controller: Dispatcher.DispatchController | undefined;
@@ -47,9 +51,9 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   #subscriber: Subscriber<Buffer> | undefined;
   #early: Buffer[] | undefined;
   #earlyLength = 0;
-  /** What this turn has brought so far. */
+  /** Chunks of the current read of the socket. */
   #gathered: Buffer[] | undefined;
-  /** When the request went out on a connection that had carried others before; 0 on a new one, and once anything was heard. */
+  /** Time at which the request was sent on a reused connection; 0 on a new one, and once a byte was received. */
   #reusedAt = 0;
   #started = false;
   #reached = false;
@@ -62,12 +66,12 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     if (this.#waiting !== undefined) this.#waiting.forget = forget;
   }
 
-  /** True when nobody waits for this answer any more. */
+  /** True when the response is no longer needed. */
   get gone(): boolean {
     return this.#gone;
   }
 
-  /** The connection that will carry the request, in its turn. */
+  /** Sets the connection that will carry the request. */
   over(connection: Carrier): void {
     this.#connection = connection;
   }
@@ -88,7 +92,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     else this.#reaches(1);
   }
 
-  /** The first byte of an answer. */
+  /** Called by undici at the first byte of a response. */
   onResponseStarted(): void {
     this.#reusedAt = 0;
   }
@@ -98,7 +102,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     statusCode: number,
     headers: Upstream['headers'],
   ): void {
-    // Undici keeps the head's bytes, each name and value by itself, as long as the answer lasts: 2 KB of each open stream.
+    // undici keeps the raw headers, each name and value as a buffer, as long as the response lasts: 2 KB for each open stream.
     controller.rawHeaders = null;
     if (statusCode < 200) return;
     this.#started = true;
@@ -125,8 +129,8 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   }
 
   /**
-   * Passes what one read of the socket has brought as one piece. Providers send each delta of a stream as an HTTP chunk of its own, and
-   * when they are faster than we are a read brings several: together they are looked through once and written once.
+   * Emits the chunks of one read of the socket as one piece. Providers send each delta of a stream as an HTTP chunk of its own, and a read may
+   * return several: together they are parsed once and written once.
    */
   passGathered(): void {
     const gathered = this.#gathered;
@@ -149,7 +153,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     this.#finish({ error });
   }
 
-  /** The request has reached its provider; or the provider has failed, or is given up before it answered. */
+  /** Reports to the account that the request has reached its provider (1), or that it failed or was abandoned before a response (-1). */
   #reaches(one: 1 | -1): void {
     if (one < 0 && !this.#reached) return;
     this.#reached = one > 0;
@@ -189,7 +193,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     else subscriber.error(this.#outcome.error);
   }
 
-  /** The connection remembers its last reader for a while: what that one no longer needs must not live as long, nor the call behind it. */
+  /** Drops references to the call, because the connection references its last reader for a while. */
   #letGo(): Waiting | undefined {
     const waiting = this.#waiting;
     this.#waiting = undefined;
@@ -198,13 +202,13 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     return waiting;
   }
 
-  /** Nobody wants the rest: the provider's socket is closed at once. */
+  /** Abandons the response: closes the provider's socket at once. */
   #release(): void {
     if (this.#gone) return;
     this.#gone = true;
     if (!this.#started) this.#reaches(-1);
     const waiting = this.#letGo();
-    // Rejected first: aborting calls onResponseError at once, and that the client left is no failure of the upstream.
+    // Rejects first, because abort() calls onResponseError at once, and a client that left is no failure of the upstream.
     if (!this.#started) {
       waiting?.reject(
         new GatewayError('client_closed_request', 'The client left before the upstream answered.'),

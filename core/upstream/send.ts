@@ -1,3 +1,4 @@
+/** The HTTP client of channels: sends requests to a provider through undici, with the operator's headers, and reads small documents. */
 import { request as requestBy } from '../performance/undici.ts';
 import type { Upstream } from '../sdk/channel.ts';
 import { upstreamBody } from './body.ts';
@@ -8,18 +9,18 @@ import type { HttpClient, HttpRequest } from '../sdk/http.ts';
 import { withUpstreamHeaders } from '../sdk/upstream-headers.ts';
 import { WholeBytes } from '../sdk/whole-bytes.ts';
 
-/** What an operator changes in the headers of every request. Names in any case. */
+/** Changes of an operator to the headers of every request. Names in any case. */
 export interface HeaderEdits {
   readonly set?: Readonly<Record<string, string>> | undefined;
   readonly remove?: readonly string[] | undefined;
 }
 
-/** How providers are reached. */
+/** Options of the client. */
 export interface HttpClientOptions extends ConnectionOptions {
   readonly headers?: HeaderEdits | undefined;
 }
 
-/** The client used by channels: undici's dispatch, which is as fast as Node's own parser allows. */
+/** Returns the client. Uses undici's `dispatch` directly, because its other interfaces are slower. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const connections = openConnections(options);
   const edited = headerEditor(options.headers);
@@ -33,7 +34,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         const own = withUpstreamHeaders(call, request.headers);
         const headers = edited === undefined ? own : edited(own);
         const { body, added } = upstreamBody(request.upload ?? request.body);
-        // Where one kept-alive connection was closed unseen, the others may be too.
+        // Uses a new connection after a stale one, because the other kept-alive connections may be stale too.
         const unused = call.get(foundStale) === true;
         if (unused) call.set(foundStale, false);
         connections.to(slash < 0 ? url : url.slice(0, slash), unused).dispatch(
@@ -66,13 +67,13 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   };
 }
 
-/** Milliseconds. */
+/** Limits of `read`, in milliseconds and in bytes. */
 const longestReading = 30_000;
 const largestDocument = 4 * 1024 * 1024;
 
 type Headers = HttpRequest['headers'];
 
-/** Undefined where there is nothing to change. */
+/** Returns a function that applies the changes; undefined where there are none. */
 function headerEditor({ set = {}, remove = [] }: HeaderEdits = {}):
   | ((headers: Headers) => Headers)
   | undefined {

@@ -1,19 +1,20 @@
+/** Close codes, close reasons and compression options of WebSockets, for clients and providers. */
 import { redact } from '../formats/_shared/redact.ts';
 
-/** A code that may be sent: what only tells of a connection that broke becomes 1011. */
+/** Returns a close code that may be sent: codes that only report a broken connection, and invalid ones, become 1011. */
 export function sendableCode(code: number): number {
   const isNamed = code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006;
   return isNamed || (code >= 3000 && code <= 4999) ? code : 1011;
 }
 
-/** A reason without keys and addresses, short enough for a close frame. */
+/** Returns a close reason without keys and addresses, cut to the size of a close frame. */
 export function sendableReason(reason: Buffer | string): string {
   let text = redact(reason.toString());
   while (Buffer.byteLength(text) > 123) text = text.slice(0, -1);
   return text;
 }
 
-/** Why ws gave up on what the other side sent, as the code that says so. */
+/** Returns the close code for an error of `ws` about an invalid frame. */
 export function faultCode({ code }: NodeJS.ErrnoException): number {
   switch (code) {
     case 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH':
@@ -27,7 +28,7 @@ export function faultCode({ code }: NodeJS.ErrnoException): number {
   }
 }
 
-/** How permessage-deflate is agreed to: nothing is remembered from message to message, so that a session holds no windows. */
+/** Options of permessage-deflate: without context takeover, so that a session keeps no compression windows in memory. */
 export const compression = {
   serverNoContextTakeover: true,
   clientNoContextTakeover: true,

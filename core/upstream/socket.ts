@@ -1,3 +1,4 @@
+/** One WebSocket to a provider: opens it, forwards messages both ways with backpressure, detects a dead provider, and closes it. */
 import type { IncomingMessage } from 'node:http';
 import { Observable, type Subscriber } from 'rxjs';
 import type { WebSocket } from 'ws';
@@ -13,31 +14,31 @@ import { Heartbeat } from './heartbeat.ts';
 import { SendQueue } from './send-queue.ts';
 import { faultCode, sendableCode, sendableReason } from './socket-close.ts';
 
-/** What all sockets of a channel share. */
+/** Options that all WebSockets of a channel share. */
 export interface UpstreamSocketOptions extends Pick<
   RealtimeSettings,
   'frame' | 'queue' | 'ping' | 'stalled' | 'compress'
 > {
-  /** Longest wait for a socket that is asked for, in milliseconds. */
+  /** Timeout for the opening handshake, in milliseconds. */
   readonly connectTimeout: number;
   readonly headers?: ChannelOptions['headers'] | undefined;
   readonly proxy?: string | undefined;
   readonly tls?: ChannelOptions['tls'] | undefined;
 }
 
-/** How much of a refusal is read. */
+/** Maximum number of bytes of a refused handshake's body that are read. */
 const refusalLimit = 64 * 1024;
-/** How long the other side may take to agree to a close, in milliseconds. */
+/** Time for the provider to answer a close frame, in milliseconds. */
 const closeTime = 2000;
 
-/** What a socket knows of the others of its channel: those that are open are looked at from time to time. */
+/** Registry of a channel's open WebSockets, which calls their `tick`. */
 export interface SharedSockets {
   readonly options: UpstreamSocketOptions;
   opened(one: UpstreamSocket): void;
   closed(one: UpstreamSocket): void;
 }
 
-/** One socket: from the wish for it to its end. */
+/** A WebSocket from its handshake to its end. */
 export class UpstreamSocket implements Valve {
   readonly #call: Call;
   readonly #socket: WebSocket;
@@ -45,7 +46,7 @@ export class UpstreamSocket implements Valve {
   #reject: (error: GatewayError) => void = () => {};
   #forget: (() => void) | undefined;
   #subscriber: Subscriber<GatewayEvent> | undefined;
-  /** What came before there was a subscriber: the rest of what had been read when reading was stopped. */
+  /** Messages before there was a subscriber: the rest of the bytes that were read before the socket was paused. */
   #early: SocketMessage[] = [];
   #opened = false;
   #over = false;
@@ -64,7 +65,7 @@ export class UpstreamSocket implements Valve {
     this.#heartbeat = new Heartbeat(socket, shared.options.ping);
   }
 
-  /** Waits until it is open. Called once. */
+  /** Waits until the WebSocket is open. Must be called once. */
   open(): Promise<Observable<GatewayEvent>> {
     return new Promise((resolve, reject) => {
       const socket = this.#socket;
@@ -94,7 +95,7 @@ export class UpstreamSocket implements Valve {
     if (this.#subscriber !== undefined) this.#socket.resume();
   }
 
-  /** Called about once a second: asks whether the provider is there, and gives up on one that is not or takes nothing. */
+  /** Called about once a second: pings the provider, and ends the session when it does not answer or does not read. */
   tick(now: number): void {
     if (this.#closing) return;
     const { fullSince } = this.#queue;
@@ -104,7 +105,7 @@ export class UpstreamSocket implements Valve {
     } else if (!this.#heartbeat.beat(now)) this.#giveUp('The upstream does not answer any more.');
   }
 
-  /** Nobody wants it any more: it is closed, whether the provider agrees or not. */
+  /** Closes the WebSocket because it is no longer needed, whether the provider answers the close or not. */
   abandon(): void {
     if (this.#over) return;
     this.#over = true;
@@ -150,7 +151,7 @@ export class UpstreamSocket implements Valve {
     if (this.#socket.readyState === this.#socket.OPEN) this.#queue.send(message);
   }
 
-  /** What waits is sent before; the time for that is short. */
+  /** Sends the waiting messages and a close frame. */
   #close(code: number, reason: string): void {
     if (this.#closing) return;
     this.#closing = true;
@@ -161,7 +162,7 @@ export class UpstreamSocket implements Valve {
     this.#terminateSoon();
   }
 
-  /** The provider need not agree to a close. */
+  /** Terminates the connection after {@link closeTime}, because the provider may not answer the close. */
   #terminateSoon(): void {
     setTimeout(() => this.#socket.terminate(), closeTime).unref();
   }
@@ -194,7 +195,7 @@ export class UpstreamSocket implements Valve {
   #failed(error: Error): void {
     if (this.#opened) {
       this.#fault = faultCode(error);
-      // What ws cannot read it has begun to close.
+      // `ws` has already sent a close frame for an invalid frame.
       this.#terminateSoon();
       return;
     }
@@ -261,7 +262,7 @@ function lastMessage(code: number, reason: string): SocketMessage {
   return { data: Buffer.from(reason), binary: false, close: sendableCode(code) };
 }
 
-/** What the client is told of a handshake that was refused: whatever fails there may work elsewhere or later. */
+/** Returns the error for a refused handshake. Statuses from 500 on become `server_is_overloaded`, because another attempt may succeed. */
 function refusalOf({ statusCode = 0, headers }: IncomingMessage, body: string): GatewayError {
   const error = upstreamError(statusCode, body, headers);
   if (statusCode < 500 || error.status === 503) return error;

@@ -45,7 +45,7 @@ import type { AccountServices, Recorder } from './services.ts';
  * - Refused before it is sent, by a plugin or the front end: nothing is charged, the claim is released, the record has the refusal.
  * - Attempts and fallbacks: one `ReplyMeter` stands around all of them. An attempt that failed costs nothing; the one that answers is charged.
  * - Hedges and requests for parallel answers: reserved together. Abandoned ones are charged with their input, because their
- *   providers have processed it.
+ *   providers have received it.
  * - A plugin that sends several requests: each is charged, and the charges are added. What is reserved for a request covers the requests
  *   before it, too, so that one reservation is settled and the others are released.
  * - A response that is cut, or a client that leaves: the lifetime ends the meter, which charges the usage so far, or the input once a provider

@@ -66,7 +66,7 @@ export interface ServiceStream {
  */
 export interface Services {
   /**
-   * Sends a request. Rejects with an Error whose message names the host when the response is late or exceeds `limit`. If the plugin does not
+   * Sends a request. Rejects with an Error whose message names the host when no response comes in time or it exceeds `limit`. If the plugin does not
    * catch that error, the client gets 500 without the address.
    */
   ask(request: ServiceRequest): Promise<ServiceAnswer>;

@@ -1,19 +1,22 @@
+/**
+ * Finds the storage addresses and file paths in a request that its provider would open with the operator's credentials or on its own disk.
+ */
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import { addressRowOf, addressSign, longestSign, memberNamed, type AddressRow } from './members.ts';
 
-/** An address that a request names, which its provider reads or writes with the operator's credentials, or on its own disk. */
+/** Such an address, with its path in the request. */
 export interface NamedAddress {
-  /** The client's path of it. */
+  /** Path of its member in the client's body. */
   readonly path: string;
   readonly value: string;
   readonly use: AddressRow['use'];
 }
 
-/** Number of characters that are searched at once. */
+/** Number of bytes that are searched at once. */
 const stretch = 64 * 1024;
 
-/** False where JSON names no such address, found by a look at its letters. */
+/** False where JSON contains no such address, by a fast search of the unparsed text. */
 export function mayNameAddress(text: string | Buffer): boolean {
   if (typeof text === 'string') return addressSign.test(text) || text.includes('\\u00');
   for (let from = 0; from < text.length; from += stretch)
@@ -21,10 +24,10 @@ export function mayNameAddress(text: string | Buffer): boolean {
   return text.includes('\\u00');
 }
 
-/** Maximum number of addresses of a request, because each is compared with what is allowed. */
+/** Maximum number of addresses of a request, because each is compared with the allowed ones. */
 const maxAddresses = 1000;
 
-/** Where the walk is: a value, its member or place in what is around it, and the folded name of the nearest member. */
+/** Position in the body: a value, its name or index in its parent, its parent, and the folded name of the nearest member. */
 interface Step {
   readonly value: JsonValue;
   readonly name: string | number;
@@ -53,7 +56,7 @@ export function addressesIn(body: JsonValue): readonly NamedAddress[] {
 
 function visit(object: JsonObject, step: Step, rest: Step[], found: NamedAddress[]): void {
   const { within } = step;
-  // Calls of tools stand in lists, or in a member of their own. Elsewhere such a type hides nothing.
+  // Tool calls are in lists, or in a member of their own. Elsewhere such a `type` does not exclude `input` from the search.
   const isCall =
     within === 'tooluse' ||
     (typeof step.name === 'number' &&
@@ -79,7 +82,7 @@ function visit(object: JsonObject, step: Step, rest: Step[], found: NamedAddress
   }
 }
 
-/** The client's path of a member: `messages[0].content[1].image_url.url`. */
+/** Returns the path of a member in the client's body: `messages[0].content[1].image_url.url`. */
 function pathOf(step: Step, name: string): string {
   let path = name;
   for (let at: Step | undefined = step; at?.around !== undefined; at = at.around)
@@ -97,10 +100,10 @@ function add(address: NamedAddress, found: NamedAddress[]): void {
     throw new GatewayError('invalid_value', `A request names at most ${maxAddresses} addresses of storage.`);
 }
 
-/** So many characters are looked at for a scheme. Readers of addresses leave out white space and control characters. */
+/** Number of characters in which a scheme is searched, without white space and control characters, which URL parsers ignore. */
 const head = 200;
 
-/** True for a text in such a member that only the operator can allow. */
+/** True for a text in a member of this row that only the operator can allow. */
 function isAddress(value: string, { judged }: AddressRow): boolean {
   if (value === '') return false;
   if (judged === 'all') return true;
@@ -112,10 +115,10 @@ function isAddress(value: string, { judged }: AddressRow): boolean {
   return judged === 'paths' && isPath(value, start);
 }
 
-/** Addresses that a provider reads without the operator's credentials, and data. */
+/** Schemes that a provider reads without the operator's credentials. */
 const web: ReadonlySet<string> = new Set(['http', 'https', 'data']);
 
-/** True for what stands in the place of an address and is neither the id of a file nor base64, of which that of a JPEG begins with a slash. */
+/** True for a text that is neither the id of a file nor base64. Base64 of a JPEG begins with a slash. */
 function isPath(value: string, start: string): boolean {
   if (start.startsWith('/') && !start.startsWith('/9j/')) return true;
   return /[^\w+/=\s-]/.test(value);

@@ -1,3 +1,4 @@
+/** Refuses requests with storage addresses or file paths that the options `mayRead` and `mayWrite` of a channel do not allow. */
 import type { JsonValue } from '../../model/json.ts';
 import { callKey } from '../../sdk/call-key.ts';
 import type { Call, Channel } from '../../sdk/call.ts';
@@ -5,12 +6,12 @@ import type { UpstreamRequest } from '../../sdk/channel.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import { addressesIn, addressesInFields, mayNameAddress, type NamedAddress } from './find.ts';
 
-/** What a channel says of such addresses. */
+/** Members of a channel that decide about addresses. */
 export type AddressRules = Pick<Channel, 'forwards' | 'mayRead' | 'mayWrite'>;
 
 /**
- * Returns 403 for the first address that the provider of a channel may not use; undefined where it may use all. With a client's own credential
- * a provider reads what the client may read anyway.
+ * Returns the 403 error for the first address that the provider of a channel may not use; undefined where it may use all. Allows all addresses
+ * with a client's own credential, because the provider then has the rights of the client.
  */
 export function refusedAddress(
   addresses: readonly NamedAddress[],
@@ -30,14 +31,14 @@ export function refusedAddress(
   );
 }
 
-/** True for an entry that is the address, or ends in a slash and stands in front of it. */
+/** True for an entry that equals the address, or that ends in a slash and is a prefix of it. */
 function allows(entry: string, address: string): boolean {
   const value = withSmallScheme(address);
   if (!entry.endsWith('/')) return value === withSmallScheme(entry);
   return value.startsWith(withSmallScheme(entry)) && !leadsOut.test(value);
 }
 
-/** Segments by which a reader of paths leaves a folder, also in the spellings that readers of addresses resolve. */
+/** Matches segments that lead out of a folder (`..`), also in encoded spellings that URL parsers resolve. */
 // oxlint-disable-next-line no-control-regex -- readers of addresses remove them
 const leadsOut = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\?#]|$)|%2f|%5c|[\0-\x1f\\]/i;
 
@@ -46,7 +47,7 @@ function withSmallScheme(address: string): string {
   return end === -1 ? address : address.slice(0, end).toLowerCase() + address.slice(end);
 }
 
-/** The addresses of the request as it came, which are asked for before each attempt. */
+/** Cached addresses of the request, because they are needed before each attempt. */
 const foundAddresses = callKey<{
   readonly body: unknown;
   readonly messages: unknown;
@@ -62,7 +63,7 @@ export function addressesOf(call: Call): readonly NamedAddress[] {
   if (known !== undefined && known.body === body && known.messages === messages) return known.addresses;
   const addresses = [
     ...addressesOfBody(call),
-    // What a plugin has put in place of the client's history, which may be that of earlier calls.
+    // Messages that a plugin has put in place of the client's, which may be those of earlier calls.
     ...(messages === undefined ? [] : addressesIn({ messages } as unknown as JsonValue)),
   ];
   call.set(foundAddresses, { body, messages, addresses });
@@ -71,14 +72,14 @@ export function addressesOf(call: Call): readonly NamedAddress[] {
 
 function addressesOfBody(call: Call): readonly NamedAddress[] {
   const { bytes, body, outline, params } = call.wire;
-  // A question about a task has no body.
+  // A request about a task has no body.
   if (body === undefined && call.edits.body === undefined) return [];
   const isAsSent = bytes.length > 0 && call.edits.body === undefined;
   if (isAsSent && outline?.mayNameAddress === false) return [];
   return params.form === undefined ? addressesIn(call.bodyOutline) : addressesInFields(call.bodyOutline);
 }
 
-/** Returns 403 for a request that names an address which the channel may not use, whoever has made it; else undefined. */
+/** Returns the 403 error for a request with an address that the channel may not use, also for requests of plugins; else undefined. */
 export function refusedRequest(
   call: Call,
   { operation, body }: UpstreamRequest,

@@ -1,21 +1,22 @@
+/** Table of the request members that may contain storage addresses or file paths, of all formats, with fast lookups by name. */
 import { foldName } from '../../sdk/member-names.ts';
 
-/** One sort of member whose texts are addresses that a provider reads or writes. Names are compared as `foldName` writes them. */
+/** Rule for members whose texts are addresses that a provider reads or writes. Names are compared in the form of `foldName`. */
 export interface AddressRow {
   readonly member: RegExp;
-  /** The nearest member around it that is no list. Default: any. */
+  /** Name of the nearest enclosing member that is no list. Default: any. */
   readonly within?: RegExp;
   readonly use: 'read' | 'write';
   /**
-   * Which texts are judged. `all`: each, because the provider uses the operator's credentials whatever the text is. `schemes`: those with
-   * another scheme than http, https and data. `paths`: these, and paths of files, which servers of one's own open. `projects`: names of what a
-   * cloud project keeps.
+   * Texts that are checked. `all`: each, because the provider uses the operator's credentials whatever the text is. `schemes`: those with
+   * another scheme than http, https and data. `paths`: these, and file paths, which self-hosted servers open. `projects`: names of resources of
+   * a cloud project.
    */
   readonly judged: 'all' | 'schemes' | 'paths' | 'projects';
 }
 
 /**
- * Members of requests whose texts are addresses, in the bodies of all formats, at any depth. The first row that fits counts. A test compares
+ * Members of requests whose texts are addresses, in the bodies of all formats, at any depth. The first row that matches counts. A test compares
  * the rows with the requests of the official SDKs.
  *
  * - Google (`@google/genai` 1.x, `genai.d.ts`): `fileUri`, `gcsUri`, `uris` of `gcsSource`, `outputGcsUri`, `storageUri` of Imagen and Veo,
@@ -57,28 +58,28 @@ export const addressRows: readonly AddressRow[] = [
     use: 'read',
     judged: 'paths',
   },
-  // Of the gateway's own words.
+  // Members of the neutral model.
   { member: /^id$/, within: /^source$/, use: 'read', judged: 'schemes' },
   { member: /ur[il]s?$/, use: 'read', judged: 'schemes' },
   { member: /^(?:images?|mask|video|audio|file|input_reference)$/, use: 'read', judged: 'schemes' },
 ];
 
 /**
- * Matches the text of every JSON with an address that is judged, unless letters are written as codes: a test holds it to the rows. For text
- * that nobody has parsed yet, such as messages of sockets: only what it matches is parsed for this. It looks for the end
- * of a name and then back, which takes half of the time of a search for each name: 32 us for 35 KB of short texts.
+ * Matches every JSON text with an address that is checked, unless letters are escaped; a test compares it with the rows. For unparsed text, such
+ * as messages of WebSockets, of which only matching ones are parsed for this check. It finds the end of a name and then looks back, which takes
+ * half of the time of a search for each name: 32 us for 35 KB of short texts.
  */
 export const addressSign =
   /"(?=[:\s])(?:(?<=(?:ur[il]s?|images?|mask|video|audio|file|_reference)")(?:\s{17}|\s{0,16}:(?:\s{17}|\s{0,16}(?:\[|"(?!https?:\/\/|data:))))|(?<=(?:(?:s3|gcs)_?(?:uris?|location|source)|(?:storage|output|input|query)_?(?:gcs_?|data_?)?(?:uri|folder|blob|source|config)|uri_?prefix|destination|corp(?:us|ora)|data_?stores?|ai_?search|cached_?content)"))/i;
 
-/** The longest text that the sign looks at, in characters. */
+/** Maximum length of a match of {@link addressSign} with its context, in characters. */
 export const longestSign = 96;
 
-/** Names that are remembered, and how long the longest of them is. */
+/** Maximum number of cached names, and maximum length of each. */
 const mostKnown = 1000;
 const longestName = 64;
 
-/** Members in which a provider reads no address: arguments and schemas of tools, what the client notes, and what providers have said. */
+/** Members in which a provider reads no address: arguments and schemas of tools, metadata of the client, and results of providers. */
 const ignored: ReadonlySet<string> = new Set(
   (
     'metadata labels input_schema inputschema schema json_schema jsonschema arguments annotations citations results outputs args ' +
@@ -86,20 +87,20 @@ const ignored: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** What is known of a member by its name alone. */
+/** Facts about a member that follow from its name. */
 export interface NamedMember {
-  /** As {@link memberName} writes it. */
+  /** The name in the form of {@link memberName}. */
   readonly folded: string;
-  /** True where no address is looked for in it. */
+  /** True where it is not searched for addresses. */
   readonly isIgnored: boolean;
-  /** False where its own text is no address, whatever is around it. */
+  /** False where its own text is never an address, whatever its enclosing member is. */
   readonly mayHaveRow: boolean;
 }
 
-/** Members by the names that requests had lately: most have few names, many times. */
+/** Cache by name, because most requests repeat few names many times. */
 const members = new Map<string, NamedMember>();
 
-/** Returns what the name of a member says. */
+/** Returns the facts about a member's name. */
 export function memberNamed(name: string): NamedMember {
   let found = members.get(name);
   if (found === undefined) {
@@ -114,10 +115,10 @@ export function memberNamed(name: string): NamedMember {
   return found;
 }
 
-/** Rows by folded name and the folded name around it, of those that were asked for lately. */
+/** Cache of rows by folded name and folded name of the enclosing member. */
 const known = new Map<string, AddressRow | undefined>();
 
-/** The row of a member; undefined for one that holds no address. */
+/** Returns the row of a member; undefined for one without addresses. */
 export function addressRowOf(folded: string, within: string): AddressRow | undefined {
   if (folded.length > longestName) return addressRows.find((row) => fits(row, folded, within));
   const around = within.length > longestName ? '' : within;
@@ -134,7 +135,7 @@ function fits({ member, within: around }: AddressRow, folded: string, within: st
   return member.test(folded) && (around?.test(within) ?? true);
 }
 
-/** The folded name of a member; of a form field with brackets (`image[url]`, `urls[0]`) the last one. */
+/** Returns the folded name of a member; for a form field with brackets (`image[url]`, `urls[0]`) that of the last name. */
 function memberName(name: string): string {
   if (!name.includes('[')) return foldName(name);
   const parts = name.split(/[[\]]+/).filter((part) => part !== '' && !/^\d+$/.test(part));

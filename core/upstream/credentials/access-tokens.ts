@@ -1,9 +1,10 @@
+/** Sends a current access token as `authorization: Bearer` with each request, renews it ahead of its expiry, and masks tokens in the log. */
 import type { Log } from '../../sdk/author/tools.ts';
 import { forgetSecret, hideEndingSecret } from '../../log.ts';
 import { RenewedCredentials } from './renewed.ts';
 
 /**
- * An access token that is good for a limited time.
+ * An access token with its expiry.
  *
  * @example
  * const token: AccessToken = { token: 'eyJ…', expiresAtMs: Date.now() + 3_600_000, lifetimeMs: 3_600_000 };
@@ -32,18 +33,18 @@ interface ShownToken {
  */
 export interface BearerTokens {
   (): Headers | Promise<Headers>;
-  /** Called with headers that the provider refused: their token is not sent again. */
+  /** Called with headers that the provider refused, so that their token is not sent again. */
   forget(headers: Headers): void;
 }
 
-/** Milliseconds before the end of a token from which on the next one is asked for; a quarter of its life where that is less. */
+/** Maximum number of milliseconds before the expiry of a token at which the next one is requested. */
 const longestAhead = 4 * 60_000;
 
 /**
- * Returns a function that gives the header `authorization: Bearer …` with the current token, for `withAuthorization`. `ask` gets a new
- * token. It is called before the first request and ahead of each token's end: four minutes, or a quarter of its life where that is less.
- * All calls share one token and one question for the next.
- * The function returns headers at once where there is a good token, else a promise, which rejects with a GatewayError when `ask` fails;
+ * Returns a function that returns the header `authorization: Bearer …` with the current token, for `withAuthorization`. `ask` requests a new
+ * token. It is called before the first request and ahead of each token's expiry: four minutes, or a quarter of its lifetime where that is less.
+ * All calls share one token and one request for the next.
+ * The function returns headers at once where there is a valid token, else a promise, which rejects with a GatewayError when `ask` fails;
  * the reason is logged. Tokens are masked in the log.
  *
  * @example
@@ -83,7 +84,7 @@ export function bearerTokens(
   });
 }
 
-/** The tokens that are masked: the latest, and those before it that calls may still show. */
+/** The tokens that are masked in the log: the latest, and those before it that calls may still log. */
 class HiddenTokens {
   readonly #tokens: string[] = [];
 

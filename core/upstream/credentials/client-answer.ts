@@ -1,3 +1,4 @@
+/** Handles provider responses to requests with a client's own credential: errors of that account go to the client, without the credential. */
 import { of } from 'rxjs';
 import { defined } from '../../formats/_shared/fields.ts';
 import { upstreamError } from '../../formats/_shared/upstream-error/index.ts';
@@ -10,10 +11,10 @@ import { gathered } from '../../sdk/operators.ts';
 import { replyHeaders } from '../../sdk/reply-headers.ts';
 import { wholeBytes } from '../../sdk/whole-bytes.ts';
 
-/** Most bytes of an error that are read. */
+/** Maximum number of bytes of an error that are read. */
 const errorLimit = 64 * 1024;
 
-/** Faults that lie with whose account it is, with the code and the status of what its owner is told where the provider states none. */
+/** Faults of the client's account, with the error code and the default status of the error for the client. */
 const own = new Map<UpstreamFault, readonly [ErrorCode, number]>([
   ['credentials', ['invalid_api_key', 401]],
   ['no-credit', ['insufficient_quota', 402]],
@@ -21,7 +22,7 @@ const own = new Map<UpstreamFault, readonly [ErrorCode, number]>([
   ['not-found', ['model_not_found', 404]],
 ]);
 
-/** The error without the credential, where a provider has quoted it. */
+/** Returns the error without the credential, where a provider has quoted it. */
 export function withoutCredential(error: GatewayError, credential: string): GatewayError {
   const { code, message, cause } = error;
   const said = upstreamFailureOf(error);
@@ -52,8 +53,8 @@ export function isOfClient(error: Error): boolean {
 }
 
 /**
- * A provider's answer to a request with the client's own credential. What its account lacks is told to the client as the provider says it:
- * rejects with a GatewayError of the client's. The credential stands in no error.
+ * Returns a provider's response to a request with the client's own credential. Rejects with a GatewayError of origin `client`, with the
+ * provider's message, for faults of the client's account. No error contains the credential.
  */
 export async function clientAnswer(call: Call, upstream: Upstream, credential: string): Promise<Upstream> {
   passLimits(call, upstream.headers);
@@ -64,7 +65,7 @@ export async function clientAnswer(call: Call, upstream: Upstream, credential: s
   return { ...upstream, bytes: of(Buffer.from(body)) };
 }
 
-/** The error of the client's own account in its own words: no other channel is asked, and none is the worse for it. */
+/** Returns the error for a fault of the client's account, with the provider's message. It causes no fallback and no health failure. */
 export function ofClient(
   error: GatewayError,
   message: string,
@@ -82,7 +83,7 @@ export function ofClient(
   });
 }
 
-/** How the limits of the client's own account stand is the client's business. */
+/** Forwards the rate limit headers of the client's own account to the client. */
 function passLimits(call: Call, headers: Upstream['headers']): void {
   const limits = textsOf(headers, (name) => /-ratelimit-/.test(name));
   call.set(replyHeaders, { ...limits, ...call.get(replyHeaders) });
@@ -99,7 +100,7 @@ function textsOf(
   );
 }
 
-/** Empty where the error is longer than any is, or breaks off. */
+/** Returns the body of an error; empty where it exceeds the limit or breaks off. */
 async function bodyOf(call: Call, { bytes }: Upstream): Promise<string> {
   try {
     const [whole] = await gathered(call, bytes.pipe(wholeBytes(errorLimit)));

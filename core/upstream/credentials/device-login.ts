@@ -1,9 +1,10 @@
+/** Device authorization grant of OAuth 2.0 (RFC 8628), for `sluice login`. */
 import { hideSecret } from '../../log.ts';
 import { isObject } from '../../model/json.ts';
 import type { DeviceLogin } from '../../sdk/author/channel.ts';
 import type { Services } from '../../sdk/author/services.ts';
 
-/** What a sign-in needs of its surroundings. */
+/** Functions that a sign-in uses. */
 export interface LoginTools extends Pick<Services, 'ask'> {
   /** Shows a line to the person who signs in. */
   tell(line: string): void;
@@ -11,15 +12,15 @@ export interface LoginTools extends Pick<Services, 'ask'> {
   now(): number;
 }
 
-/** Seconds of servers that do not say otherwise. https://www.rfc-editor.org/rfc/rfc8628#section-3.2 */
+/** Default polling interval and lifetime of a code in seconds. https://www.rfc-editor.org/rfc/rfc8628#section-3.2 */
 const [ordinaryInterval, ordinaryLife] = [5, 900];
-/** Seconds: no sign-in takes longer, whatever the server says. */
+/** Maximum of both in seconds, whatever the server requests. */
 const [longestInterval, longestLife] = [60, 1800];
 const codeLimit = 64 * 1024;
 
 /**
- * Gets a token by the device authorization grant of OAuth 2.0 (RFC 8628): shows a code, and asks until the person has entered it at the
- * provider. Throws an Error with a sentence where the person refuses or the code ends.
+ * Gets a token: shows a code, and polls until the person has entered it at the provider. Throws an Error for the operator where the person
+ * refuses or the code expires.
  */
 export async function deviceToken(login: DeviceLogin, tools: LoginTools): Promise<string> {
   const { clientId, scope } = login;
@@ -34,7 +35,7 @@ export async function deviceToken(login: DeviceLogin, tools: LoginTools): Promis
   tools.tell(`Open ${where} and enter the code ${shown}.`);
   let interval = secondsIn(begun['interval'], ordinaryInterval, longestInterval);
   const end = tools.now() + secondsIn(begun['expires_in'], ordinaryLife, longestLife) * 1000;
-  // oxlint-disable no-await-in-loop -- asked again and again
+  // oxlint-disable no-await-in-loop -- polling
   while (tools.now() < end) {
     await tools.wait(interval * 1000);
     const answer = await post(tools, login.tokenUrl, {

@@ -1,3 +1,4 @@
+/** Requests access tokens from OAuth 2.0 token endpoints, with secrets masked in errors and the log. */
 import { hideSecret } from '../../log.ts';
 import { parseObject } from '../../json/parse.ts';
 import type { HttpClient } from '../../sdk/author/http.ts';
@@ -21,7 +22,7 @@ export interface TokenEndpoint {
   readonly url: string;
   /** Form that is posted. Its secrets appear in no error and no log line. */
   readonly form: Readonly<Record<string, string>>;
-  /** The client's id and secret, where the server wants them in an `authorization` header. */
+  /** The client's id and secret, where the server requires them in an `authorization` header. */
   readonly basic?: { readonly id: string; readonly secret: string };
   /** Name of the credential that is exchanged for a token, for errors: `the API key`. */
   readonly credentialName: string;
@@ -29,11 +30,11 @@ export interface TokenEndpoint {
   readonly hint: string;
 }
 
-/** For tokens that do not say how long they are good. */
+/** Lifetime in seconds of tokens without `expires_in`. */
 const ordinaryLife = 20 * 60;
 
 /**
- * Returns a function that asks an OAuth 2.0 token endpoint for an access token (RFC 6749, section 5.1), for `bearerTokens`. The function
+ * Returns a function that requests an access token (RFC 6749, section 5.1), for `bearerTokens`. The function
  * rejects with an Error whose message is for the operator and holds no secret. Secrets of the form are masked in the log.
  *
  * @example
@@ -95,13 +96,13 @@ function basicAuthorization({ id, secret }: NonNullable<TokenEndpoint['basic']>)
   return `Basic ${Buffer.from(`${encodedId}:${encodedSecret}`).toString('base64')}`;
 }
 
-/** Seconds. Some servers write the number as a text: https://learn.microsoft.com/entra/identity-platform/v1-protocols-oauth-code */
+/** Returns seconds. Some servers write the number as a text: https://learn.microsoft.com/entra/identity-platform/v1-protocols-oauth-code */
 function lifeOf(life: unknown): number {
   const seconds = typeof life === 'string' && /^\d{1,12}$/.test(life) ? Number(life) : life;
   return typeof seconds === 'number' && seconds > 0 ? seconds : ordinaryLife;
 }
 
-/** What the endpoint said of itself stands behind the status: `invalid_client`. */
+/** Returns the message of an error, with the endpoint's own error code after the status: `invalid_client`. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;

@@ -1,18 +1,19 @@
+/** Renews credentials with a limited lifetime for all calls of a channel: one request at a time, ahead of the expiry. */
 import type { Log } from '../../sdk/author/tools.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 
-/** Milliseconds between two tries that fail, as long as what is kept is still good. */
+/** Milliseconds between two failed requests, as long as the current credentials are valid. */
 const pause = 10_000;
 
 /**
- * Error of credentials that cannot be had now. The message is for the operator: what failed, why, and what to set; never a secret. It
- * stands in the log, and clients see a plain 502 or 503.
+ * Error of a failed request for credentials. The message is for the operator: what failed, why, and what to set; never a secret. It is
+ * logged, and clients get a generic 502 or 503.
  *
  * @example
  * throw new CredentialsError('The role cannot be assumed: access denied. Check "roleArn".', { role });
  */
 export class CredentialsError extends Error {
-  /** What the log says besides the message. */
+  /** Fields of the log line. */
   readonly fields: object;
 
   constructor(message: string, fields: object = {}) {
@@ -39,8 +40,8 @@ export interface Renewing<Value> {
 }
 
 /**
- * One set of credentials for all calls of a channel. The next one is asked for ahead of the end, while the old one is still used; calls
- * wait only where there is none that is good. However many wait, one asks.
+ * One set of credentials for all calls of a channel. The next one is requested ahead of the expiry, while the old one is still used. Calls wait
+ * only where there is no valid one, and share one request.
  *
  * @example
  * const credentials = new RenewedCredentials({
@@ -63,7 +64,7 @@ export class RenewedCredentials<Value> {
     this.#now = how.now ?? Date.now;
   }
 
-  /** At once where there are good ones. Rejects with a GatewayError; what `ask` said stands in the log. */
+  /** Returns valid credentials at once, else a promise. Rejects with a GatewayError when `ask` fails, whose error is logged. */
   get(): Value | Promise<Value> {
     const now = this.#now();
     const value = this.#value;
@@ -73,7 +74,7 @@ export class RenewedCredentials<Value> {
     return value;
   }
 
-  /** The provider did not take them: the next call asks anew. `value`: only where these are still the ones in force. */
+  /** Drops credentials that the provider refused, so that the next call requests new ones. `value`: only where they are the current ones. */
   forget(value?: Value): void {
     if (value === undefined || value === this.#value) this.#value = undefined;
   }

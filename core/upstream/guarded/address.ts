@@ -1,8 +1,9 @@
+/** Decides which URLs, hosts and IP addresses given by clients may be connected to: public ones, and those that the operator allows. */
 import { isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { addressList, type AddressList } from '../../model/addresses.ts';
 
-/** IPv4 that is not the public internet (IANA's special-purpose registry), and one public address on which a cloud answers its machines. */
+/** Non-public IPv4 addresses (IANA's special-purpose registry), and a public address of a cloud's metadata service. */
 const closedIPv4 = addressList([
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -25,17 +26,17 @@ const closedIPv4 = addressList([
   '240.0.0.0/4',
 ]);
 
-/** The public part of IPv6: everything outside is loopback, local, multicast, an IPv4 address in disguise, or unassigned. */
+/** The public part of IPv6: everything else is loopback, local, multicast, IPv4-mapped or unassigned. */
 const openIPv6 = addressList(['2000::/3']);
 
-/** What is special within that part: tunnels, documentation, protocols of the registry's own. */
+/** Special-purpose ranges within that part: tunnels, documentation and protocol assignments. */
 const closedIPv6 = addressList(['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20']);
 
-/** Names of a machine's own services, whatever they resolve to. */
+/** Names of local and metadata services, whatever they resolve to. */
 const closedNames =
   /^(?:(?:.+\.)?localhost|metadata|metadata\.google\.internal|metadata\.goog|instance-data(?:\.ec2\.internal)?)$/;
 
-/** The one spelling of an IP address: IPv4 behind IPv6 notation as IPv4. Undefined for anything else, such as an address with a zone. */
+/** Returns the canonical form of an IP address, IPv4-mapped ones as IPv4. Undefined for anything else, such as an address with a zone. */
 function canonical(address: string): string | undefined {
   if (isIPv4(address)) return address;
   if (!isIPv6(address) || address.includes('%')) return undefined;
@@ -49,7 +50,7 @@ function canonical(address: string): string | undefined {
   return bytes.join('.');
 }
 
-/** True when something may be fetched from this address: it is public and not one of this machine's own, or the operator allows it. */
+/** True for an address that is public and not one of this machine, or that the operator allows. */
 export function isOpenAddress(address: string, allowed: AddressList): boolean {
   const plain = canonical(address);
   if (plain === undefined) return false;
@@ -64,12 +65,12 @@ function isOwnAddress(plain: string): boolean {
   );
 }
 
-/** Longest URL that is read. Signed ones are long. */
+/** Maximum length of a URL in characters. Signed ones are long. */
 const longestUrl = 8192;
 
 /**
- * A URL that a client gave, read as it will be used; a string says what it must be instead (`an http or https URL`). It says nothing of
- * where the URL leads: see {@link mayConnect}.
+ * Parses a URL of a client. Returns a text for an invalid one, which names the expected form (`an http or https URL`). Does not check the host:
+ * see {@link mayConnect}.
  */
 export function readClientUrl(text: string): URL | string {
   const url = text.length > longestUrl ? null : URL.parse(text);
@@ -79,16 +80,16 @@ export function readClientUrl(text: string): URL | string {
   return url;
 }
 
-/** The name or address in a URL, without brackets and without the dot that may end a name. */
+/** Returns the host of a URL without brackets and without a trailing dot. */
 export function hostOf(url: URL): string {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   return host.endsWith('.') ? host.slice(0, -1) : host;
 }
 
-/** True for a host and a port of a URL that may be tried. A name's addresses are to be checked one by one. */
+/** True for a URL whose host and port are allowed. The addresses of a name must be checked with {@link isOpenAddress}. */
 export function mayConnect(url: URL, allowed: AddressList): boolean {
   const port = url.port === '' ? 80 : Number(url.port);
-  // Below 1024 stand services that are no web servers: mail, remote shells, file shares.
+  // Ports below 1024 belong to services that are no web servers: mail, remote shells, file shares.
   if (port < 1024 && port !== 80 && port !== 443) return false;
   const host = hostOf(url);
   if (host === '') return false;

@@ -1,3 +1,6 @@
+/**
+ * Sends HTTP requests to URLs given by clients or providers, to checked public addresses only (protection against SSRF and DNS rebinding).
+ */
 import { Resolver } from 'node:dns/promises';
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
@@ -6,49 +9,48 @@ import type { AddressList } from '../../model/addresses.ts';
 import { request as requestHttp } from '../node-http.ts';
 import { hostOf, isOpenAddress, mayConnect, readClientUrl } from './address.ts';
 
-/** What a name resolves to. */
+/** Resolves a host name to its addresses. */
 export type ResolveName = (name: string) => {
   readonly addresses: Promise<readonly string[]>;
   cancel(): void;
 };
 
-/** What tests put in place of the world. */
+/** Parts that tests replace. */
 export interface GuardedParts {
   readonly resolve?: ResolveName;
   /** PEM text of a certificate authority that is trusted instead of the public ones. */
   readonly authority?: string;
 }
 
-/** What is asked for, and of whom it may be. */
+/** Options of a request. */
 export interface GuardedRequest extends GuardedParts {
-  /** Addresses that are open although they are not public. */
+  /** Addresses that are allowed although they are not public. */
   readonly allowed: AddressList;
   readonly headers: Readonly<Record<string, string>>;
   /** Default: GET. */
   readonly method?: string;
   readonly body?: Buffer;
-  /** Longest silence, in milliseconds. Without it there is none. */
+  /** Maximum silence in milliseconds. Absent: no limit. */
   readonly idle?: number;
 }
 
-/** The beginning of an answer. Whoever has it destroys the request when nothing more is wanted of it. */
+/** A response whose headers have come. The receiver destroys the request when it needs no more of it. */
 export interface GuardedAnswer {
   readonly request: ClientRequest;
   readonly response: IncomingMessage;
 }
 
-/** A question on its way. */
+/** A pending request. */
 export interface GuardedQuestion {
-  /** Rejects when the address is not open, and with whatever else goes wrong: none of it is for the ears of a client. */
+  /** Rejects when the address is not allowed, and for all other failures. Clients must not see the reason. */
   readonly answer: Promise<GuardedAnswer>;
-  /** Ends it, however far it has come. */
+  /** Ends the request in any state. */
   cancel(): void;
 }
 
 /**
- * Asks for what is at a URL that a client or a provider gave: the one way to such addresses. It connects to addresses that were checked,
- * and to no other: the name is resolved once, and not again by whoever connects. No proxy is asked, and no redirect is followed: see
- * {@link redirectedTo}.
+ * Sends a request. All requests to URLs of clients and providers must use this function. It resolves the name once and connects only to the
+ * checked addresses. Uses no proxy and follows no redirect: see {@link redirectedTo}.
  */
 export function askGuarded(url: URL, wanted: GuardedRequest): GuardedQuestion {
   let stop: (() => void) | undefined;
@@ -89,7 +91,7 @@ export function askGuarded(url: URL, wanted: GuardedRequest): GuardedQuestion {
   };
 }
 
-/** Where an answer sends us: undefined when it is to be read, `forbidden` when it is not to be followed. */
+/** Returns the URL to which a response redirects: undefined for no redirect, `forbidden` for one that must not be followed. */
 export function redirectedTo(
   from: URL,
   { statusCode = 0, headers }: IncomingMessage,
@@ -119,7 +121,7 @@ function begin(
       'accept-encoding': 'identity',
       'user-agent': 'sluice',
     },
-    // A connection of its own, closed behind the answer: none is shared between callers.
+    // A new connection for each request, closed after the response, because callers must not share one.
     agent: false,
     maxHeaderSize: 16 * 1024,
     lookup: onlyThese(addresses),
@@ -139,7 +141,7 @@ function notOpen(): Error {
   return new Error('The address is not open, or it does not answer.');
 }
 
-/** Answers every question with the addresses that were checked. */
+/** Returns a lookup function that always returns the checked addresses. */
 function onlyThese(addresses: readonly string[]): LookupFunction {
   const entries = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_name, options, callback) => {
@@ -150,8 +152,8 @@ function onlyThese(addresses: readonly string[]): LookupFunction {
 }
 
 /**
- * Asks the name servers, not the system: the hosts file holds private names, and the system's own way keeps one of a few threads busy for
- * as long as a stranger's name server likes.
+ * Queries the name servers, not the system's resolver, because the hosts file has private names and a slow name server would block one of the
+ * few threads of the thread pool.
  */
 const resolvePublicly: ResolveName = (name) => {
   const resolver = new Resolver({ timeout: 2000, tries: 2 });

@@ -1,3 +1,4 @@
+/** Fetches files from URLs given by clients, through the guard and within limits of size, time, redirects and parallel fetches. */
 import type { IncomingMessage } from 'node:http';
 import { HeldBytes } from '../../model/held-bytes.ts';
 import { addressList, type AddressList } from '../../model/addresses.ts';
@@ -9,13 +10,13 @@ import { Deadline } from './deadline.ts';
 import { readClientUrl } from './address.ts';
 import { mediaHead } from '../../model/media-kind.ts';
 
-/** What one fetch has to keep to. */
+/** Rules of one fetch. */
 export interface FetchRules {
-  /** Where the client gave the URL (`messages[0].content[1].image_url.url`), for errors. */
+  /** Path of the URL in the client's body (`messages[0].content[1].image_url.url`), for errors. */
   readonly at: string;
-  /** What is left for the files of a call; what arrives is taken off. */
+  /** Bytes that are left for the files of a call; received bytes are subtracted. */
   readonly room: { left: number };
-  /** Asked once, when the beginning of the file is there. What it throws ends the fetch. */
+  /** Called once with the beginning of the file. An error that it throws ends the fetch. */
   accept(head: Buffer, contentType: string | undefined): void;
 }
 
@@ -27,12 +28,12 @@ export interface Fetched {
 }
 
 /**
- * Fetches files from URLs that clients give, from public addresses alone. Rejects with GatewayError 400 naming `rules.at`, and with the
- * same words for what is forbidden, what is not there and what does not answer. Ends with the call.
+ * Fetches files from URLs that clients give, from public addresses alone. Rejects with GatewayError 400 naming `rules.at`, with the
+ * same message for forbidden, missing and unreachable URLs. Ends with the call.
  */
 export type GuardedFetch = (call: Pick<Call, 'onEnd'>, url: string, rules: FetchRules) => Promise<Fetched>;
 
-/** A fetch that keeps to these settings. */
+/** Returns the fetch function for these settings. */
 export function createGuardedFetch(settings: FetchSettings, parts: GuardedParts = {}): GuardedFetch {
   const allowed = addressList(settings.allow);
   const slots = new Slots(settings.concurrency);
@@ -52,7 +53,7 @@ export function createGuardedFetch(settings: FetchSettings, parts: GuardedParts 
   };
 }
 
-/** The one sentence for whatever happened before a file began to arrive: it tells nobody what there is in a private network. */
+/** Returns the error for all failures before the file arrives. One message, so that it reveals nothing about a private network. */
 function notFetched(at: string, cause?: unknown): GatewayError {
   return new GatewayError('invalid_value', `${at}: no file could be fetched from this URL.`, {
     param: at,
@@ -167,7 +168,7 @@ class Fetching {
   }
 }
 
-/** A failure after an answer of an open address has begun: there is nothing to hide. */
+/** Returns the error for a failure after the response of an allowed address has begun, with the reason. */
 function refused(at: string, what: string): GatewayError {
   return new GatewayError('invalid_value', `${at}: ${what}.`, { param: at });
 }
@@ -177,7 +178,7 @@ function typeOf(header: string | undefined): string | undefined {
   return type === '' ? undefined : type;
 }
 
-/** So many at a time; the others wait in their order. */
+/** Limits the number of parallel fetches; others wait in order. */
 class Slots {
   #free: number;
   readonly #waiting = new Set<() => void>();

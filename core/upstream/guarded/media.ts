@@ -1,3 +1,4 @@
+/** Fetches media and documents by URL for a call, once per URL, and checks their type by their bytes and their `content-type`. */
 import { isUtf8 } from 'node:buffer';
 import { callKey } from '../../sdk/call-key.ts';
 import { type Call } from '../../sdk/call.ts';
@@ -7,25 +8,24 @@ import type { FetchSettings } from '../../settings/fetch.ts';
 import type { GuardedFetch } from './fetch.ts';
 import { mediaHead, mediaKind } from '../../model/media-kind.ts';
 
-/** What a caller of {@link FetchMedia} wants. */
+/** Options of {@link FetchMedia}. */
 export interface MediaWish {
-  /** What the file may be. `file` stands for documents: PDF, text, office files, and every medium. */
+  /** Accepted kinds of files. `file` means documents: PDF, text, office files, and all media. */
   readonly kinds: readonly MediaBlock['type'][];
-  /** Where the client gave the URL, for errors: `messages[0].content[1].image_url.url`. */
+  /** Path of the URL in the client's body, for errors: `messages[0].content[1].image_url.url`. */
   readonly at: string;
 }
 
 /** A file that was fetched for a call. */
 export interface Media {
   readonly bytes: Buffer;
-  /** What its bytes show, where they show anything; what its server says of a text. */
+  /** Media type by the file's bytes, where they have a signature; else that of its server, for a text. */
   readonly mimeType: string;
 }
 
 /**
- * Fetches a file from a URL that the client gave, through the guard and within `settings.fetch`; nothing twice for one call, until
- * {@link forgetMedia}. Rejects with GatewayError 400: what could not be fetched is `invalid_value`, what is no such file
- * `unsupported_content`.
+ * Fetches a file from a URL of the client, through the guard and within `settings.fetch`, once for a call until {@link forgetMedia}. Rejects
+ * with GatewayError 400: `invalid_value` for a failed fetch, `unsupported_content` for a file of another kind.
  */
 export type FetchMedia = (
   call: Pick<Call, 'onEnd' | 'get' | 'set'>,
@@ -33,25 +33,25 @@ export type FetchMedia = (
   wish: MediaWish,
 ) => Promise<Media>;
 
-/** What was fetched for a call so far. */
+/** Fetched files of a call. */
 interface FetchedMedia {
   readonly files: Map<string, Promise<Media>>;
   readonly room: { left: number };
   readonly total: number;
-  /** How many fetches were begun. */
+  /** Number of fetches that were begun. */
   count: number;
 }
 
 const fetchedMedia = callKey<FetchedMedia>('fetched media');
 
-/** Lets go of what was fetched for this call: for whoever knows that no other try will ask for it. */
+/** Releases the fetched files of a call, when no other attempt will need them. */
 export function forgetMedia(call: Pick<Call, 'get' | 'set'>): void {
   const state = call.get(fetchedMedia);
   if (state !== undefined)
     call.set(fetchedMedia, { ...state, files: new Map(), room: { left: state.total } });
 }
 
-/** Binds fetches of media to the guard. */
+/** Returns the fetch function for media. */
 export function createFetchMedia(settings: FetchSettings, fetch: GuardedFetch): FetchMedia {
   const get = async (
     call: Parameters<FetchMedia>[0],
@@ -101,7 +101,7 @@ export function createFetchMedia(settings: FetchSettings, fetch: GuardedFetch): 
       try {
         return await known;
       } catch (error) {
-        // Another try of the same call began the fetch and was given up: this one goes on.
+        // Another attempt of the same call began the fetch and was abandoned: fetches again for this attempt.
         if (!wasGivenUp(error) || hasEnded(call)) throw error;
         if (files.get(key) === known) files.delete(key);
       }
@@ -130,7 +130,7 @@ function wasGivenUp(error: unknown): boolean {
   return error instanceof GatewayError && error.code === 'client_closed_request';
 }
 
-/** A job for the end of a call that is over runs at once. */
+/** True for a call that has ended, for which `onEnd` runs its callback at once. */
 function hasEnded(call: Pick<Call, 'onEnd'>): boolean {
   let over = false;
   const forget = call.onEnd(() => (over = true));
@@ -159,7 +159,7 @@ function typeIn(
   return undefined;
 }
 
-/** What servers say that know nothing of a file. */
+/** Content types of servers that do not know the type of a file. */
 const unspecific: ReadonlySet<string> = new Set([
   'application/octet-stream',
   'binary/octet-stream',
@@ -168,10 +168,10 @@ const unspecific: ReadonlySet<string> = new Set([
   'application/mp4',
 ]);
 
-/** Formats that hold sound as well as pictures. */
+/** Container formats for both audio and video. */
 const containers = /^video\/(mp4|webm|ogg|3gpp|x-matroska)$/;
 
-/** Header and bytes must say the same family; the bytes say which of it. */
+/** Returns the type by the bytes, where its family (image, audio, video) agrees with `content-type`. */
 function mediumType(
   kind: 'image' | 'audio' | 'video',
   shown: string | undefined,
@@ -197,7 +197,7 @@ function documentType(head: Buffer, shown: string | undefined, said: string | un
     return isText(said) ? said : undefined;
   }
   if (shown === 'application/pdf') return unsaid || /^application\/(x-)?pdf$/.test(said) ? shown : undefined;
-  // Office documents and books are archives: their servers tell which.
+  // Office documents and EPUB books are zip archives: their type is that of the server.
   if (shown === 'application/zip')
     return said !== undefined && /^application\/(vnd\.|epub\+zip$)/.test(said) ? said : undefined;
   return unsaid || familyOf(said) === familyOf(shown) ? shown : undefined;
