@@ -1,15 +1,19 @@
+/**
+ * Slows down the guessing of credentials: counts failed authentications by client address, computes growing delays, and delays the responses to
+ * refused requests.
+ */
 import type { Call } from 'sluice';
 
 /** Addresses that are remembered; the one that failed first goes first. */
 const mostAddresses = 10_000;
 
-/** How often callers from one address failed lately. */
+/** Counts of recent failures by client address. */
 export interface Failures {
   /** Failures that are remembered of the address. */
   of(address: string): number;
-  /** Counts one more, and gives how many there are now. */
+  /** Counts one more failure, and returns the number of failures of the address. */
   count(address: string): number;
-  /** The address did well: what it did before is forgotten. */
+  /** Removes the failures of an address that has authenticated. */
   forget(address: string): void;
 }
 
@@ -18,7 +22,7 @@ interface Counted {
   readonly since: number;
 }
 
-/** Counts failures by address in this process alone; an address begins anew so many milliseconds after its first. */
+/** Counts failures by address, in this process only. The count of an address starts again at 0 `milliseconds` after its first failure. */
 export function countFailures(milliseconds: number, clock: () => number = () => performance.now()): Failures {
   const counted = new Map<string, Counted>();
   const current = (name: string): Counted | undefined => {
@@ -31,7 +35,7 @@ export function countFailures(milliseconds: number, clock: () => number = () => 
       const name = networkOf(address);
       const one = current(name);
       if (one !== undefined) return (one.failures += 1);
-      // Taken out first: the oldest stands first, also where a known address begins anew.
+      // Deleted first, so that the map stays in the order of first failures also where a known address starts again.
       counted.delete(name);
       const [oldest] = counted.keys();
       if (counted.size >= mostAddresses && oldest !== undefined) counted.delete(oldest);
@@ -42,7 +46,7 @@ export function countFailures(milliseconds: number, clock: () => number = () => 
   };
 }
 
-/** What an address counts as: itself, or its /64 for one of IPv6, as whoever has one address there has all of them. */
+/** Returns the network by which an address is counted: the address itself, or its /64 for IPv6, because one client usually has a whole /64. */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [front = '', back] = address.replace(/%.*$/, '').split('::');
@@ -55,18 +59,18 @@ export function networkOf(address: string): string {
   return `${groups.slice(0, 4).join(':')}::/64`;
 }
 
-/** A delay that doubles with each failure beyond those that are free, up to the longest; in milliseconds. */
+/** Returns a delay in milliseconds that doubles with each failure, from `first` up to `longest`. 0 without failures. */
 export function growingDelay(failures: number, first: number, longest: number): number {
   return failures <= 0 ? 0 : Math.min(longest, first * 2 ** Math.min(failures - 1, 30));
 }
 
-/** Refusals that are held back at once: of one address, and of all. Beyond, they are answered without delay. */
+/** Maximum numbers of responses that are delayed at the same time: for one network, and for all. Further ones are sent without delay. */
 const mostHeldOfOne = 8;
 const mostHeld = 64;
-/** How often is looked which of them are due, in milliseconds. */
+/** Milliseconds between two checks of which delayed responses are due. */
 const lookEvery = 25;
 
-/** How much the process has to do. */
+/** Load of the process. */
 interface Load {
   /** Number of calls that wait for room. */
   readonly waiting: number;
@@ -79,8 +83,7 @@ interface Held {
 }
 
 /**
- * Holds the answers to refused calls back for a while. Few at a time, and none while other calls wait for room: what is refused must not
- * cost those anything who are let in.
+ * Delays responses to refused calls. Few at a time, and none while other calls wait for capacity, because refused calls must not slow down others.
  */
 export class HeldAnswers {
   readonly #load: Load;
@@ -91,7 +94,7 @@ export class HeldAnswers {
     this.#load = load;
   }
 
-  /** Resolves after so many milliseconds, when the call has ended, or at once where there is no room to wait. */
+  /** Resolves after `milliseconds`, when the call has ended, or at once where too many responses are delayed already. */
   hold(call: Call, milliseconds: number): Promise<void> {
     const network = networkOf(call.wire.ip);
     if (milliseconds <= 0 || !this.#hasRoomFor(network)) return Promise.resolve();
@@ -107,7 +110,7 @@ export class HeldAnswers {
     });
   }
 
-  /** All that are held back are answered. */
+  /** Ends all delays. */
   close(): void {
     for (const { answer } of this.#held) answer();
     this.#look();

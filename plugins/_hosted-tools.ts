@@ -1,3 +1,7 @@
+/**
+ * Tables of the tools and request members that cost more than the tokens of a call: services, other models, service tiers. Look-ups by type and by
+ * name.
+ */
 import { foldName, isObject, type JsonValue } from 'sluice';
 
 /**

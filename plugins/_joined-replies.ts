@@ -1,14 +1,12 @@
+/** Joins the responses of several requests to providers into one response with numbered choices and blocks, one head, and the sum of their usage. */
 import { estimateTokens, sumUsage, wordBytes, type GatewayEvent, type Usage } from 'sluice';
 
-/**
- * Several replies of the provider as one reply of the gateway: numbers the blocks and answers of all replies, adds up their usage, and keeps
- * what a reply says once from the first of them only.
- */
+/** The joined response. Events that a response has once, such as its head, are taken from the first part only. */
 export class JoinedReplies {
   readonly #parts: Part[] = [];
   #blocks = 0;
 
-  /** Adds a reply whose answers begin with this number. `input`: estimate of its input tokens, which counts until the provider tells its usage. */
+  /** Adds a response whose choices are numbered from `firstChoice`. `input`: estimate of its input tokens, used until the provider reports usage. */
   add(firstChoice: number, input?: number): Part {
     const part = new Part(this, firstChoice, input);
     this.#parts.push(part);
@@ -42,7 +40,7 @@ export class Part {
   readonly #firstChoice: number;
   readonly #blocks = new Map<number, number>();
   #usage: Usage | undefined;
-  /** Bytes of words since the provider told its usage. */
+  /** Bytes of text since the provider last reported usage. */
   #words = 0;
 
   constructor(all: JoinedReplies, firstChoice: number, input: number | undefined) {
@@ -51,7 +49,7 @@ export class Part {
     this.#usage = input === undefined ? undefined : estimated(input);
   }
 
-  /** Returns an event of this reply as one of the joined reply; undefined for what another reply has said already. */
+  /** Converts an event of this response to one of the joined response. Undefined for an event that only the first part may emit. */
   event(event: GatewayEvent): GatewayEvent | undefined {
     if (isOnce(event)) return this.#all.leads(this) ? event : undefined;
     if (event.type === 'usage') {
@@ -67,7 +65,7 @@ export class Part {
     return event.type === 'opaque' ? { ...event, choice: this.#firstChoice + (event.choice ?? 0) } : event;
   }
 
-  /** The reply is complete, and what its provider told is all that it used. Returns the events that are still to be sent. */
+  /** Ends the response: the last reported usage is final. Returns the events that are still to be sent. */
   end(): readonly GatewayEvent[] {
     if (this.#words === 0) return [];
     this.#words = 0;
@@ -96,7 +94,7 @@ function estimated(input: number): Usage {
   return { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true };
 }
 
-/** True for what a reply says once, however many replies it is joined of. */
+/** True for events that a response has once, however many responses are joined. */
 function isOnce({ type }: GatewayEvent): boolean {
   return type === 'head' || type === 'attempt' || type === 'loss';
 }

@@ -1,3 +1,4 @@
+/** Refuses requests that name models which the API key may not use, or whose cost has no known bound where the key has a budget in dollars. */
 import { paidMembers, type PaidMember } from './_find-paid-members.ts';
 import { GatewayError, matchesModel, type ApiKey, type JsonObject } from 'sluice';
 
@@ -6,7 +7,7 @@ export function hasDollarBudget({ budgets }: Pick<ApiKey, 'budgets'>): boolean {
   return budgets?.some(({ unit }) => unit === 'micro-dollar') === true;
 }
 
-/** Returns what a key is bound by that an unknown model would break; undefined where it is bound by nothing of the kind. */
+/** Returns the restriction of a key that an unknown model would break, as the end of a sentence; undefined where there is none. */
 export function boundBy(key: Pick<ApiKey, 'budgets' | 'models'>): string | undefined {
   if (key.models !== undefined) return 'may use certain models alone';
   return hasDollarBudget(key) ? 'has a budget in dollars' : undefined;

@@ -1,3 +1,4 @@
+/** Writes usage records as CSV (RFC 4180), for the export of the usage log. */
 import { csvCell } from 'sluice/internal';
 import type { UsageRecord } from './core-types.ts';
 
@@ -49,7 +50,7 @@ const columns = [
   'chargedMicroDollars',
 ] as const satisfies readonly (keyof NamedRecord | 'dollars')[];
 
-/** The lines of a table of records: a head, then a line each (RFC 4180). Times are ISO 8601 in UTC. */
+/** Yields the CSV file in blocks of about 32 KB: a header line, then a line for each record. Times are ISO 8601 in UTC. */
 export async function* csvOf(records: AsyncIterable<NamedRecord>): AsyncGenerator<string> {
   let block = `${columns.join(',')}\r\n`;
   for await (const record of records) {
@@ -71,7 +72,7 @@ function cell(column: (typeof columns)[number], record: NamedRecord): string {
   return typeof value === 'string' ? csvCell(value) : String(value);
 }
 
-/** Dollars with all six places, without an error of binary fractions. */
+/** Formats an amount in dollars with six decimal places, without floating-point errors. */
 function dollarsOf(microDollars: number | undefined): string {
   if (microDollars === undefined) return '';
   const digits = String(Math.abs(microDollars)).padStart(7, '0');

@@ -1,7 +1,11 @@
+/**
+ * HTTP details that all admin routes share: security headers, error responses, the session cookie, scheme and host behind trusted proxies, and the
+ * check that refuses cross-site requests (CSRF).
+ */
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, toGatewayError, addressList, type RouteContext, type Log } from 'sluice';
 
-/** On every answer: none is kept, none is taken for something else, and nothing of it goes to others. */
+/** Headers of every response: it must not be cached, framed, or read as another content type or by another origin. */
 const securityHeaders = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -12,10 +16,10 @@ const securityHeaders = {
 } as const;
 
 const cookieName = 'sluice-session';
-/** Life of the cookie where its caller does not know when the session ends, in milliseconds. */
+/** Lifetime of the cookie in milliseconds where the end of the session is not given. */
 const usualLifetime = 12 * 3_600_000;
 
-/** Puts the headers that every answer has. */
+/** Sets the security headers of a response. */
 export function secure(ctx: RouteContext): void {
   ctx.set(securityHeaders);
 }
@@ -23,7 +27,7 @@ export function secure(ctx: RouteContext): void {
 /** Message to a client about an error whose details are in the log alone. */
 export const internalFailure = 'The gateway failed at this: its log says why.';
 
-/** Answers with what went wrong. What is no refusal is told to the log alone. */
+/** Writes an error response. Details of internal errors are written to the log only. */
 export function refuse(ctx: RouteContext, thrown: unknown, log: Log): void {
   const error = toGatewayError(thrown);
   if (error.code === 'internal_error') log.error({ error: error.cause ?? error }, 'an admin request failed');
@@ -68,15 +72,15 @@ export function setSessionCookie(
   cookies.set(cookieName, token, { sameSite: 'strict', overwrite: true, maxAge });
 }
 
-/** What a trusted proxy says of the connection that it has taken. */
+/** The connection between the browser and the outermost trusted proxy. */
 export interface Outside {
-  /** Whether the browser's connection is encrypted. */
+  /** True where the browser's connection is encrypted. */
   readonly https: boolean;
   /** The host that the browser asked. */
   readonly host: string | undefined;
 }
 
-/** Reads how a request looks from outside the proxies that are trusted. */
+/** Returns a function that reads scheme and host of a request as the browser sent it, from the headers of trusted proxies. */
 export function createOutside(trustedProxies: readonly string[]): (request: IncomingMessage) => Outside {
   const trusted = addressList(trustedProxies);
   return ({ socket, headers }) => {
@@ -97,8 +101,8 @@ function first(header: string | string[] | undefined): string | undefined {
 }
 
 /**
- * 403 for a change that a page of somebody else asks for. Browsers say where a request comes from; what says nothing is no browser, and
- * is let through to where its session and its token are asked for.
+ * Throws 403 for a change that a page of another origin requests. Browsers send `sec-fetch-site` or `origin`. A request with neither does not
+ * come from a browser, and is left to the checks of session and CSRF token.
  */
 export function checkOrigin({ headers }: IncomingMessage, { host }: Outside): void {
   const site = headers['sec-fetch-site'];

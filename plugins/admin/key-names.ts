@@ -1,5 +1,5 @@
-import type { ApiKeys, UsageRecord } from './core-types.ts';
 /** Adds the names of keys and owners to records of the usage log. */
+import type { ApiKeys, UsageRecord } from './core-types.ts';
 import type { NamedRecord } from './csv.ts';
 
 type Names = Pick<ApiKeys, 'names' | 'owners'>;

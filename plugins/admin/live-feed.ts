@@ -1,3 +1,4 @@
+/** Keeps the running calls of one process for the live view, and returns those that have changed or ended since a reader's last request. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { caller, type ApiKey, InFlight } from 'sluice';
@@ -5,34 +6,34 @@ import { accountOf, isInScope, type Call } from 'sluice/internal';
 import type { CallRecord, KeyOwners, KeyScope } from './core-types.ts';
 import { liveCall, type LiveCall } from './schemas/index.ts';
 
-/** The most calls that are told of at a time. */
+/** Maximum number of calls in one response to a reader. */
 const mostCalls = 500;
 
-/** A feed that nobody has read for so long forgets what it told, in milliseconds. */
+/** Milliseconds without a reader after which the feed drops its ended calls and the texts by which it finds changes. */
 const forgetAfter = 5_000;
 
 const count = z.int().min(0);
 
-/** What has been read of a feed: how often, and how many ends of calls. */
+/** Position of a reader in a feed: number of the reading, and of calls that had ended. */
 const mark = z.object({ at: count, ends: count });
 
-/** What is asked of the calls of one process. */
+/** Request to the feed of a process. */
 export const feedQuestion = z.object({
   /** By feed. */
   read: z.record(z.string(), mark),
-  /** Calls that run are told whether they have changed or not. */
+  /** True: returns all running calls, also those that have not changed. */
   whole: z.boolean(),
 });
 type FeedQuestion = z.output<typeof feedQuestion>;
 
-/** The answer: the calls that have changed since, or have ended. */
+/** Response of a feed: the calls that have changed or ended since the reader's position. */
 export const feedPortion = z.object({
   feed: z.string(),
-  /** Goes into the next question. */
+  /** New position of the reader, for the next request. */
   mark,
   running: count,
   calls: z.array(liveCall),
-  /** Ends of calls that were too many to be told. */
+  /** Number of ended calls that were left out, because there were too many. */
   skipped: count,
 });
 type FeedPortion = z.output<typeof feedPortion>;
@@ -43,21 +44,18 @@ interface RunningCall {
   readonly record: CallRecord;
 }
 
-/** The text of what was told of a call, and in which reading it was new. */
+/** JSON of a call as it was sent last, and the number of the reading in which it changed. */
 interface Told {
   readonly text: string;
   readonly at: number;
 }
 
-/**
- * The calls that run in this process, for any number of readers, each of which says what it has read already. While nobody reads, each call
- * costs a place in a list.
- */
+/** The calls of this process, for any number of readers, each of which sends its position. Without readers a call costs one entry in a list. */
 export class LiveFeed {
   readonly #name = randomUUID();
   readonly #running = new InFlight<RunningCall>();
   #told = new Map<string, Told>();
-  /** The last of those that have ended, and how many there were. */
+  /** The last calls that have ended, and the number of all that have. */
   #ended: LiveCall[] = [];
   #ends = 0;
   /** Readings so far. */
@@ -77,7 +75,7 @@ export class LiveFeed {
     return found;
   }
 
-  /** A call has come. What it gives must be called when the call has ended. */
+  /** Adds a running call. The returned function must be called when the call has ended. */
   add(call: Call): () => void {
     const running = { call, record: accountOf(call).record };
     const place = this.#running.add(running);
@@ -94,12 +92,12 @@ export class LiveFeed {
     if (this.#ended.length > mostCalls) this.#ended.shift();
   }
 
-  /** What has changed since it was read last. */
+  /** Returns what has changed since the reader's position. */
   read({ read, whole }: FeedQuestion): FeedPortion {
     if (this.#isForgotten()) this.#forget();
     this.#readAt = performance.now();
     this.#at += 1;
-    // Who reads for the first time wants to know what runs.
+    // A new reader gets the running calls, and none that ended before.
     const since = read[this.#name] ?? { at: 0, ends: this.#ends };
     const ends = Math.max(0, this.#ends - since.ends);
     const ended = ends === 0 ? [] : this.#ended.slice(-ends);

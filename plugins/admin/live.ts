@@ -1,3 +1,7 @@
+/**
+ * Streams the running calls of all processes as Server-Sent Events to administrators, and counts them. The processes are asked four times a
+ * second, and only while somebody watches.
+ */
 import { PassThrough, type Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
@@ -15,22 +19,23 @@ import type { KeyScope } from './core-types.ts';
 import { feedPortion, feedQuestion, LiveFeed } from './live-feed.ts';
 import type { LiveCall, LiveFrame } from './schemas/index.ts';
 
-/** Under these names processes ask each other: what their calls do, and how many run. */
+/** Topics of the messages between processes: the changes of calls, and the number of running calls. */
 const callsTopic = 'admin/live';
 const runningTopic = 'admin/running';
 
-/** How often those who watch are told what has changed, and how often a silence is broken, in milliseconds. */
+/** Milliseconds between two looks for changes, and between two comments that keep connections alive. */
 const tellEvery = 250;
 const breakSilenceEvery = 15_000;
 
-/** The most who watch at once, the most calls that they are shown first, and the most of which they are told at a time. */
+/** Maximum number of watchers. */
 const mostWatching = 20;
-/** The most of them of one user or token, and of one organisation, so that one who is busy leaves room for others. */
+/** Maximum numbers of watchers of one user or token, and of one organisation, so that none takes all. */
 const mostOf = { actor: 5, organisation: 10 } as const;
+/** Maximum numbers of calls in a `snapshot` event, and in a `calls` event. */
 const mostShown = 500;
 const mostTold = 1_000;
 
-/** Bytes that may wait for somebody who reads slowly: beyond, the connection is cut, and the page opens a new one. */
+/** Maximum number of bytes that wait for a slow reader. Beyond it the connection is cut, and the page opens a new one. */
 const mostWaiting = 1024 * 1024;
 
 const runningQuestion = z.object({
@@ -44,7 +49,7 @@ const runningQuestion = z.object({
 });
 const runningAnswer = z.object({ running: z.int().min(0) });
 
-/** Who watches. Absent for the admin password, which has no share of its own. */
+/** Actor and organisation by which watchers are counted. Absent for the admin password, which has no limit of its own. */
 export interface WatcherOwner {
   readonly actor?: string | undefined;
   readonly organisation?: string | undefined;
@@ -53,24 +58,24 @@ export interface WatcherOwner {
 interface Watcher {
   readonly stream: PassThrough;
   readonly owner: WatcherOwner;
-  /** Whose calls are shown; absent for all of them. */
+  /** Scope of the calls that are shown; absent for all calls. */
   readonly scope: KeyScope | undefined;
   /** False once its session is over. */
   readonly mayWatch: () => Promise<boolean>;
-  /** True until it was told what runs. */
+  /** True until the `snapshot` event was written. */
   isNew: boolean;
 }
 
-/** What was heard of the calls of one process. */
+/** Known state of the calls of one process. */
 interface Heard {
   readonly feed: string;
-  /** Those that ran when it told of them last. */
+  /** Calls that ran at its last response. */
   readonly calls: Map<string, LiveCall>;
   mark: z.output<typeof feedPortion>['mark'];
   running: number;
 }
 
-/** The calls of all processes as they run, for those who watch them. Processes are asked for them only while somebody does. */
+/** The running calls of all processes, and the streams of those who watch them. */
 export class LiveCalls {
   readonly #peers: Workers;
   readonly #feed = new LiveFeed();
@@ -109,7 +114,7 @@ export class LiveCalls {
     return scope === undefined ? this.#feed.running : this.#feed.runningOf(scope);
   }
 
-  /** Follows a call to its end. */
+  /** Adds a call to the feed of this process until the call ends, and sends it on. */
   follow(call: Call, next: Next): Promise<Observable<GatewayEvent>> {
     call.onEnd(this.#feed.add(call));
     return next(call);
@@ -145,7 +150,7 @@ export class LiveCalls {
     return [...this.#watching].filter(({ owner }) => owner[part] === whose).length;
   }
 
-  /** Lets go of everybody: the page comes back to whoever takes over. */
+  /** Ends all streams. Pages reconnect, to the worker that takes over. */
   letGo(): void {
     for (const watcher of this.#watching) {
       watcher.stream.end();
@@ -153,13 +158,13 @@ export class LiveCalls {
     }
   }
 
-  /** Lets go of everybody, and tells other processes nothing any more. */
+  /** Ends all streams, and stops answering other processes. */
   close(): void {
     this.letGo();
     for (const stop of this.#stopAnswering) stop();
   }
 
-  /** Asks all processes what has changed since the last time, once for all who watch. One question at a time. */
+  /** Asks all processes for changes, once for all watchers. One request at a time. */
   async #look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -234,7 +239,7 @@ export class LiveCalls {
     return frameOf('snapshot', { running: this.#shownOf(scope), calls });
   }
 
-  /** The number of calls of a scope among those that processes have told of. */
+  /** Number of known calls in a scope. */
   #shownOf(scope: KeyScope): number {
     let count = 0;
     for (const { calls } of this.#heard.values())
@@ -280,7 +285,7 @@ function newest(calls: readonly LiveCall[], most: number): LiveCall[] {
   return calls.toSorted((one, other) => one.at - other.at).slice(-most);
 }
 
-/** How a call ended whose process is gone. */
+/** Returns a call as ended with an error, because its process is gone. */
 function lost(call: LiveCall): LiveCall {
   return {
     ...call,

@@ -1,3 +1,7 @@
+/**
+ * Table of the routes of the admin API: method, path, required rights, and the schemas of query, body and response. The handlers and the OpenAPI
+ * document are made from it.
+ */
 import type { z } from 'zod';
 import type { Needs } from './access/needs.ts';
 import { configRoutes } from './config/routes.ts';

@@ -1,3 +1,4 @@
+/** Runs the handlers of admin routes: authenticates the sender, checks access, CSRF token, query and body, and writes the response or the error. */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { GatewayError, toGatewayError, type RouteContext } from 'sluice';

@@ -1,3 +1,4 @@
+/** Starts, finds, renews and ends sessions of the admin password and of users, and limits their number. */
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Stores } from 'sluice';
 import { entriesOf } from 'sluice/internal';
@@ -13,7 +14,7 @@ export interface Session {
   readonly expiresAt: number;
 }
 
-/** How often it is written down that a session was used, in milliseconds. */
+/** Minimum number of milliseconds by which a renewal must extend a session, because each one writes to the database. */
 const renewEvery = 300_000;
 
 /** How long a session lasts after its last use and in all, in milliseconds. */
@@ -25,7 +26,7 @@ const usualTimes: SessionTimes = { idle: 12 * 3_600_000, lifetime: 7 * 86_400_00
 
 const namespace = 'admin-sessions';
 
-/** Characters of a row that are shown. */
+/** Number of characters of a row that serve as the id of its session. */
 const shownLength = 8;
 
 /** The most sessions at once of the admin password and of one user: of more, the oldest end. */
@@ -57,7 +58,7 @@ interface StoredSession {
   readonly generation: string;
 }
 
-/** A session that a token opens, and whose it is. */
+/** A session that was found by its token, and its actor. */
 export interface FoundSession {
   readonly session: Session;
   readonly actor: Actor;
@@ -87,7 +88,7 @@ export class Sessions {
     this.#password = password;
   }
 
-  /** Begins a session of a user, or, without one, of whoever knows the admin password. The token is what its owner holds. */
+  /** Starts a session of a user, or of the admin password where no user is given. `token` is the value of the session cookie. */
   async start(user?: User): Promise<{ readonly token: string; readonly session: Session }> {
     const token = randomBytes(32).toString('base64url');
     const now = Date.now();
@@ -121,7 +122,7 @@ export class Sessions {
     if (expiresAt <= now) return undefined;
     if (glance || expiresAt - stored.expiresAt < renewEvery)
       return { session: sessionOf(token, stored), actor, renewed: false };
-    // Not written anew: whoever logs out at the same time would find the session alive.
+    // `change` and not `set`, because `set` would restore a session that logs out at the same time.
     const renewed = await this.#stores.change<StoredSession>(namespace, row, (current) => ({
       value: { ...current, expiresAt },
       ttl: expiresAt - now,
@@ -148,7 +149,7 @@ export class Sessions {
     if (rows.length > 0) await this.#kept.deleteMany(rows);
   }
 
-  /** Returns whose session it is; undefined when it is over because the password, or the user, has changed since. */
+  /** Returns the actor of a session; undefined where the password or the user has changed since, which ends the session. */
   async #actorOf({ user: id, generation }: StoredSession): Promise<Actor | undefined> {
     if (id === undefined)
       return generation === (await this.#password.generation()) ? passwordActor : undefined;
@@ -217,7 +218,7 @@ export class Sessions {
   }
 }
 
-/** Whether a request that changes something carries its session's CSRF token. */
+/** Returns true when a request sent the CSRF token of its session. */
 export function provesIntent(session: Session, sent: string | undefined): boolean {
   const expected = Buffer.from(session.csrfToken);
   const given = Buffer.from(sent ?? '');
@@ -232,7 +233,7 @@ function idOf(row: string): string {
   return row.slice(0, 8);
 }
 
-/** The CSRF token follows from the other: nothing of it is stored, and knowing it opens no session. */
+/** Derives the CSRF token from the session's token: it is not stored, and it cannot be used as the session's token. */
 function sessionOf(token: string, { expiresAt }: StoredSession): Session {
   return {
     id: idOf(rowOf(token)),

@@ -1,3 +1,4 @@
+/** Decides whether a request is cached, and gives the reason where it is not. */
 import { isChat, type Block, type Call, type ChatRequest, type GatewayRequest } from 'sluice';
 import type { CacheOptions } from './options.ts';
 
@@ -12,7 +13,7 @@ const operations: ReadonlySet<Call['operation']> = new Set<Call['operation']>([
   'moderate',
 ]);
 
-/** Members of requests that refer to what a provider keeps, so that the same words may mean something else later. */
+/** Members of requests that refer to state at the provider, so that an equal request may have another response later. */
 const references: ReadonlySet<string> = new Set([
   'previous_response_id',
   'conversation',
@@ -24,7 +25,7 @@ const references: ReadonlySet<string> = new Set([
   'session_id',
 ]);
 
-/** Members with which a provider looks something up by itself, where no tool says so. */
+/** Members by which a provider searches or calls tools by itself, without an entry in `tools`. */
 const lookups: ReadonlySet<string> = new Set([
   'mcp_servers',
   'plugins',
@@ -38,7 +39,7 @@ export function isCachedOperation(operation: Call['operation']): boolean {
   return operations.has(operation);
 }
 
-/** Returns why no response to a request is kept or given; undefined where it may be. */
+/** Returns the reason why a request is not cached; undefined where it may be. */
 export function obstacleOf(
   request: GatewayRequest,
   { hostedTools, maxTemperature }: Pick<CacheOptions, 'hostedTools' | 'maxTemperature'>,
@@ -59,7 +60,7 @@ export function obstacleOf(
   return undefined;
 }
 
-/** True for a tool that the provider runs, or of which nobody here knows who runs it. */
+/** True for a tool that the provider runs or may run. */
 function isHosted({ type }: ChatRequest['tools'][number]): boolean {
   return type !== 'function' && type !== 'custom';
 }
@@ -76,7 +77,7 @@ function obstacleIn(block: Block): Obstacle | undefined {
   return 'source' in block && block.source.kind === 'file' ? 'file' : undefined;
 }
 
-/** True where a request has one of these members at its top, with a value that asks for something. */
+/** True where a request has one of these members at its top, with a value that switches it on. */
 function hasMember({ extra }: ChatRequest, names: ReadonlySet<string>): boolean {
   for (const fields of Object.values(extra ?? {})) {
     for (const [name, value] of Object.entries(fields)) {
@@ -90,6 +91,6 @@ function hasMember({ extra }: ChatRequest, names: ReadonlySet<string>): boolean 
 
 function asks(name: string, value: unknown): boolean {
   if (value === undefined || value === null) return false;
-  // `generate: false` is the one that asks for something.
+  // Of `generate`, the value `false` is the special one.
   return name === 'generate' ? value === false : value !== false;
 }

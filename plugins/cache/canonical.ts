@@ -1,3 +1,4 @@
+/** Writes requests in a canonical form, so that requests that mean the same have the same cache key in every format and spelling. */
 import { hash } from 'node:crypto';
 import {
   isChat,
@@ -14,10 +15,10 @@ import { isSpelling, saysTheSame } from './spellings.ts';
 /** Settings in which equal requests may differ. */
 export type Ignored = ReadonlySet<string>;
 
-/** A request without what does not count: two requests are equal exactly when the JSON texts of these are. */
+/** Canonical form of a request. Two requests are equal exactly when the JSON texts of their canonical forms are. */
 export type Canonical = JsonValue;
 
-/** Thrown for a number that JSON parsers read differently: nobody can tell whether two requests with it are equal. */
+/** Thrown for a number that JSON parsers read differently, because requests with it cannot be compared. */
 export class UnsafeNumber extends Error {}
 
 /** Objects of clients inside a request: the order of their members may change the answer, as that of a schema does. */
@@ -48,7 +49,7 @@ export function canonical(request: GatewayRequest, ignored: Ignored): Canonical 
   return out;
 }
 
-/** Any other request: its members are the client's, word for word. */
+/** Returns the canonical form of a request that is no chat: its members as the client sent them, in a fixed order. */
 function canonicalOther(request: GatewayRequest): Plain {
   const { format: _format, extra, ...members } = request as GatewayRequest & Pick<Message, 'extra'>;
   const out: Plain = {};
@@ -59,7 +60,7 @@ function canonicalOther(request: GatewayRequest): Plain {
   return out;
 }
 
-/** Ids of tool calls by their places: formats, and clients, make up different ones. */
+/** Numbers the ids of tool calls by first appearance, because formats and clients generate different ids. */
 class ToolIds {
   readonly #places = new Map<string, number>();
   readonly #names = new Map<string, string>();
@@ -81,8 +82,8 @@ class ToolIds {
 }
 
 /**
- * Turns as all formats can say them: results of tools stand in turns of their own, consecutive ones in one turn, and calls of tools in the
- * turn of the model before them.
+ * Divides messages in the same way for all formats: results of tools in turns of their own, consecutive ones in one turn, and calls of tools in
+ * the turn of the model before them.
  */
 function canonicalTurns(messages: readonly Message[], ids: ToolIds, ignored: Ignored): JsonValue[] {
   const turns: Turn[] = [];
@@ -109,7 +110,7 @@ function hasMore(turn: Turn): boolean {
   return Object.keys(turn).length > 2;
 }
 
-/** The runs of a turn: results of tools, and what is said. A turn of calls alone is a run by itself. */
+/** Divides a message into runs of tool results and of other content. A message that has only tool calls is one run. */
 function partsOf({
   role,
   content,
@@ -175,7 +176,7 @@ function canonicalTool(tool: Tool, request: ChatRequest, ignored: Ignored): Plai
   return out;
 }
 
-/** What only one format knows, without spellings. Undefined where nothing is left. */
+/** Returns the format-specific members without those that are mere spellings. Undefined where nothing is left. */
 function canonicalExtra(
   extra: Message['extra'],
   request?: ChatRequest,
@@ -198,7 +199,7 @@ function canonicalExtra(
   return Object.keys(out).length === 0 ? undefined : out;
 }
 
-/** A part of a neutral request with its members in one order, without places and spellings. */
+/** Returns a part of a neutral request with sorted members, without positions in the body and spellings. */
 function plain(part: object, ignored: Ignored, without: ReadonlySet<string> = nothing): Plain {
   const out: Plain = {};
   const members = part as Readonly<Record<string, unknown>>;

@@ -1,10 +1,11 @@
+/** Reads the `cache-control` header of a request (RFC 9111). */
 import type { Call } from 'sluice';
 
 /** Directives of a client's `cache-control`: see RFC 9111, section 5.2.1. */
 export interface Directives {
-  /** The response must be made anew. */
+  /** The response must not come from the cache, but may be stored. */
   readonly noCache: boolean;
-  /** Nothing of the call is kept, nor given from what is kept. */
+  /** The response must neither come from the cache nor be stored. */
   readonly noStore: boolean;
   /** Maximum age in seconds of a stored response. */
   readonly maxAge: number | undefined;
@@ -13,7 +14,7 @@ export interface Directives {
 
 const usual: Directives = { noCache: false, noStore: false, maxAge: undefined, onlyIfCached: false };
 
-/** A header of a client is read up to so many characters. */
+/** Maximum number of characters of the header that are read. */
 const longest = 500;
 
 /** Reads the `cache-control` header of a request. Unknown directives are ignored, as is a `max-age` that is no number. */

@@ -1,20 +1,21 @@
+/** Cache entries: which responses are stored, which of their events, and their estimated size. */
 import type { FinishReason, GatewayEvent, Usage } from 'sluice';
 import type { CacheOptions } from './options.ts';
 
-/** A response as it is kept. It holds nothing of the request but the name of the model. */
+/** A stored response. Of the request it has the name of the model only. */
 export interface Entry {
   readonly digest: string;
   readonly scope: string;
-  /** Milliseconds since 1970 when the request came in that was answered so. */
+  /** Milliseconds since 1970 at which the request arrived that led to the response. */
   readonly at: number;
-  /** The format of the client that got it first: what was dropped on its way is told in its words. */
+  /** The format of the client that got it first, in which its dropped fields are named. */
   readonly format: string;
   readonly events: readonly GatewayEvent[];
   /** Estimated size in bytes. */
   readonly bytes: number;
 }
 
-/** Returns the seconds since the request came in that was answered so. */
+/** Returns the age of an entry in seconds, counted from the arrival of its request. */
 export function ageOf({ at }: Entry): number {
   return Math.max(0, Date.now() - at) / 1_000;
 }
@@ -22,14 +23,14 @@ export function ageOf({ at }: Entry): number {
 /** Bytes that an event takes besides its text. */
 const perEvent = 64;
 
-/** Events of a response that are about one call, and not about what was said. */
+/** Events of a response that are about one call, and not about its content. */
 const ofOneCall: ReadonlySet<GatewayEvent['type']> = new Set<GatewayEvent['type']>([
   'request',
   'attempt',
   'answer',
 ]);
 
-/** Events that make a response one that is not kept: bytes that nobody has read, media, lists. */
+/** Events whose responses are not stored: bytes that were not decoded, media, lists. */
 const notKept: ReadonlySet<GatewayEvent['type']> = new Set<GatewayEvent['type']>([
   'frames',
   'bytes',
@@ -74,7 +75,7 @@ function weigh(value: unknown): number {
   return sum;
 }
 
-/** Which responses are kept. */
+/** Options that decide which responses are stored. */
 export type Rules = Pick<CacheOptions, 'toolCalls' | 'length' | 'refusals'>;
 
 /** True for a complete response that is kept by the rules. */
@@ -112,7 +113,7 @@ function isGoodEnd(reason: FinishReason, { toolCalls, length, refusals }: Rules)
   }
 }
 
-/** Returns the events that are kept: what is about one call alone is left out, and texts that came in pieces are joined. */
+/** Returns the events to store: without those that are about one call, and with consecutive deltas joined. */
 export function compacted(events: readonly GatewayEvent[]): readonly GatewayEvent[] {
   const out: GatewayEvent[] = [];
   let pieces: string[] = [];
@@ -134,13 +135,13 @@ export function compacted(events: readonly GatewayEvent[]): readonly GatewayEven
     if (text !== undefined) pieces = [text];
   }
   flush();
-  // A whole reply may tell its usage first. Some streams tell it in their last chunk alone.
+  // Usage is stored last, because whole responses may report it first, and some streams in their last chunk only.
   const usage = out.findLast(({ type }) => type === 'usage');
   if (usage !== undefined && out.at(-1) !== usage) out.push(usage);
   return out;
 }
 
-/** The text of a delta that says nothing else; undefined for every other event. */
+/** Returns the text of a delta that has only a text; undefined for every other event. */
 function textOf(event: GatewayEvent): string | undefined {
   if ('extra' in event && event.extra !== undefined) return undefined;
   switch (event.type) {
@@ -173,7 +174,7 @@ function isSamePlace(one: GatewayEvent, other: GatewayEvent): boolean {
   );
 }
 
-/** The last usage that a response tells. */
+/** Returns the last usage that a response reports. */
 export function usageIn(events: readonly GatewayEvent[]): Usage | undefined {
   const last = events.findLast(({ type }) => type === 'usage');
   return last?.type === 'usage' ? last.usage : undefined;

@@ -1,6 +1,10 @@
+/**
+ * Classifies failures for the cache: those that every equal request would meet, and outages, during which a stale response may be served. Also
+ * makes the error for `only-if-cached`.
+ */
 import { GatewayError } from 'sluice';
 
-/** 504 for a call that asks for a stored response alone: see RFC 9111, section 5.2.1.7. */
+/** Returns the 504 error for a call with `only-if-cached` that no stored response answers: see RFC 9111, section 5.2.1.7. */
 export function notCached(): GatewayError {
   return new GatewayError(
     'not_cached',

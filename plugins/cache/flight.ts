@@ -1,3 +1,4 @@
+/** Shares one request to a provider, and its response while it streams, among equal calls that run at the same time (request coalescing). */
 import type { Observable } from 'rxjs';
 import { GatewayError, type Call, type DetachedCall, type GatewayEvent } from 'sluice';
 import { sizeOf, type Entry } from './entry.ts';
@@ -5,7 +6,7 @@ import { LogReader, type EventLog } from './log-reader.ts';
 import type { Budget } from './recording.ts';
 import { shownTo } from './shown.ts';
 
-/** What a flight is made with. */
+/** Options of a {@link Flight}. */
 export interface FlightOptions {
   /** Maximum number of bytes of a response that is kept. */
   readonly limit: number;
@@ -14,20 +15,20 @@ export interface FlightOptions {
   readonly format: string;
   /** Receives the outcome, once. Must not throw. */
   readonly ended: (outcome: Outcome) => void;
-  /** True for a request that is made for calls that come later, and goes on without readers. */
+  /** True for a request that refreshes the cache in the background and continues without readers. */
   readonly isOfNobody?: boolean;
 }
 
 /** Outcome of a flight: its events where all of them were kept, or its error. */
 export type Outcome = { readonly events?: readonly GatewayEvent[] } | { readonly error: unknown };
 
-/** Events that every reader has passed are dropped in runs of so many. */
+/** Number of events that all readers have passed before they are dropped together. */
 const run = 64;
 
 /**
- * One request to a provider that several calls wait for. As long as its response fits into the bounds, all of it is kept, so that a call
- * may join at any time and nobody's slow reading holds others up. A longer response is kept only as far as its slowest reader has not read
- * it, the provider waits while that is too much, and nobody may join any more.
+ * One request to a provider that several calls wait for. While its response is within the limits all of it is buffered, so that a call may join
+ * at any time and a slow reader does not delay others. Of a longer response only the part that the slowest reader has not read is buffered, with
+ * backpressure to the provider, and no call may join any more.
  */
 export class Flight implements EventLog {
   readonly #limit: number;
@@ -46,7 +47,7 @@ export class Flight implements EventLog {
   #subscription: { unsubscribe(): void } | undefined;
   #end: { readonly error?: unknown } | undefined;
   readonly #isOfNobody: boolean;
-  /** True when the response was found elsewhere, and no provider was asked. */
+  /** True when the response was found in the cache, and no request was sent to a provider. */
   isFound = false;
   /** The format in which the response names dropped fields. */
   format: string;
@@ -117,7 +118,7 @@ export class Flight implements EventLog {
     }
   }
 
-  /** Gives all readers a response that was found. */
+  /** Sends a response that was found in the cache to all readers. */
   serve({ events, format }: Pick<Entry, 'events' | 'format'>): void {
     this.isFound = true;
     this.format = format;
@@ -154,12 +155,12 @@ export class Flight implements EventLog {
     }
     for (const reader of this.#readers) reader.pump();
     if (this.#isWhole) return;
-    // A response that is not kept is for nobody.
+    // Without readers, a response that is not stored is of no use.
     if (this.#readers.size === 0) this.stop();
     else this.#trim();
   }
 
-  /** Drops what all have read, and holds the provider while too much is left. */
+  /** Drops the events that all readers have passed, and pauses the provider while too many bytes are left. */
   #trim(): void {
     let first = Infinity;
     for (const { place } of this.#readers) first = Math.min(first, place);

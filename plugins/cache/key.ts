@@ -1,3 +1,4 @@
+/** Computes the cache key of a call: a SHA-256 digest of its scope, some of its headers and its canonical request. */
 import { createHash } from 'node:crypto';
 import { caller, type Call } from 'sluice';
 import { canonical, UnsafeNumber } from './canonical.ts';
@@ -52,7 +53,7 @@ export class Keys {
   #digestOf(call: Call, scope: string, headers: readonly string[]): string {
     const { bytes } = call.wire;
     if (bytes.length < long) return digestOf(scope, headers, canonical(call.request, this.#ignored));
-    // To decode 250 KB takes 3 ms (November 2026). The bytes and the outline, which has all that plugins changed, say as much.
+    // To decode 250 KB takes 3 ms (November 2026). Bytes and outline determine the request, because the outline has all that plugins changed.
     const outline = JSON.stringify([scope, headers, canonical(call.outline, this.#ignored)]);
     const name = createHash('sha256').update(bytes).update(outline).digest('base64url');
     const known = this.#remembered.get(name);
@@ -74,7 +75,7 @@ export function digestOf(...parts: readonly unknown[]): string {
     .digest('base64url');
 }
 
-/** Without a plugin that identifies there is one tenant, who has no key. */
+/** Returns the scope of a call. Calls without an API key share the scope `nobody`. */
 function scopeOf(call: Call, scope: CacheOptions['scope']): string {
   if (scope === 'shared') return 'shared';
   const key = call.get(caller);
@@ -84,8 +85,8 @@ function scopeOf(call: Call, scope: CacheOptions['scope']): string {
 }
 
 /**
- * Headers of clients that change what a provider answers, or decide what may be dropped on the way. The version of an API is none of them:
- * it says how requests are written.
+ * Returns the request headers that change a provider's response or decide which fields may be dropped. The version of an API is not among them,
+ * because it only determines how requests are written.
  */
 function headersOf({ wire: { headers } }: Call): readonly string[] {
   const first = (...names: readonly string[]): string =>

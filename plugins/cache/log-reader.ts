@@ -1,18 +1,19 @@
+/** Lets several clients read one list of events while it grows, each at its own pace and with its own backpressure. */
 import { Observable, type Subscriber } from 'rxjs';
 import type { Call, GatewayEvent } from 'sluice';
 
 /** Events that several clients read, each at its own pace. */
 export interface EventLog {
-  /** The event at a place, counted from the first; undefined for one that has not come yet. */
+  /** Returns the event at an index; undefined for one that has not arrived yet. */
   eventAt(place: number): GatewayEvent | undefined;
   /** Set once no event follows. */
   readonly end: { readonly error?: unknown } | undefined;
 }
 
-/** Returns an event as one client gets it; undefined leaves it out. */
+/** Returns an event as one client gets it, or undefined to omit it. */
 export type Shown = (event: GatewayEvent) => GatewayEvent | undefined;
 
-/** One client of a log. It reads no further while the client's gate is shut. */
+/** One client of a log. It stops reading while the client's gate is closed (backpressure). */
 export class LogReader {
   readonly #log: EventLog;
   readonly #gate: Call['gate'];
@@ -49,12 +50,12 @@ export class LogReader {
     });
   }
 
-  /** The place of the next event. */
+  /** Index of the next event. */
   get place(): number {
     return this.#place;
   }
 
-  /** Gives the client what has come, as far as it takes it. */
+  /** Sends the events that have arrived to the client, as far as its gate is open. */
   pump(): void {
     const subscriber = this.#subscriber;
     if (subscriber === undefined || this.#isWaiting) return;

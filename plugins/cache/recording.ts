@@ -1,3 +1,4 @@
+/** Records the events of a response for the cache, within a limit for each response and one for all that a worker records. */
 import type { GatewayEvent } from 'sluice';
 import { sizeOf } from './entry.ts';
 
@@ -8,7 +9,7 @@ export interface Budget {
   used: number;
 }
 
-/** Records one response for one call. It gives up where the response, or all that are recorded, are too long. */
+/** Records one response for one call. It stops, and drops the events, when the response or the sum of all recordings exceeds its limit. */
 export class Recording {
   readonly #limit: number;
   readonly #budget: Budget;

@@ -1,25 +1,26 @@
+/** Reads what `context_management` of a request asks for, in all of its spellings, and writes it as providers with native compaction take it. */
 import { isObject, wrongValue, type JsonObject, type JsonValue } from 'sluice';
 
-/** A wish for compaction, whichever of its spellings the client used. */
+/** Compaction that a client asks for, whichever spelling it used. */
 export interface Wish {
-  /** Tokens of context from which on it is compacted; absent: whatever the server thinks right. */
+  /** Tokens from which on the context is compacted. Absent: the gateway's own threshold. */
   readonly threshold?: number;
-  /** What the summary shall hold, in the client's words instead of the gateway's. */
+  /** The client's prompt for the summary, in place of the gateway's. */
   readonly instructions?: string;
   /** The reply ends with the compaction: nothing is generated. */
   readonly pause?: boolean;
 }
 
-/** What `context_management` asks for. */
+/** Content of `context_management`. */
 export interface Asked {
   readonly wish?: Wish;
-  /** Paths of what nothing here can do: edits that clear single items, strategies of other names. */
+  /** Paths of what is not supported: edits that clear single items, unknown strategies. */
   readonly lost: readonly string[];
 }
 
 const field = 'context_management';
 
-/** What is asked for under {@link field}. Throws 400 for fields of the wrong type. */
+/** Reads the value of `context_management`. Throws 400 for fields of the wrong type. */
 export function readAsked(value: JsonValue | undefined): Asked {
   if (value === undefined || value === null) return { lost: [] };
   if (typeof value === 'string') return fromWord(value, field);
@@ -37,12 +38,12 @@ export function readAsked(value: JsonValue | undefined): Asked {
   return fromWord(String(value.type), `${field}.type`);
 }
 
-/** The wish in the words of the providers that compact by themselves. */
+/** Returns `context_management` as providers with native compaction take it. */
 export function officialForm({ threshold }: Wish): readonly JsonObject[] {
   return [{ type: 'compaction', ...(threshold === undefined ? {} : { compact_threshold: threshold }) }];
 }
 
-/** Words are not settled anywhere: one that is not known here is no mistake, only something that is not done. */
+/** Reads the name of a strategy. No specification lists the names, so that an unknown one is dropped and is no error. */
 function fromWord(word: string, path: string): Asked {
   if (word === 'auto' || word === 'compaction') return { wish: {}, lost: [] };
   return { lost: word === 'none' || word === 'disabled' ? [] : [path] };
@@ -56,7 +57,7 @@ function fromEntry(entry: JsonValue, index: number): Asked {
   return fromEdit(entry, path);
 }
 
-/** The edits of the messages family: one of them compacts, the others clear what has grown old. */
+/** Reads an edit as the Messages API has it: `compact_…` asks for compaction, `clear_…` removes old content and is not supported. */
 function fromEdit(edit: JsonValue, at: string): Asked {
   if (!isObject(edit) || typeof edit.type !== 'string') throw wrongValue(at, 'an object with a type');
   if (edit.type.startsWith('clear_')) return { lost: [at] };

@@ -1,3 +1,7 @@
+/**
+ * Handles requests for a response: compacts the context before, where the client asks for compaction and the context is long enough. A provider
+ * with native compaction does it itself.
+ */
 import { from, type Observable } from 'rxjs';
 import {
   countTokens,
@@ -25,10 +29,10 @@ import {
   type Work,
 } from './work.ts';
 
-/** What a handler gives. */
+/** Result of a handler. */
 export type Reply = Promise<Observable<GatewayEvent>>;
 
-/** A request for an answer: compacted before, where the client asks for that and it has grown enough. */
+/** Handles a request for a response. */
 export async function create(work: Work): Reply {
   const { call, target } = work;
   const asked = readAsked(call.body.context_management);
@@ -37,7 +41,7 @@ export async function create(work: Work): Reply {
   return reporting(work, native, lost, () => (native ? byProvider(work, asked) : byGateway(work, asked)));
 }
 
-/** A reply behind the report of what of the wish is not done; 400 where the client wants that instead. */
+/** Adds events for the unsupported parts of `context_management` to a response. Throws 400 for them where the client is strict. */
 export async function reporting(
   { call, target }: Work,
   native: boolean,
@@ -61,12 +65,12 @@ export async function reporting(
   return startWithEvents(losses, await make());
 }
 
-/** The gateway can compact no context of which it sees only the end. */
+/** Returns the paths that the gateway cannot honour where earlier turns are stored elsewhere, because it sees only the end of the context. */
 function onlyWhole({ wish }: Asked, body: JsonObject): readonly string[] {
   return wish !== undefined && refersBack(body) ? ['context_management'] : [];
 }
 
-/** What the provider that compacts by itself cannot be told. */
+/** Returns the paths that native compaction does not support: own instructions and a pause. */
 export function onlyHere({ wish }: Asked): readonly string[] {
   return wish?.instructions !== undefined || wish?.pause === true ? ['context_management.edits'] : [];
 }
@@ -93,7 +97,7 @@ function isOfficial(value: JsonValue): boolean {
   return entries?.every(({ type }) => type === 'compaction') === true;
 }
 
-/** A trigger asks for compaction where it stands last; one that has been answered stays behind in the history that a client keeps. */
+/** Removes triggers that are not the last item: a trigger that was honoured stays in the history that the client sends again. */
 function withoutOldTriggers(items: readonly Item[]): readonly Item[] {
   const last = items.length - 1;
   return items.some(({ type }, index) => type === 'compaction_trigger' && index < last)
@@ -129,7 +133,7 @@ async function byGateway(work: Work, { wish }: Asked): Reply {
   return wish.pause === true ? alone(work, order) : over(work, body, order);
 }
 
-/** Where to cut; undefined when there is nothing in front of the cut but an earlier summary. */
+/** Returns the two parts of a context; undefined where the first would be empty or only an earlier summary. */
 export function worthwhile(items: readonly Item[], threshold: number): Split | undefined {
   const parts = split(items, threshold * keptShare);
   return parts === undefined || (parts.head.length === 1 && isSummary(parts.head[0])) ? undefined : parts;
@@ -141,7 +145,7 @@ async function alone(work: Work, order: Order): Reply {
   return from(attempt === undefined ? reply : [attempt, ...reply]);
 }
 
-/** Compacts, and has the body answered over what that leaves. */
+/** Compacts the context, and sends the request with the compacted context. */
 export async function over(work: Work, body: JsonObject, order: Order): Reply {
   const { call, next, codec } = work;
   const { item, summary, usage } = await compacted(work, order);

@@ -1,26 +1,30 @@
+/**
+ * Items of the Responses API in a context: their kinds and estimated tokens, and the place where a context is cut into a part to summarise and a
+ * part to keep.
+ */
 import { isObject, type JsonObject, type JsonValue } from 'sluice';
 
-/** An item of a request's `input`. What is not even an object is refused before it comes here. */
+/** An item of a request's `input`. */
 export type Item = JsonObject;
 
-/** The context as items: a plain text is one user message. */
+/** Returns the items of a request's `input`: a plain text is one user message, and entries that are no objects are left out. */
 export function itemsOf(body: JsonObject): readonly Item[] {
   const { input } = body;
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }];
   return Array.isArray(input) ? (input as readonly JsonValue[]).filter(isObject) : [];
 }
 
-/** True for a message of the user; the easy form has no type. */
+/** True for a message of the user, also in the short form without `type`. */
 export function isUserMessage(item: Item): boolean {
   return (item.type === undefined || item.type === 'message') && item.role === 'user';
 }
 
-/** True for a call that wants an output: of a function, a shell, a patch and so on. Records of hosted tools have none. */
+/** True for a call that needs an output: of a function, a shell, a patch and so on. Calls of hosted tools have no `call_id`. */
 export function isCall({ type, call_id: id }: Item): boolean {
   return typeof type === 'string' && type.endsWith('_call') && typeof id === 'string';
 }
 
-/** True for what a call gave. */
+/** True for the output of a call. */
 export function isOutput({ type }: Item): boolean {
   return typeof type === 'string' && type.endsWith('_output');
 }
@@ -31,19 +35,19 @@ export function callOf(output: Item): string {
   return typeof call === 'string' ? call : typeof id === 'string' ? id : '';
 }
 
-/** Calls that have no output yet: their outputs may come with the next request, and mean nothing without them. */
+/** Returns the calls without an output. They must stay, because their outputs may come with the next request. */
 export function openCalls(items: readonly Item[]): readonly Item[] {
   const answered = new Set(items.filter(isOutput).map(callOf));
   return items.filter((item) => isCall(item) && !answered.has(callOf(item)));
 }
 
 const charactersPerToken = 4;
-/** What an image or a file in the request is taken for, whatever its length in base64. */
+/** Characters that an image or a file counts as, whatever the length of its base64. */
 const dataCharacters = 4_000;
 const shortData = 8_192;
 const media: ReadonlySet<unknown> = new Set(['input_image', 'input_file', 'computer_screenshot']);
 
-/** A rough number of tokens, for deciding how much of the context stays as it is. */
+/** Estimates the tokens of a value from its characters, to decide how much of a context is kept. */
 export function weigh(value: JsonValue | undefined): number {
   return Math.ceil(characters(value) / charactersPerToken);
 }
@@ -63,10 +67,13 @@ function characters(value: JsonValue | undefined): number {
   return sum;
 }
 
-/** How far a rough number may be off: languages and code differ by as much. */
+/** Factor by which an estimate may be wrong, because characters per token differ between languages and code. */
 const uncertainty = 4;
 
-/** Whether the request has more tokens than this. They are counted only where a rough number does not settle it: counting many takes long. */
+/**
+ * Returns true when the request has more than `threshold` tokens. They are counted only where the estimate is too close, because counting takes
+ * long.
+ */
 export async function exceeds(
   threshold: number,
   body: JsonObject,
@@ -77,7 +84,7 @@ export async function exceeds(
   return guess > threshold * uncertainty || (await count()) > threshold;
 }
 
-/** A context in two: what a summary will stand for, and what stays word for word. */
+/** The two parts of a context: `head` is summarised, `kept` stays as it is. */
 export interface Split {
   readonly head: readonly Item[];
   readonly kept: readonly Item[];
@@ -102,7 +109,7 @@ export function split(items: readonly Item[], budget: number): Split | undefined
   return { head: items.slice(0, cut), kept: cut > user && message !== undefined ? [message, ...kept] : kept };
 }
 
-/** Places where no call in front waits for an output behind, and no reasoning stands alone. The end is one, where no call is open. */
+/** Returns the indexes at which a context can be cut without separating a call from its output, or reasoning from what it led to. */
 function possibleCuts(items: readonly Item[]): readonly number[] {
   const open = new Set<string>();
   const cuts: number[] = [0];
@@ -114,7 +121,7 @@ function possibleCuts(items: readonly Item[]): readonly number[] {
   return cuts;
 }
 
-/** For each index what all items from there on weigh together. */
+/** Returns, for each index, the estimated tokens of all items from there on. */
 function tailWeights(items: readonly Item[]): readonly number[] {
   const weights: number[] = Array.from({ length: items.length + 1 }, () => 0);
   for (let index = items.length - 1; index >= 0; index -= 1)

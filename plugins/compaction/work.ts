@@ -1,3 +1,4 @@
+/** State of one call whose context may be compacted, and the compaction itself: a sealed summary, which later attempts of the call use again. */
 import {
   callKey,
   caller,
@@ -20,7 +21,7 @@ import { summarise } from './summarise.ts';
 /** The format that this plugin is about. */
 export const format = 'responses';
 
-/** One call that this plugin looks after. */
+/** A call that may be compacted, with what that needs. */
 export interface Work {
   readonly call: Call;
   readonly next: Next;
@@ -30,7 +31,7 @@ export interface Work {
   readonly sealer: Sealer;
   /** The context, with the gateway's own compactions opened. */
   readonly items: readonly Item[];
-  /** How many items the request holds, before anything was opened. */
+  /** Number of items in the request, before the gateway's own compactions were opened. */
   readonly written: number;
   /** True when `items` is not what the body holds. */
   readonly changed: boolean;
@@ -38,7 +39,7 @@ export interface Work {
   readonly threshold: number;
 }
 
-/** Part of a threshold that the newest turns may take up word for word. */
+/** Share of the threshold that the newest turns, which are kept as they are, may use. */
 export const keptShare = 0.5;
 
 /** The call's owner in seals: its API key. */
@@ -51,13 +52,13 @@ export function compactsItself(target: Target): boolean {
   return target.channel.speaks.compact?.includes(format) === true && chatFormats(target).includes(format);
 }
 
-/** True when the provider is to look up earlier turns by itself: the context here is then not the whole. */
+/** True when the request refers to earlier turns that are stored elsewhere, so that its items are not the whole context. */
 export function refersBack(body: JsonObject): boolean {
   const { previous_response_id: previous, conversation } = body;
   return (previous ?? undefined) !== undefined || (conversation ?? undefined) !== undefined;
 }
 
-/** For a context of which only the end is here. Whoever kept the rest may put it in front and try again. */
+/** Returns the error for a context whose earlier turns are stored elsewhere. `stored-responses` writes them out and tries again. */
 export function unseen(): GatewayError {
   return new GatewayError(
     'previous_response_not_found',
@@ -74,10 +75,10 @@ export interface Made {
   readonly attempt: GatewayEvent | undefined;
 }
 
-/** A summary outlives the attempt that made it: the next channel need not be asked for another. */
+/** The summary of a call, which later attempts at other channels use again. */
 const made = callKey<{ readonly head: number; readonly made: Made }>('compaction');
 
-/** What shall be made of which items. */
+/** The items of a compaction, and options of its item in the output. */
 export interface Order {
   readonly head: readonly Item[];
   readonly kept: readonly Item[];
@@ -88,7 +89,7 @@ export interface Order {
   readonly prompt?: string | undefined;
 }
 
-/** Has the head of a context summarised, and seals the summary for the client. */
+/** Summarises the head of a context, and seals the summary for the client. */
 export async function compacted(
   { call, next, codec, sealer }: Work,
   { head, kept, covers, index = 0, prompt }: Order,

@@ -1,3 +1,4 @@
+/** Builds the request that continues a response which broke off, and estimates the usage of the part before. */
 import {
   chatOf,
   countTokens,
@@ -10,13 +11,13 @@ import {
 } from 'sluice';
 import type { Parts } from './parts.ts';
 
-/** The same request with the beginning of its answer as its last turn, and with as much less to say. */
+/** Returns the request with the beginning of its response as the last message, and with the output limit reduced by that. */
 export function goingOn(call: Call, target: Target, said: string): Call {
   if (said === '') return call;
   const { messages, settings } = chatOf(call);
   const { maxOutput } = settings;
   return call.with({
-    // Providers of chat completions must be told that the last turn is a beginning.
+    // In chat completions the last message must be marked as a beginning (`prefix`).
     messages: withBeginning(messages, said, formatFor(call, target) === 'chat-completions'),
     ...(maxOutput === undefined
       ? {}
@@ -24,7 +25,7 @@ export function goingOn(call: Call, target: Target, said: string): Call {
   });
 }
 
-/** A client may have begun the answer itself. */
+/** Appends the beginning of the response, to the client's own beginning where the request has one. */
 function withBeginning(messages: readonly Message[], said: string, marked: boolean): readonly Message[] {
   const text = { type: 'text', text: said } as const;
   const last = messages.at(-1);
@@ -36,7 +37,7 @@ function withBeginning(messages: readonly Message[], said: string, marked: boole
   return [...(last?.role === 'assistant' ? messages.slice(0, -1) : messages), beginning];
 }
 
-/** What the broken part has used, as far as it was told; what was said since is estimated. */
+/** Returns the usage of the part that broke off: what the provider reported, and an estimate of the text since. */
 export async function usedBy(call: Call, { usage, words }: Parts): Promise<Usage> {
   const output = estimateTokens(words);
   if (usage !== undefined) return { ...usage, output: usage.output + output, estimated: true };

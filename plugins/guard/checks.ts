@@ -1,3 +1,4 @@
+/** Builds checks from the options of the guard, each with its patterns or its remote judge. Throws for options that contradict each other. */
 import { caller, matchesName, type Call } from 'sluice';
 import { entityPatterns, type LabelledPattern } from './detectors/index.ts';
 import type { CheckOptions } from './options.ts';
@@ -35,7 +36,7 @@ export interface RemoteCheck {
   readonly scope: 'all' | 'last';
   readonly whenDown: 'allow' | 'refuse';
   readonly longest: number;
-  /** True where only what the model says at last counts: not its reasoning, nor its tool calls. */
+  /** True where only the text of answers is checked, without reasoning and tool calls. */
   readonly answersOnly: boolean;
 }
 
@@ -47,15 +48,15 @@ export function isRemote(check: Check): check is RemotelyChecked {
   return check.remote !== undefined;
 }
 
-/** True for a check that neither changes nor ends a call. */
+/** True for a check that only reports: it neither changes nor refuses a call. */
 export function tells({ action }: Pick<Check, 'action'>): boolean {
   return action === 'tag' || action === 'alert';
 }
 
-/** Services that say where something stands. */
+/** Services that report the positions of what they find, as masking requires. */
 const finding: ReadonlySet<string> = new Set(['presidio', 'lakera', 'bedrock', 'webhook']);
 const localKinds: ReadonlySet<string> = new Set(['entities', 'words', 'patterns']);
-/** Longest matches of entities: a private key is one of them. */
+/** Maximum length of matches of entities, in characters: a private key is one of them. */
 const longestEntity = 8_192;
 
 /** Makes a check of its options. Throws Error that names the check where options contradict each other. */

@@ -1,6 +1,10 @@
+/** Placeholders such as `[EMAIL_1]` for masked values: assigns one to each value of a call, and restores the values in what the model writes. */
 import { createHmac } from 'node:crypto';
 
-/** Ends of a placeholder as a model may write them: in any case, with a space or hyphen for the underline, with Markdown's backslashes. */
+/**
+ * Patterns for the end and the start of a placeholder as a model may write it: in any case, with a space or hyphen for the underscore, with
+ * Markdown's backslashes.
+ */
 export const placeholderEnd = String.raw`(?:\\?_| |-)[A-Z0-9]{1,6} ?\\?\]`;
 export const placeholderStart = String.raw`\\?\[ ?`;
 const spoken = /\\?\[ ?([A-Z][A-Z_]*)(?:\\?_| |-)([A-Z0-9]{1,6}) ?\\?\]/gi;
@@ -27,13 +31,13 @@ export function nameOfPlaceholder(written: string): string | undefined {
 }
 
 /**
- * The placeholders of one call. The same value has the same placeholder throughout; numbers go by first appearance, so that they are the same
- * in all calls of a conversation. Where the provider keeps earlier turns, letters made of the value stand in place of numbers: a number
- * could be that of another value there.
+ * The placeholders of one call. Equal values have the same placeholder. Numbers are assigned by first appearance, so that they are the same in all
+ * calls of a conversation. Where the provider stores earlier turns, letters derived from the value replace the number, because a number could
+ * belong to another value there.
  */
 export class Placeholders {
   readonly #salt: Buffer | undefined;
-  /** Names that the client has written itself. They are nobody's. */
+  /** Names that the client's texts contain, which are not assigned. */
   readonly #taken = new Set<string>();
   readonly #byValue = new Map<string, string>();
   readonly #values = new Map<string, string>();
@@ -41,17 +45,17 @@ export class Placeholders {
   readonly #given = new Set<string>();
   readonly #counts = new Map<string, number>();
 
-  /** With a salt, placeholders are made of the value in place of a number. */
+  /** With a salt, letters derived from the value replace the number. */
   constructor(salt?: Buffer) {
     this.#salt = salt;
   }
 
-  /** True where a placeholder of the reply would be restored. */
+  /** True where placeholders in the response would be restored. */
   get canRestore(): boolean {
     return this.#values.size > 0;
   }
 
-  /** Notes the placeholders that stand in a text of the client. Before the first value. */
+  /** Reserves the names of placeholders that a text of the client contains. Must be called before the first value. */
   reserve(text: string): void {
     if (!text.includes('[')) return;
     for (const [, label = '', number = ''] of text.matchAll(spoken)) this.#taken.add(nameOf(label, number));

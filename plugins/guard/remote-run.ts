@@ -1,3 +1,4 @@
+/** Runs a remote check on texts, and turns its verdict or its failure into a refusal or a reported finding. */
 import { GatewayError, type Call } from 'sluice';
 import { tells, type Check, type RemotelyChecked } from './checks.ts';
 import type { Find, JudgedText, Question, Verdict } from './remote/judge.ts';
@@ -45,7 +46,7 @@ export async function askCheck(
   } catch (error) {
     if (!outlivesCall && call.signal.aborted)
       throw new GatewayError('client_closed_request', 'The client left while a check was asked.');
-    // A caller without budget is told so: nothing is wrong with the check.
+    // The caller's budget is spent, which is no failure of the check.
     if (!tells(check) && error instanceof GatewayError && error.code === 'insufficient_quota') throw error;
     reporter.down(call, check, error);
     if (whenDown === 'allow' || tells(check)) return { check, verdict: undefined };
@@ -63,7 +64,7 @@ function isPlaceIn(texts: readonly JudgedText[], { text, start, end }: Find): bo
   return start >= 0 && start < end && end <= (texts[text]?.text.length ?? -1);
 }
 
-/** Throws the refusal where the verdict is one; notes what was found otherwise. */
+/** Throws the refusal where the verdict leads to one; otherwise reports the finding. */
 export function settle(
   { check, verdict }: Asked,
   side: 'request' | 'response',

@@ -1,16 +1,17 @@
+/** Reports findings of checks: errors for refused calls, tags for other plugins and clients, alerts, log lines and metrics. */
 import { addReplyHeaders, caller, GatewayError, type Call, type PluginTools } from 'sluice';
 import type { Check } from './checks.ts';
 import type { GuardOptions } from './options.ts';
 import { signatureOf } from './remote/webhook.ts';
 import { guardTags } from './tags.ts';
 
-/** Finding of a check, without any text of it. */
+/** Finding of a check. It contains none of the text that was checked. */
 export interface Found {
   readonly check: Check;
   readonly side: 'request' | 'response';
   /** Labels of entities, or categories of a service. */
   readonly reasons: readonly string[];
-  /** Where it stands in the client's request. */
+  /** Path in the client's request. */
   readonly at?: string | undefined;
 }
 
@@ -22,7 +23,7 @@ interface Quiet {
 /** Maximum number of reasons that are logged for a finding. */
 const maxReasons = 20;
 
-/** Tells clients, the operator and other plugins what checks find. */
+/** Reports the findings of checks. */
 export class Reporter {
   readonly #tools: Pick<PluginTools, 'log' | 'http'>;
   readonly #alerts: GuardOptions['alerts'];
@@ -51,7 +52,7 @@ export class Reporter {
     });
   }
 
-  /** Notes a finding that does not end the call: a mask, a tag or an alert. */
+  /** Reports a finding that does not refuse the call: a mask, a tag or an alert. */
   note(call: Call, found: Found): void {
     this.#count(found);
     const { action } = found.check;
@@ -59,7 +60,7 @@ export class Reporter {
     else if (action === 'alert') this.#alert(call, found);
   }
 
-  /** Notes that a check has no answer. */
+  /** Reports that a check failed. */
   down(call: Call, check: Check, error: unknown): void {
     this.#counter.add({ check: check.name, action: 'down', side: '' });
     const fields = { id: call.id, check: check.name, reason: reasonOf(error) };
@@ -122,7 +123,7 @@ export class Reporter {
   }
 }
 
-/** Returns why there is no answer. Messages of parsers and of providers are left out, because they may quote what was asked or answered. */
+/** Returns the reason of a failure. Messages of parsers and of providers are left out, because they may quote requests or responses. */
 function reasonOf(error: unknown): string {
   if (error instanceof GatewayError) return error.code;
   if (!(error instanceof Error)) return 'unknown';

@@ -1,3 +1,4 @@
+/** Runs the checks of a request: refuses it, masks values in it, and starts the remote checks that run in parallel to the call. */
 import { scheduler } from 'node:timers/promises';
 import { GatewayError, type Call } from 'sluice';
 import { isRemote, tells, type Check, type RemotelyChecked } from './checks.ts';
@@ -14,11 +15,11 @@ import type { RequestTexts } from './texts/request.ts';
 /** A request that passed its checks, and those that still run. */
 export interface CheckedRequest {
   readonly call: Call;
-  /** Rejects with the refusal. Nothing of the response may leave before. */
+  /** Checks that still run; rejects with the refusal. No part of the response may be sent before it resolves. */
   readonly pending: Promise<void> | undefined;
 }
 
-/** Characters that are scanned before others get their turn. */
+/** Number of characters that are scanned before the event loop runs other calls. */
 const step = 65_536;
 
 /** Checks a request: what must be masked is masked in the call that it returns. Rejects with the refusal of the call. */
@@ -105,7 +106,7 @@ async function maskLocally(
   for (const { text } of texts) spans.push(await scan.spansOf(text));
   const masked = texts.map(({ text }) => text);
   const noted = new Map<Check, Set<string>>();
-  // Values of signed reasoning are masked only where they stand elsewhere, too: its signature vouches for all that the model wrote itself.
+  // In signed reasoning only values that other texts contain too are masked, because a changed text does not fit its signature.
   for (const isSigned of [false, true])
     for (const [index, one] of texts.entries()) {
       const found = spans[index] ?? [];
@@ -124,7 +125,7 @@ async function maskLocally(
   return masked;
 }
 
-/** Scans texts, and lets other calls have their turn in between. */
+/** Scans texts in steps, between which the event loop runs other calls. */
 class PacedScan {
   readonly #matcher: Scanner['matcher'];
   #scanned = 0;

@@ -1,3 +1,4 @@
+/** Combines the patterns of several checks into one matcher, and caches matchers by the checks that they serve. */
 import type { Check } from './checks.ts';
 import type { LabelledPattern } from './detectors/index.ts';
 import { Matcher, type Span } from './patterns/matcher.ts';
@@ -10,13 +11,13 @@ interface Row {
   readonly check: Check | undefined;
 }
 
-/** Meaning of a span. */
+/** Checks and label of a span. */
 export interface Finding {
   /** Checks whose patterns match here, the longest match first. */
   readonly checks: readonly Check[];
   /** Label of the longest match. */
   readonly label: string;
-  /** True where a placeholder stands, and nothing else. */
+  /** True where only a placeholder matches. */
   readonly isPlaceholder: boolean;
 }
 
@@ -70,7 +71,7 @@ function placeholderPattern(labels: readonly string[]): LabelledPattern {
 /** Maximum number of scanners that are kept. */
 const maxScanners = 64;
 
-/** Scanners by the checks that they run, the one that was used last at the end: calls of one key and model share one. */
+/** Cache of scanners by the checks that they run, in the order of last use. */
 export class Scanners {
   readonly #known = new Map<string, Scanner>();
   readonly #order: ReadonlyMap<Check, number>;

@@ -1,3 +1,4 @@
+/** State that the checks of one call share, and the choice of the check that refuses or masks a finding. */
 import type { Call } from 'sluice';
 import { tells, type Check } from './checks.ts';
 import type { Finding, Scanners } from './scanner.ts';
@@ -16,7 +17,7 @@ export interface Session {
   readonly labels: readonly string[];
 }
 
-/** Checks that change or end a call, and those that only tell of it. */
+/** Divides the checks that have patterns into those that change or refuse a call, and those that only report. */
 export function divide(checks: readonly Check[]): {
   readonly acting: readonly Check[];
   readonly telling: readonly Check[];

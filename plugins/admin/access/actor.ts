@@ -1,5 +1,5 @@
+/** The sender of a request to the admin API, however it is authenticated: with the admin password, as a user, or by a token. */
 import type { TeamMembership, User, UserRole } from '../core-types.ts';
-/** Senders of requests to the admin API, however they have proved who they are. */
 
 /** The sender of a request, and what it may see and change. */
 export interface Actor {

@@ -1,3 +1,4 @@
+/** Schemas of the admin endpoint for the audit log. */
 import { z } from 'zod';
 import { jsonObject, number, time } from './values.ts';
 

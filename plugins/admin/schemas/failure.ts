@@ -1,3 +1,4 @@
+/** Schemas of the error responses of the admin API. */
 import { z } from 'zod';
 import type { ErrorCode } from 'sluice';
 import { errorTable } from 'sluice/internal';

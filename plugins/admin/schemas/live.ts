@@ -1,3 +1,4 @@
+/** Schemas of the live stream of calls. */
 import { z } from 'zod';
 import { count, time } from './values.ts';
 

@@ -1,3 +1,4 @@
+/** Schemas of the admin endpoint for the overview. */
 import { z } from 'zod';
 import { incompleteBefore, totals, usageSums, zone } from './usage.ts';
 import { count, moment, text, time } from './values.ts';

@@ -1,3 +1,4 @@
+/** Schemas of the admin endpoints for the status of processes and for reloads. */
 import { z } from 'zod';
 import { count, time } from './values.ts';
 

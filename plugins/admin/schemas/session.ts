@@ -1,3 +1,4 @@
+/** Schemas of the admin endpoints for login, logout, the current session and the ways to sign in. */
 import { z } from 'zod';
 import { time } from './values.ts';
 

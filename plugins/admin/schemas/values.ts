@@ -1,3 +1,4 @@
+/** Schemas of values that many admin endpoints share: counts, times, numbers and texts in queries, empty bodies. */
 import { z } from 'zod';
 
 /** A whole number from 0 on. */

@@ -1,9 +1,10 @@
+/** Takes from a chat the text of the last user message, which is compared by its embedding, and the digest of all else, which must be equal. */
 import { isChat, type Call, type GatewayRequest } from 'sluice';
 import { canonical, type Ignored } from '../canonical.ts';
 import { digestOf, type CacheKey } from '../key.ts';
 import type { SemanticOptions } from '../options.ts';
 
-/** What a client asks, and everything that must be equal for another question to have the same answer. */
+/** Text of the last user message, and a digest of everything else that must be equal for a stored response to be used. */
 export interface Question {
   readonly text: string;
   /** Digest of the request without its last turn, of its headers and its scope, and of the model that embeds. */

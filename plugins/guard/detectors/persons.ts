@@ -1,7 +1,11 @@
+/**
+ * Detectors of personal data: payment cards, bank accounts, national identification numbers, e-mail addresses, phone numbers and IP addresses.
+ * Check digits are verified.
+ */
 import { isIPv4, isIPv6 } from 'node:net';
 import { digitsOf, passesLuhn, passesMod1110, passesVerhoeff, remainder, weightedMod11 } from './numbers.ts';
 
-/** A kind of entity: how it looks, and how it is told from what only looks like it. */
+/** A kind of entity: a pattern, and a function that rejects matches that are none. */
 export interface Detector {
   /** Label in its placeholders. */
   readonly label: string;
@@ -126,7 +130,7 @@ function isCpf(match: string): boolean {
   return weightedMod11(digits.slice(0, 9)) === digits[9] && weightedMod11(digits.slice(0, 10)) === digits[10];
 }
 
-/** Numbers that read the same backwards are not given. */
+/** Palindromes are never assigned. */
 function isAadhaar(match: string): boolean {
   const digits = digitsOf(match);
   return passesVerhoeff(digits) && digits.join() !== digits.toReversed().join();
@@ -141,7 +145,7 @@ function isAddressV6(match: string): boolean {
   return isIPv6(match) && /\d/.test(match) && match.split(':').filter((group) => group !== '').length > 1;
 }
 
-/** Entities of persons, by the names that options use. Those before others win where both match the same text. */
+/** Detectors by the names that options use. Where two match the same text the first wins. */
 export const personDetectors = {
   card: {
     label: 'CARD',

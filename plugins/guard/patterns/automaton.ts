@@ -1,3 +1,4 @@
+/** Runs compiled patterns as a DFA whose states are built on first use, in linear time and without backtracking. */
 import { contains, type CharSet } from './char-set.ts';
 import type { Program } from './program.ts';
 
@@ -9,7 +10,7 @@ interface Step {
 
 class State {
   readonly items: readonly number[];
-  /** Class of the character before, where something asks about it; -1 elsewhere. */
+  /** Class of the character before, where a look-behind depends on it; -1 elsewhere. */
   readonly before: number;
   readonly steps: (Step | undefined)[];
 
@@ -20,22 +21,19 @@ class State {
   }
 }
 
-/** Maximum number of states that are kept. When there are more, all are made anew. */
+/** Maximum number of cached states. When it is reached the cache is cleared. */
 const maxStates = 4_000;
 
-/** An end of a match, and the patterns that match so far. */
+/** End of a match, and the patterns that match up to it. */
 export interface Accepted {
   readonly end: number;
   readonly patterns: readonly number[];
 }
 
-/**
- * Runs a program as a deterministic automaton whose states are made when they are first reached. A character costs one look into a table,
- * whatever the patterns are: there is no backtracking.
- */
+/** Runs a program as a DFA. Each character costs one table look-up, whatever the patterns are. */
 export class Automaton {
   readonly #program: Program;
-  /** Class of each code unit: units that no set tells apart share one. */
+  /** Class of each UTF-16 code unit: units that are in the same sets share a class. */
   readonly #classOf: Uint16Array;
   /** For each set, the classes in it. */
   readonly #members: readonly Uint8Array[];
@@ -159,7 +157,7 @@ export class Automaton {
 
 const none: readonly Accepted[] = [];
 
-/** Divides the code units into classes that no set divides further. */
+/** Divides the code units into classes whose members are in the same sets. */
 function classify(sets: readonly CharSet[]): {
   readonly classOf: Uint16Array;
   readonly members: readonly Uint8Array[];

@@ -1,3 +1,4 @@
+/** Finds the matches of several patterns in a text in one pass, and merges those that overlap. */
 import { Automaton, type Accepted } from './automaton.ts';
 import type { Node } from './parse.ts';
 import { compile } from './program.ts';
@@ -5,33 +6,30 @@ import { compile } from './program.ts';
 /** One pattern of a matcher. */
 export interface Pattern {
   readonly node: Node;
-  /** Patterns of one group answer the same question: of those that begin at one place only the longest counts. Default: one group. */
+  /** Of the matches of one group that begin at the same position only the longest counts. Default: one group. */
   readonly group?: number;
   /** Returns false for a match that only looks like one: a wrong check digit. */
   validate?(match: string): boolean;
 }
 
-/** A place that patterns match. Matches that overlap are one span; the patterns of the longest come first. */
+/** A part of a text that patterns match. Overlapping matches are one span; the patterns of the longest come first. */
 export interface Span {
   readonly start: number;
   readonly end: number;
   readonly patterns: readonly number[];
 }
 
-/** The spans of a text, and up to where they are final. */
+/** The spans of a text, and the position up to which they are final. */
 export interface Scan {
   readonly spans: readonly Span[];
-  /** Beyond this place more text may change what matches. */
+  /** Position behind which more text may change the matches. */
   readonly until: number;
 }
 
 /** Overlapping matches are joined up to so many times the longest match: a span is held back until it is complete. */
 const longestChain = 4;
 
-/**
- * Finds all patterns in one pass. A match begins at any place and is at most `longest` characters, so that the time is linear in the text,
- * whatever the patterns and the text are.
- */
+/** Finds all patterns in one pass. Time is linear in the length of the text, because no match is longer than `longest` characters. */
 export class Matcher {
   readonly #automaton: Automaton;
   readonly #patterns: readonly Pattern[];
@@ -45,10 +43,7 @@ export class Matcher {
     this.#automaton = new Automaton(compile(patterns.map(({ node }) => node)));
   }
 
-  /**
-   * Scans a text from a place on. The character before the place is looked at, and no further one. Stops at `to`, so that a long text can be
-   * scanned in steps.
-   */
+  /** Scans a text from a position on, of which at most one character before is read. Stops at `to`, so that a long text can be scanned in steps. */
   scan(text: string, from = 0, isWhole = true, to = Infinity): Scan {
     const spans: Span[] = [];
     let current: Span | undefined;
@@ -79,7 +74,7 @@ export class Matcher {
     return { spans, until: text.length };
   }
 
-  /** The longest match that is one, with the patterns of other groups that match less. */
+  /** Returns the longest valid match at a position, with the patterns of other groups that match there too. */
   #best(text: string, start: number, ends: readonly Accepted[]): Span | undefined {
     let end = 0;
     let patterns: number[] | undefined;

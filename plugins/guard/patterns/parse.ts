@@ -1,3 +1,4 @@
+/** Parses a subset of JavaScript's regular expressions into a syntax tree that can be compiled into an automaton. */
 import {
   anyChar,
   casesOf,
@@ -11,7 +12,7 @@ import {
   type CharSet,
 } from './char-set.ts';
 
-/** A parsed pattern. `look` asks about the one character before or behind a position; `none` says what the edge of the text counts as. */
+/** A parsed pattern. `look` tests the one character before or behind a position; `none` is the result at the edge of the text. */
 export type Node =
   | { readonly type: 'set'; readonly set: CharSet }
   | { readonly type: 'look'; readonly set: CharSet; readonly behind: boolean; readonly none: boolean }
@@ -21,7 +22,7 @@ export type Node =
 const empty: Node = { type: 'seq', parts: [] };
 const maxRepeats = 1000;
 
-/** A character of the set (or none of it) must stand before or behind. `none`: the edge of the text will do, too. */
+/** Returns an assertion that the character before or behind is in the set or, negated, that it is not, which is also true at the edge of the text. */
 function look(set: CharSet, behind: boolean, negated: boolean): Node {
   return { type: 'look', set: negated ? complement(set) : set, behind, none: negated };
 }
@@ -123,7 +124,7 @@ class Parser {
     return this.#literal(text);
   }
 
-  /** A character beyond the basic plane is two code units. */
+  /** Parses a character as one or two UTF-16 code units. */
   #literal(text: string): Node {
     const parts = Array.from({ length: text.length }, (_, index): Node => {
       const unit = text.charCodeAt(index);

@@ -1,3 +1,4 @@
+/** Compiles parsed patterns into one nondeterministic finite automaton (NFA). */
 import type { CharSet } from './char-set.ts';
 import type { Node } from './parse.ts';
 

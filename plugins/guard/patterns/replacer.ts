@@ -1,3 +1,4 @@
+/** Replaces matches in a text, whole or in the pieces of a stream. */
 import type { TextTransformer } from 'sluice';
 import type { Matcher, Span } from './matcher.ts';
 

@@ -1,3 +1,4 @@
+/** Checks texts with Azure AI Content Safety (`kind: 'azure-content-safety'`). */
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
 import { answerOf, forEach, piecesOf, type Judge, type JudgeTools } from './judge.ts';

@@ -1,3 +1,4 @@
+/** Checks texts with a guardrail of Amazon Bedrock (`kind: 'bedrock'`). */
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
 import { answerOf, type Judge, type JudgeTools, type JudgedText } from './judge.ts';
@@ -33,9 +34,8 @@ const assessment = z.object({
 const answered = z.object({ action: z.string(), assessments: z.array(assessment) });
 
 /**
- * A guardrail of Amazon Bedrock by itself: `POST /guardrail/ID/version/VERSION/apply`, as `ApplyGuardrailCommand` of
- * `@aws-sdk/client-bedrock-runtime` writes it. What it would anonymize is masked here by the matches that it names; anything else that it
- * blocks is flagged.
+ * Returns a judge that applies a guardrail without a model: `POST /guardrail/ID/version/VERSION/apply`, as `ApplyGuardrailCommand` of
+ * `@aws-sdk/client-bedrock-runtime` writes it. Values that it would anonymize are masked by their matches; everything that it blocks is flagged.
  */
 export function bedrock(options: z.output<typeof schema>, { http, timeout }: JudgeTools): Judge {
   const { guardrail, version, region, apiKey, url } = options;

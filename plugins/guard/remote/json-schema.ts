@@ -1,3 +1,4 @@
+/** Checks that responses are JSON that fits a JSON Schema (`kind: 'json-schema'`). */
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from 'sluice';
 import type { Judge } from './judge.ts';
@@ -8,7 +9,7 @@ export const jsonSchemaOptions = {
   schema: z.record(z.string(), z.unknown()).default({}),
 };
 
-/** The text of each answer must be JSON that fits a schema. Throws for a schema that cannot be used. */
+/** Returns a judge that flags texts which are not JSON or do not fit the schema. Throws for a schema that cannot be used. */
 export function jsonSchema({ schema }: { readonly schema: Readonly<Record<string, unknown>> }): Judge {
   const shape = z.fromJSONSchema(schema as JsonObject);
   return async ({ texts }) => {

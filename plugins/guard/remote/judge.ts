@@ -1,3 +1,7 @@
+/**
+ * Contract of remote checks, and the functions that they share: parallel requests, JSON of responses, cutting of long texts, labels, offsets in
+ * code points.
+ */
 import type { Call, PluginTools } from 'sluice';
 
 /** One text that is judged. */
@@ -26,7 +30,7 @@ export interface Find {
   readonly label: string;
 }
 
-/** A place that cannot be used: a check that masks has no answer then. */
+/** Stands for a finding without a usable position. A check that masks fails then. */
 export const noPlace: Find = { text: -1, start: 0, end: 0, label: 'VALUE' };
 
 /** Answer of a remote check. */
@@ -34,7 +38,7 @@ export interface Verdict {
   readonly flagged: boolean;
   /** Names of categories, never texts. */
   readonly reasons: readonly string[];
-  /** True where more is wrong than what `finds` names, so that masking does not mend it. */
+  /** True where the service objects to more than `finds`, so that masking is not enough. */
   readonly blocked?: boolean;
   /** Places to mask, of services that name them. */
   readonly finds?: readonly Find[];
@@ -51,7 +55,7 @@ export interface JudgeTools extends Pick<PluginTools, 'http' | 'subcall'> {
 /** Maximum number of requests of one check at a time. */
 const maxAtOnce = 4;
 
-/** Does work for each item, a few at once, and returns the results in order. */
+/** Runs `work` for each item, at most four at a time, and returns the results in order. */
 export async function forEach<Item, Result>(
   items: readonly Item[],
   work: (item: Item, index: number) => Promise<Result>,
@@ -96,7 +100,7 @@ export function piecesOf(text: string, most: number): readonly string[] {
   return pieces;
 }
 
-/** Returns a label as placeholders write it. */
+/** Returns a label in the form that placeholders have: letters A to Z and underscores. */
 export function labelOf(name: string): string {
   const label = name
     .toUpperCase()

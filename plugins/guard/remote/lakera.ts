@@ -1,3 +1,4 @@
+/** Checks texts with Lakera Guard (`kind: 'lakera'`). */
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
 import {
@@ -64,8 +65,8 @@ export function lakera(options: z.output<typeof schema>, { http, timeout }: Judg
 }
 
 /**
- * Lakera does not say whether offsets count code points or code units, nor whether `end` belongs to the match: a place that does not hold the
- * text that it names is not used, and the text is looked for.
+ * Returns the positions of matches. Lakera does not document whether offsets count code points or code units, nor whether `end` is exclusive.
+ * Where the text at a position is not the reported one, the reported text is searched for.
  */
 function findsOf(payload: readonly z.output<typeof match>[], texts: readonly JudgedText[]): readonly Find[] {
   if (payload.length === 0) return [];

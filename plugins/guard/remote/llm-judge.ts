@@ -1,3 +1,4 @@
+/** Checks texts by asking a model of the gateway for a verdict (`kind: 'judge'`). */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { chargeTo, eventsOf } from './moderation.ts';
@@ -17,7 +18,7 @@ const schema = z.object(judgeOptions);
 
 const verdict = z.object({ verdict: z.enum(['pass', 'refuse']), category: z.string().max(100).optional() });
 
-/** A model as judge: it reads the texts between marks that nobody can guess, and answers with JSON. */
+/** Returns a judge that sends the texts to a model between random marks, against prompt injection, and reads its JSON verdict. */
 export function llmJudge(options: z.output<typeof schema>, { subcall, timeout }: JudgeTools): Judge {
   const { model, instructions, maxTokens } = options;
   return async ({ side, texts, call, signal, outlivesCall }) => {

@@ -1,3 +1,4 @@
+/** Checks texts with Google Model Armor (`kind: 'model-armor'`). */
 import { z } from 'zod';
 import { requirePackage, secret, secretUrl } from 'sluice';
 import { answerOf, forEach, type Judge, type JudgeTools } from './judge.ts';

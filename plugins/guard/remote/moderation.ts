@@ -1,3 +1,4 @@
+/** Checks texts with a moderation model of the gateway (`kind: 'moderation'`). Also makes the calls of all checks that ask a model of the gateway. */
 import { z } from 'zod';
 import { gathered, type Call, type GatewayEvent, type PluginTools, type SubcallRequest } from 'sluice';
 import type { Judge, JudgeTools } from './judge.ts';
@@ -27,7 +28,7 @@ const results = z.object({
   ),
 });
 
-/** Moderation by a model of one of the gateway's channels, in a call of the gateway's own. */
+/** Returns a judge that sends the texts to a moderation model, in a call of the gateway's own. */
 export function moderation(options: z.output<typeof schema>, { subcall, timeout }: JudgeTools): Judge {
   return async ({ texts, call, signal, outlivesCall }) => {
     const input = texts.map(({ text }) => text).filter((text) => text.trim() !== '');
@@ -59,7 +60,7 @@ function reasonsOf(result: Result, { categories, thresholds }: z.output<typeof s
       ? result.categories[name] === true
       : (result.category_scores[name] ?? 0) >= threshold;
   });
-  // A model that only says that something is wrong.
+  // The model flags the text without any category.
   return found.length === 0 && result.flagged && names.size === 0 ? ['flagged'] : found;
 }
 

@@ -1,18 +1,19 @@
+/** Finds where the values that a service reports stand in the texts, by the Aho-Corasick algorithm. */
 import { labelOf, noPlace, type Find, type JudgedText } from './judge.ts';
 
-/** A value that a service has found, without saying where. */
+/** A value that a service has found, without its position. */
 export interface FoundValue {
   readonly value: string;
   /** The service's name for it. */
   readonly name: string;
 }
 
-/** Most characters of all values together. */
+/** Maximum number of characters of all values together. */
 const maxCharacters = 1_000_000;
 
 /**
- * Returns the places of values in texts, found in one pass (A. Aho, M. Corasick: Efficient String Matching, 1975), so that the time is linear in
- * values and texts. Of values that end at one place the longest counts. A value that stands nowhere gives a place that cannot be used.
+ * Returns the positions of values in texts, found in one pass (A. Aho, M. Corasick: Efficient String Matching, 1975), so that the time is linear in
+ * values and texts. Of values that end at the same position the longest counts. A value that is in no text adds {@link noPlace}.
  */
 export function placesOf(values: readonly FoundValue[], texts: readonly JudgedText[]): readonly Find[] {
   if (values.some(({ value }) => value === '')) return [noPlace];
@@ -22,14 +23,14 @@ export function placesOf(values: readonly FoundValue[], texts: readonly JudgedTe
 }
 
 class Trie {
-  /** The node behind another one, by that one's number and a code unit. */
+  /** Child nodes, by the number of the parent times 65,536 plus a code unit. */
   readonly #next = new Map<number, number>();
   readonly #parents = [0];
   readonly #units = [0];
   readonly #depths = [0];
-  /** The node of the longest other beginning with which the text of a node ends. */
+  /** Failure links: the node of the longest proper suffix that is a prefix of a value. */
   readonly #fails = [0];
-  /** The longest value that ends at a node, as the number of its last node; 0 for none. */
+  /** Output links: the last node of the longest value that ends at a node; 0 for none. */
   readonly #ends = [0];
   readonly #labels = new Map<number, string>();
   readonly #order: readonly number[];
@@ -61,7 +62,7 @@ class Trie {
     return finds;
   }
 
-  /** True where a value stands in no text that was searched, not even inside of another one. */
+  /** True where a value was in no text that was searched, not even as a part of another value. */
   hasUnseen(): boolean {
     for (const node of this.#order.toReversed())
       if (this.#seen.has(node)) this.#seen.add(this.#ends[this.#fails[node] ?? 0] ?? 0);
@@ -89,7 +90,7 @@ class Trie {
     return node;
   }
 
-  /** Nodes that are nearer to the root are linked already. */
+  /** Sets the links of a node. Must be called in the order of depth, because the links of shallower nodes are used. */
   #link(node: number): void {
     if (this.#depth(node) < 2) return;
     const fail = this.#step(this.#fails[this.#parents[node] ?? 0] ?? 0, this.#units[node] ?? 0);

@@ -1,3 +1,4 @@
+/** Finds personal data with the analyzer of Microsoft Presidio (`kind: 'presidio'`). */
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
 import {

@@ -1,3 +1,4 @@
+/** Checks texts with a service of the operator's own (`kind: 'webhook'`), and signs requests to webhooks. */
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { caller, secret, secretUrl } from 'sluice';
@@ -29,7 +30,7 @@ const answered = z.object({
     .optional(),
 });
 
-/** Returns the header that vouches for a body. `at` is in Unix seconds. */
+/** Returns the value of `x-sluice-signature` for a body. `at`: Unix seconds. */
 export function signatureOf(key: string, body: string, at: number): string {
   return `t=${at},v1=${createHmac('sha256', key).update(`${at}.${body}`).digest('hex')}`;
 }

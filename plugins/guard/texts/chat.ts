@@ -1,17 +1,18 @@
+/** Visits the texts of a chat (instructions, messages, tool calls and results, text documents) and replaces them. */
 import type { Block, ChatRequest, JsonObject, Message } from 'sluice';
 import { mapItems, mapJsonText, mapWords } from './json.ts';
 
 /** One text of a request. */
 export interface AskedText {
   readonly text: string;
-  /** Where it stands in the client's request. */
+  /** Path in the client's request. */
   readonly at: string;
   readonly role: Message['role'];
-  /** True for reasoning with a proof: its provider refuses it where the text has changed. */
+  /** True for reasoning with a signature: the provider rejects it when the text has changed. */
   readonly isSigned: boolean;
 }
 
-/** Receives a text and returns what stands there instead. */
+/** Receives a text and returns its replacement. */
 type Visit = (text: AskedText) => string;
 
 interface Visitor {
@@ -20,8 +21,8 @@ interface Visitor {
 }
 
 /**
- * Returns a chat's instructions and turns with all texts changed. What does not change stays the same object. `changed` is told of JSON text in
- * which texts have changed.
+ * Returns a chat's instructions and messages with all texts replaced. What does not change stays the same object. `changed` is called with each
+ * JSON text in which texts have changed.
  */
 export function mapChat(
   { system, messages }: Pick<ChatRequest, 'system' | 'messages'>,
@@ -105,7 +106,7 @@ type Media = Exclude<
   { readonly type: 'text' | 'refusal' | 'reasoning' | 'tool-call' | 'tool-result' | 'opaque' }
 >;
 
-/** Documents that are plain text are read, other media are not. */
+/** Replaces the texts of documents that are plain text or JSON, and the names of all media. */
 function mapMedia(block: Media, map: (text: string) => string): Media {
   const name = block.name === undefined ? undefined : map(block.name);
   const named = name === block.name || name === undefined ? block : { ...block, name };

@@ -1,10 +1,11 @@
+/** Replaces strings in JSON values and in JSON texts. Values in which nothing changes stay the same objects. */
 import { parseJson, type JsonObject, type JsonValue } from 'sluice';
 import { JsonText } from '../patterns/json-text.ts';
 
-/** Receives a text and its place, and returns what stands there instead. */
+/** Receives a text and its path, and returns the replacement. */
 export type MapText = (text: string, at: string) => string;
 
-/** Returns a JSON value with its strings changed, and with a string in place of each number whose digits change. Equal values stay the same. */
+/** Returns a JSON value with its strings replaced, and with a string in place of each number whose digits change. */
 export function mapStrings(value: JsonValue, at: string, map: MapText): JsonValue {
   if (typeof value === 'string') return map(value, at);
   if (typeof value === 'number') {
@@ -17,11 +18,11 @@ export function mapStrings(value: JsonValue, at: string, map: MapText): JsonValu
   return mapMembers(value as JsonObject, (member, name) => mapStrings(member, `${at}.${name}`, map));
 }
 
-/** Members whose strings are words of somebody, in parts that only one format knows. Others are ids, types and sealed data. */
+/** Members of format-specific parts whose strings are content. Other members have ids, types and encrypted data. */
 const wordMembers =
   /^(?:text|content|title|query|queries|input|arguments|output|outputs|code|stdout|stderr|result|results|response|args|snippet|quote|cited_text|context|summary|instructions|name|description|reasoning|thought|transcript|markdown|revised_?prompt|error|message|word|action|command|commands|parts|segments|words|pages)$/i;
 
-/** Returns a part that only one format knows with its words changed. */
+/** Returns a format-specific part with its content replaced. */
 export function mapWords(value: JsonValue, at: string, map: MapText): JsonValue {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return mapItems(value, (item, index) => mapWords(item, `${at}[${index}]`, map));

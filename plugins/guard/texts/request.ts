@@ -1,3 +1,4 @@
+/** Collects the texts of a request of any operation, and replaces them in its body or in its messages. */
 import { isChat, type Call, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
 import { mapChat, type AskedText } from './chat.ts';
 import { visitDefinitions } from './definitions.ts';
@@ -7,15 +8,15 @@ import { mapStrings } from './json.ts';
 export interface RequestTexts {
   readonly texts: readonly AskedText[];
   /**
-   * How many of them, at the beginning, are of definitions: of tools, and of a prescribed shape. They are many and small, and the same in each call
-   * of a conversation: services and models are not asked about them.
+   * Number of texts, at the beginning of `texts`, that belong to definitions of tools and of the response format. Remote checks do not get them,
+   * because they are many, small, and the same in each call of a conversation.
    */
   readonly definitions: number;
-  /** Returns the call with other texts in place of these; undefined where they cannot be replaced. */
+  /** Returns the call with its texts replaced; undefined where that is not possible. */
   replace(replaced: readonly string[]): Call | undefined;
 }
 
-/** Operations that carry no content, or content that other calls have carried. */
+/** Operations without content, or whose content came with another call. */
 const empty: ReadonlySet<string> = new Set([
   'list-models',
   'state',
@@ -25,7 +26,7 @@ const empty: ReadonlySet<string> = new Set([
   'vary-image',
 ]);
 
-/** Returns the texts of a call's request; undefined where the operation cannot be looked into. */
+/** Returns the texts of a call's request; undefined for an operation that is not supported. */
 export function textsOfRequest(call: Call): RequestTexts | undefined {
   if (empty.has(call.operation)) return { texts: [], definitions: 0, replace: () => call };
   const { request } = call;
@@ -64,8 +65,8 @@ function textsOfTurns(request: ChatRequest): readonly AskedText[] {
 }
 
 /**
- * The texts are replaced in the client's body, so that whoever reads the body instead of the request finds nothing of them, and a call in the
- * provider's own format still passes through. Where a text stands in the body in other words, such as base64, the turns are replaced.
+ * Replaces the texts in the client's body, so that code which reads the body does not see them, and a call in the provider's own format still
+ * passes through. Where the body has a text in another encoding, such as base64, the messages are replaced.
  */
 function withChatTexts(
   call: Call,
@@ -85,7 +86,7 @@ function withChatTexts(
   const edited = withBody(call, changed, replaced);
   if (edited !== undefined) return edited;
   if (areDefinitionsChanged) return undefined;
-  // Plugins behind write bodies of their own for these, and the turns would stand in their place.
+  // Later plugins write bodies of their own for these formats, which replaced messages would override.
   if (call.format.name === 'responses' || call.format.name === 'text-completions') return undefined;
   return call.operation === 'compact' ? undefined : call.with(turns);
 }
@@ -98,17 +99,17 @@ function hasTexts(call: Call, expected: readonly string[]): boolean {
       : textsOfOther(request);
     return texts?.length === expected.length && texts.every((text, index) => text === expected[index]);
   } catch {
-    // A word of the format was replaced, so that the body cannot be read.
+    // A keyword of the format was replaced, so that the body cannot be decoded.
     return false;
   }
 }
 
-/** Members whose values are words of the format, or ids. */
+/** Members whose values are keywords of the format, or ids. */
 const formatWords = /^(?:type|role|model|object|status|mime_?type|media_?type|format|.*_?id)$/i;
 
 /**
- * Returns the call with texts of its body changed, wherever they stand; undefined where its request has not the texts then that are expected.
- * Words of the format are changed only where that is needed: in documents the client chooses the names of members.
+ * Returns the call with texts replaced throughout its body; undefined where the request does not have the expected texts afterwards. Keywords of
+ * the format are replaced only in a second try, which is needed for documents whose members the client names.
  */
 function withBody(
   call: Call,
@@ -165,15 +166,15 @@ function given(text: string | undefined): readonly string[] {
   return text === undefined ? [] : [text];
 }
 
-/** Data of media in base64: nothing can be read in it. */
+/** Data URLs of media in base64, which contain no readable text. */
 const mediaData = /^data:[^,]{0,200};base64,[\w+/=-]*$/;
 
-/** Strings of a value, but for the data of media. */
+/** Returns the strings of a value, without data URLs of media. */
 function stringsOf(value: JsonValue): string[] {
   return stringsAt(value, () => true);
 }
 
-/** Strings of parts of a prompt, whose `type` is a word of the format. */
+/** Returns the strings of parts of a prompt, without their `type`. */
 function partsOf(value: JsonValue): string[] {
   return stringsAt(value, (path) => !path.endsWith('.type'));
 }
