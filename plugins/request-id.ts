@@ -1,6 +1,7 @@
+/** Attaches the request id that the client sent to the call, for the log. */
 import { callKey, definePlugin } from 'sluice';
 
-/** The id that the client gave its request, for whoever writes about the call. */
+/** Request id that the client sent, for log lines about the call. */
 export const clientRequestId = callKey<string>('client request id');
 
 /**
@@ -19,7 +20,7 @@ export default definePlugin({
   },
 });
 
-/** Ids are short and visible; anything else would only let a stranger write into the log. */
+/** Returns a header that is a valid id: 1 to 200 visible ASCII characters, so that clients cannot write other text into the log. */
 function usable(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' && /^[\x21-\x7e]{1,200}$/.test(value) ? value : undefined;
 }

@@ -1,3 +1,7 @@
+/**
+ * Remembers which members providers refuse, by channel and model, in memory and in the database. Limits the second attempts by which that is found
+ * out.
+ */
 import type { PluginTools, RefusedMember } from 'sluice';
 
 /** A member that a model of a channel was found to refuse. */
@@ -35,7 +39,7 @@ const hour = 3_600_000;
 
 const nothing: readonly Learned[] = [];
 
-/** What providers refuse, by channel and model: in memory for calls, and in the database for other processes and the next start. */
+/** Refused members by channel and model: in memory for calls, and in the database for other processes and for the next start. */
 export class Memory {
   readonly #tools: Pick<PluginTools, 'stores' | 'log'>;
   readonly #options: MemoryOptions;
@@ -56,7 +60,7 @@ export class Memory {
     this.#store = tools.stores.namespace<Learned>(namespace);
   }
 
-  /** Reads what is in the database, now and whenever it has changed, until `stop`. No call waits for it. */
+  /** Reads the database, now and whenever it has changed, until `stop`. No call waits for it. */
   follow(): void {
     void this.refresh();
     this.#timer = setInterval(() => void this.refresh(), this.#options.follow).unref();
@@ -80,7 +84,7 @@ export class Memory {
     return [...this.#known.values()].flat().filter(({ until }) => until > now);
   }
 
-  /** True while a model may have another second attempt, and there is room to remember what it shows. */
+  /** True while a model may have another second attempt, and another member of it can be remembered. */
   mayLearn(channel: string, model: string): boolean {
     if (model.length > longestModel || this.of(channel, model).length >= mostMembers) return false;
     const key = keyOf(channel, model);
@@ -92,8 +96,8 @@ export class Memory {
   }
 
   /**
-   * Takes one of the second attempts that all processes on the database have within an hour. Resolves with the way to give it back, or undefined
-   * where none is left. While the database fails, each process has as many of its own.
+   * Takes one of the second attempts that all processes on the database may make within an hour. Resolves with a function that returns it, or
+   * with undefined where none is left. While the database fails, each process has the full number for itself.
    */
   async claim(channel: string, model: string): Promise<(() => void) | undefined> {
     const { stores } = this.#tools;
@@ -181,7 +185,7 @@ export class Memory {
     }
   }
 
-  /** Once per failure of the database. What this process knows stays in force. */
+  /** Logs a failure of the database, once until it works again. What is in memory stays in force. */
   #failed(error: unknown): void {
     // The database may be closed while it is read.
     if (this.#isStopped) return;
@@ -221,7 +225,7 @@ export async function storedRefusals({ stores }: Pick<PluginTools, 'stores'>): P
   return found;
 }
 
-/** Each member once, by model. What is over, or more than there is room for, is left out. */
+/** Groups members by model, each once, without those that have expired or exceed a limit. */
 function grouped(all: readonly Learned[]): ReadonlyMap<string, readonly Learned[]> {
   const now = Date.now();
   const groups = new Map<string, Learned[]>();

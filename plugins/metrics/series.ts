@@ -1,18 +1,19 @@
+/** Prometheus metrics: counters and histograms of calls, and gauges that are read when the metrics are scraped. */
 import { Counter, Gauge, Histogram, Registry, type Aggregator } from 'prom-client';
 import type { Call, PluginTools, ProcessFigures, SettledCall, TargetStanding } from 'sluice';
 import { PendingCalls, tokenKinds } from './pending.ts';
 
-/** What the series are made from. */
+/** Services that the series read. */
 export type SeriesTools = Pick<PluginTools, 'catalog' | 'operations' | 'overload'>;
 
-/** Seconds: from an answer of a cache to a long piece of thinking. */
+/** Histogram buckets in seconds: from responses of the cache to long reasoning. */
 const durations = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
 const standings: readonly TargetStanding['state'][] = ['up', 'cooling', 'resting', 'probing'];
 
 /**
- * Everything that is counted of calls, and what is looked at when somebody asks. The values of every label are bounded: formats,
- * operations and codes are the gateway's own, channels and models those of the config.
+ * All series, in a registry of their own. The number of values of every label is bounded: formats, operations and codes are the gateway's own,
+ * channels and models are those of the configuration.
  */
 export class Series {
   readonly registry = new Registry();
@@ -111,7 +112,7 @@ export class Series {
     pending.microDollars += cost?.microDollars ?? 0;
   }
 
-  /** Brings the counters up to date. It is done when somebody asks, as adding to each of them took half of the work for a call. */
+  /** Adds the pending calls to the counters. Called at each scrape, because adding to each counter took half of the work for a call. */
   #addPending(): void {
     for (const { labels, calls, tokens, microDollars } of this.#pending.values()) {
       const { channel, model } = labels;
@@ -138,12 +139,12 @@ export class Series {
     this.#learned.inc({ channel });
   }
 
-  /** Strangers may ask for any name: only those are told that a channel lists. */
+  /** Returns the label of a model: its name where a channel lists it, otherwise `other`, because clients may send any name. */
   #modelOf(model: string): string {
     return model === '' || this.#named.has(model) ? model : 'other';
   }
 
-  /** How the connections to PostgreSQL stand. */
+  /** Adds gauges of the connections to PostgreSQL. */
   #lookAtPool({ operations }: SeriesTools): void {
     const gauge = (
       name: string,
@@ -180,7 +181,7 @@ export class Series {
     );
   }
 
-  /** What is not counted but stands somewhere already. */
+  /** Adds the metrics that are read from other parts of the gateway at each scrape. */
   #look(tools: SeriesTools): void {
     const { operations, overload } = tools;
     const registers = [this.registry];

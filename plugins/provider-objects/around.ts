@@ -1,3 +1,7 @@
+/**
+ * Services that the endpoints of provider objects share, and functions that several of them need: storing a new object, the 404, the query and
+ * headers that are passed on.
+ */
 import { GatewayError, type JsonObject } from 'sluice';
 import type { Call, InternalTools } from 'sluice/internal';
 import type {
@@ -15,7 +19,7 @@ import type { Finding } from './pin.ts';
 import type { Place } from './place.ts';
 import type { Poller } from './poller.ts';
 
-/** What the paths of objects work with. */
+/** Services and options of the endpoints of provider objects. */
 export interface Around {
   readonly store: ObjectStore;
   readonly finding: Finding;
@@ -24,29 +28,29 @@ export interface Around {
   /** Bytes of one uploaded body, and of an answer that is read whole. */
   readonly fileSize: number;
   readonly answerSize: number;
-  /** What it costs to keep a million tokens for an hour, in dollars, by the provider's names of models. */
+  /** Price in dollars of storing a million tokens for an hour, by the provider's names of models. */
   readonly cacheStorage: Readonly<Record<string, number>>;
-  /** What the requests of a batch cost at a channel's provider, as a share of what they cost by themselves. */
+  /** Returns the price of requests in a batch of a channel's provider, as a share of their usual price. */
   shareOf(channel: Channel): number;
-  /** Where clients reach this gateway; undefined: where this one did. */
+  /** Base URL of the gateway for clients. Undefined: the address that the request was sent to. */
   readonly publicUrl: string | undefined;
 }
 
-/** What is kept of a new object besides its description. */
+/** A new object, and what is stored with it. */
 export interface NewObject {
   readonly collection: Collection;
   readonly place: Place;
-  /** As its provider described it. */
+  /** Description by the provider. */
   readonly seen: JsonObject;
   readonly known?: JsonObject;
   readonly charge?: ObjectCharge;
-  /** What is claimed for the charge until then. */
+  /** Reservation that covers the charge. */
   readonly reservation?: Reservation | undefined;
-  /** What is charged now. */
+  /** Settlements that are charged at once. */
   readonly settlements?: readonly Settlement[];
 }
 
-/** The object that a provider has described. Throws 502 where the description has no id. */
+/** Returns the stored form of an object that a provider has described. Throws 502 where the description has no id. */
 export function objectOf(
   owner: string,
   { collection, place, seen, known, charge }: NewObject,
@@ -70,8 +74,8 @@ export function objectOf(
 }
 
 /**
- * Keeps what a provider has just made. Where that fails the provider is told to take it back, as nobody would find it again, and the client
- * is answered 503.
+ * Stores an object that a provider has just created. Where that fails, deletes it at the provider, because nobody could find it again, and throws
+ * 503.
  */
 export async function keep(call: Call, made: NewObject, { store, poller, tools }: Around): Promise<void> {
   const object = objectOf(ownerOf(call), made);
@@ -109,12 +113,12 @@ async function takeBack(call: Call, collection: Collection, place: Place, id: st
   );
 }
 
-/** 404 for an object that is not there, or not the caller's. */
+/** Returns the 404 error for an object that does not exist or belongs to another key. */
 export function noObject({ noun }: Collection, id: string): GatewayError {
   return new GatewayError('not_found', `There is no ${noun} ${id.slice(0, 200)}.`);
 }
 
-/** What of a request's query and headers goes to the provider: never a credential, nor what is for the gateway alone. */
+/** Returns the query parameters and headers of a request that are sent to the provider: no credentials, and none that are for the gateway. */
 export function passedWords({ wire: { query, headers } }: Call): {
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;

@@ -1,3 +1,4 @@
+/** Sends a request about an object to the provider that keeps it, and converts the provider's errors. */
 import { lastValueFrom } from 'rxjs';
 import {
   GatewayError,
@@ -25,12 +26,12 @@ export interface Question {
   readonly service?: 'upload';
 }
 
-/** The longest sentence about a failure that is read, in bytes. */
+/** Maximum number of bytes of an error response that are read. */
 const longestError = 64 * 1024;
 
 /**
- * Asks the provider that keeps something. Resolves when it has begun to answer with a success. Throws 404 when it has no such thing, its
- * own refusal in the words of errors here, and 502 to 504 when it cannot answer.
+ * Sends a request to the provider that keeps an object. Resolves when a successful response has begun. Throws 404 when the provider does not have
+ * the object, its converted error when it refuses, and 502 to 504 when it cannot respond.
  */
 export async function ask(
   call: Call,
@@ -55,7 +56,7 @@ export async function ask(
   throw refusal(answer, (await bytesOf(answer, longestError).catch(() => Buffer.alloc(0))).toString());
 }
 
-/** As {@link ask}, with the JSON that it answers, of at most so many bytes. */
+/** As {@link ask}, and reads the JSON object of the response, of at most `limit` bytes. */
 export async function askJson(
   call: Call,
   place: Place,
@@ -66,7 +67,7 @@ export async function askJson(
   return jsonOf(await ask(call, place, format, question), limit);
 }
 
-/** The JSON object that a provider has answered; an empty one where it answered nothing. */
+/** Reads the JSON object of a response; an empty object where the body is empty. */
 export async function jsonOf(answer: Upstream, limit: number): Promise<JsonObject> {
   const bytes = await bytesOf(answer, limit);
   const json = bytes.length === 0 ? {} : parseObject(bytes.toString());
@@ -81,7 +82,7 @@ function bytesOf({ bytes }: Upstream, limit: number): Promise<Buffer> {
   return lastValueFrom(bytes.pipe(wholeBytes(limit)));
 }
 
-/** What a provider's refusal is to the client. That of the operator's own credentials is no business of theirs. */
+/** Converts a provider's error response. Errors about the operator's credentials are not shown to the client. */
 function refusal({ status, headers }: Upstream, text: string): GatewayError {
   const error = upstreamError(status < 400 ? 502 : status, text, headers);
   const said = upstreamFailureOf(error)?.message ?? '';
@@ -94,7 +95,7 @@ function refusal({ status, headers }: Upstream, text: string): GatewayError {
   return error;
 }
 
-/** True for a provider's word that it has no such thing. */
+/** True for an error by which a provider reports that an object does not exist. */
 export function isGone(error: unknown): boolean {
   return error instanceof GatewayError && error.code === 'not_found' && error.origin === 'upstream';
 }

@@ -1,7 +1,11 @@
+/**
+ * Reads and changes the bodies of batches of generateContent: the requests in them or the file that has the requests, and the models that they
+ * name.
+ */
 import { isObject, wrongType, wrongValue, missingValue, type JsonObject, type JsonValue } from 'sluice';
 import { checkRequestMembers } from 'sluice/internal';
 
-/** Where the requests of a batch are: in a file, or in the body. Throws 400 for both, and for two spellings of one. */
+/** Returns the input configuration of a batch. Throws 400 where it has both requests and a file, neither, or two spellings of one member. */
 function configOf({ batch }: JsonObject): JsonObject {
   const config = isObject(batch) ? oneOf(batch, 'inputConfig', 'input_config') : undefined;
   if (!isObject(config)) throw missingValue('batch.inputConfig');
@@ -17,7 +21,7 @@ function oneOf(object: JsonObject, name: string, other: string): JsonValue | und
   return object[name] ?? object[other];
 }
 
-/** The id of the file that has the requests; undefined where they stand in the body. */
+/** Returns the id of the file that has the requests; undefined where they are in the body. */
 export function fileNameIn(body: JsonObject): string | undefined {
   const name = oneOf(configOf(body), 'fileName', 'file_name');
   if (name === undefined) return undefined;
@@ -25,7 +29,7 @@ export function fileNameIn(body: JsonObject): string | undefined {
   return name.replace(/^files\//, '');
 }
 
-/** The requests that stand in a batch. */
+/** Returns the requests in the body. */
 export function inlineOf(body: JsonObject): readonly JsonObject[] {
   const outer = configOf(body)['requests'];
   if (outer === undefined) return [];
@@ -47,7 +51,7 @@ export function checkInline(body: JsonObject, members: number): void {
   });
 }
 
-/** The models that a batch names in its body. */
+/** Returns the models that a batch names in its body. */
 export function modelsIn(body: JsonObject): readonly string[] {
   const { batch } = body;
   const told = [isObject(batch) ? batch['model'] : undefined];
@@ -55,7 +59,7 @@ export function modelsIn(body: JsonObject): readonly string[] {
   return told.filter((one) => typeof one === 'string').map((one) => one.replace(/^models\//, ''));
 }
 
-/** The body with the provider's name of the model wherever it is named. */
+/** Returns the body with the provider's name of the model in place of the public one. */
 export function withModel(body: JsonObject, there: string): JsonObject {
   const requests = inlineOf(body).map((one) => {
     const { request } = one;

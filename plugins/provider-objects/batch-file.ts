@@ -1,7 +1,8 @@
+/** Errors for files that cannot be used as the input of a batch. */
 import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import { endpointOf } from './batch-sorts.ts';
 
-/** 400 for a file that no batch can be made of, with the reason where it is known. */
+/** Returns the 400 error for a file that cannot be used as the input of a batch, with the reason where it is known. */
 export function unusableFile(reason: JsonValue | undefined, param: string): GatewayError {
   const rule =
     'A batch is made of a file whose every line is a request, and that was uploaded here from its beginning to its end.';

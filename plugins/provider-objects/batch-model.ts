@@ -1,3 +1,4 @@
+/** Determines the model of a batch at providers where the batch names one model and its lines name none. */
 import { GatewayError, isObject, wrongType, missingValue, type JsonObject, type JsonValue } from 'sluice';
 import type { Place } from './place.ts';
 
@@ -9,8 +10,8 @@ export interface NamedModel {
 }
 
 /**
- * Some providers' batches name one model, and their lines none: it is what the body says, or what all lines say. Undefined where lines name
- * theirs. Throws 400 where neither does, or one another than the other.
+ * Returns the model of a batch and its body, at providers where the batch names the model and its lines do not: the model in the body, or the one that
+ * all lines name. Undefined where the lines must name their models. Throws 400 where no model is named, or the body and the lines name different ones.
  */
 export function modelOfBatch(
   body: JsonObject,

@@ -1,30 +1,31 @@
+/** Describes the batches of each API: when one has ended, where its results are, and which codecs read its requests and responses. */
 import { isObject, parseObject, type JsonObject, type JsonValue, type Operation } from 'sluice';
 import type { Question } from './ask.ts';
 import type { ObjectFormat } from './collections.ts';
 
-/** What one request of a batch has answered. */
+/** Response to one request of a batch. */
 export interface BatchAnswer {
-  /** The reply, as the request would have got it by itself. */
+  /** Body of the response, in the form that it has outside of a batch. */
   readonly reply: JsonObject;
-  /** The model that the reply names. */
+  /** Model that the response names. */
   readonly model: string | undefined;
 }
 
 /** A codec by which replies are read. */
 export type CodecName = readonly [format: string, operation: Operation];
 
-/** How one API tells of its batches. */
+/** Batches of one API. */
 export interface BatchSort {
-  /** True for a batch that has come to its end, however. */
+  /** True for a batch that has ended, also one that failed or was cancelled. */
   isOver(seen: JsonObject): boolean;
-  /** Where the answers are: what to ask for lines of them. Absent where there are none, or the description has them itself. */
+  /** Returns the request for the lines of the results; undefined where there are none, or the description contains them. */
   results(seen: JsonObject, id: string): Question | undefined;
-  /** Answers that stand in the description itself. */
+  /** Returns the responses that the description contains. */
   inline(seen: JsonObject): readonly JsonValue[];
-  /** A line of the results; undefined for one that failed, which costs nothing. */
+  /** Reads a line of the results; undefined for a request that failed, which costs nothing. */
   answer(line: JsonObject): BatchAnswer | undefined;
   codec(known: JsonObject): CodecName;
-  /** Ids of the files that a batch has left behind. */
+  /** Returns the ids of the files that the batch has created. */
   files(seen: JsonObject): readonly string[];
 }
 
@@ -39,7 +40,7 @@ const codecs: Readonly<Record<string, CodecName>> = {
   '/v1/images/edits': ['images', 'edit-image'],
 };
 
-/** An endpoint as OpenAI writes it: others leave out the version, or write their own. */
+/** Returns an endpoint in OpenAI's spelling, because other providers leave out the version or have their own. */
 export function endpointOf(told: string): string {
   return `/v1${told.replace(/^\/v\d+(?=\/)/, '')}`;
 }
@@ -49,7 +50,7 @@ function codecAt(told: JsonValue | undefined): CodecName | undefined {
   return Object.hasOwn(codecs, endpoint) ? codecs[endpoint] : undefined;
 }
 
-/** The endpoint that a line of the chat-completions API is for. Some providers' lines name none: what is in them tells it then. */
+/** Returns the endpoint of a line in the OpenAI API. Where a provider's lines name none it is derived from the members of the request. */
 export function endpointOfLine(
   { url }: JsonObject,
   { messages, input, documents }: JsonObject,
@@ -118,7 +119,7 @@ const ofMessages: BatchSort = {
   files: () => [],
 };
 
-/** Where a batch of this API says what it has made. */
+/** Returns the object that names the results of a batch of generateContent. */
 function outputOf({ response, metadata }: JsonObject): JsonObject {
   if (isObject(response)) return response;
   return isObject(metadata) && isObject(metadata['output']) ? metadata['output'] : {};
@@ -157,14 +158,14 @@ const ofGenerateContent: BatchSort = {
   },
 };
 
-/** By the kind of object. */
+/** Batches of each API, by the kind of object. */
 export const batchSorts: Readonly<Record<string, BatchSort>> = {
   'chat-completions/batches': ofChat,
   'messages/messages/batches': ofMessages,
   'generate-content/batches': ofGenerateContent,
 };
 
-/** The answer in the text of a line; undefined for one that failed, and for a line that nobody can read. */
+/** Reads the response in the text of a line; undefined for a request that failed, and for a line that is no JSON object. */
 export function answerIn(text: string, sort: BatchSort): BatchAnswer | undefined {
   const line = parseObject(text);
   return line === undefined ? undefined : sort.answer(line);

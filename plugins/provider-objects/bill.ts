@@ -1,10 +1,11 @@
+/** Adds up the usage of the responses of a batch by model, and makes the settlements that charge it. */
 import { sumUsage, type JsonObject, type PriceRule, type TokenCounts, type Usage } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import { chargedMicroDollars, priceFor, type InternalTools } from 'sluice/internal';
 import type { Channel, ProviderObject, Settlement } from './core-types.ts';
 import type { BatchAnswer, CodecName } from './batch-sorts.ts';
 
-/** More tokens than any request uses: keeps what a provider gets wrong out of sums of money. */
+/** Maximum number of tokens of a request that is charged, against wrong figures of providers. */
 const mostTokens = 1e9;
 
 const none = [0, 0] as const;
@@ -19,32 +20,32 @@ interface Sum {
   usage: Usage;
   /** Undefined where the model has no price. */
   microDollars: number | undefined;
-  /** The part of it that services cost. */
+  /** Part of `microDollars` that services cost. */
   services: number;
-  /** What owners of the key are charged where they have a price row of their own, before the share of a batch, and for services. */
+  /** Charge by the key owners' own price row, before the discount of the batch: for tokens, and for services. */
   own: readonly [tokens: number, services: number];
   price: JsonObject | undefined;
   upstreamModel: string;
 }
 
-/** What the bill of a batch is made with. */
+/** Data and services for the bill of a batch. */
 export interface Billing {
   readonly object: ProviderObject;
   readonly channel: Channel;
   readonly codec: CodecName;
-  /** What the requests of a batch cost, as a share of what they cost by themselves. */
+  /** Price of requests in a batch, as a share of their usual price. */
   readonly share: number;
   /** The price rule of the owners of the key. */
   readonly pricing: PriceRule | undefined;
   readonly tools: Pick<InternalTools, 'format' | 'prices'>;
 }
 
-/** Adds up what the answers of a batch have used, by model. */
+/** Usage and cost of the responses of a batch, by model. */
 export class Bill {
   readonly #billing: Billing;
   readonly #sums = new Map<string, Sum>();
   readonly #models: readonly string[];
-  /** Answers that have not told what they used. */
+  /** Number of responses without usage. */
   untold = 0;
 
   constructor(billing: Billing) {
@@ -78,7 +79,7 @@ export class Bill {
     sum.services += cost.services ?? 0;
   }
 
-  /** What the owner is charged: one settlement for each model. */
+  /** Returns one settlement for each model. */
   settlements(now: number): readonly Settlement[] {
     const { object, share } = this.#billing;
     const { owner, kind, charge } = object;
@@ -139,7 +140,7 @@ export class Bill {
     };
   }
 
-  /** What is no chat tells its usage with its result. */
+  /** Reads the usage of a response that is no chat, which codecs return with its result. */
   #decoded(codec: Codec | undefined, reply: JsonObject): Usage | undefined {
     try {
       const usage = codec?.decodeWhole(reply, {}).findLast((event) => event.type === 'usage');
@@ -149,7 +150,7 @@ export class Bill {
     }
   }
 
-  /** Returns the model of an answer that does not tell its own: the one for which owners are charged most. */
+  /** Returns the model by which a response is charged that does not name its model: the most expensive one of the batch. */
   #dearest(usage: Usage): string {
     const charges = this.#models.map((model) => {
       const cost = this.#billing.tools.prices.cost(model, usage);
@@ -176,11 +177,14 @@ export class Bill {
   }
 
   #shareOf(microDollars: number): number {
-    // What floating point adds to a product is nobody's cost.
+    // Subtracted, so that a floating-point error does not round up.
     return Math.ceil(microDollars * this.#billing.share - 1e-6);
   }
 
-  /** The public name of the model that answered: providers tell a dated name, and that of their own. Undefined where it is none of the batch's. */
+  /**
+   * Returns the public name of the model that a response names, which providers may spell with a date. Undefined for a model that the batch does
+   * not have.
+   */
   #modelOf(told: string | undefined): string | undefined {
     if (this.#models.length === 1) return this.#models[0];
     if (told === undefined || this.#models.length === 0) return told;

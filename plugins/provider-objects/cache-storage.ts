@@ -1,3 +1,4 @@
+/** Reserves, charges and refunds the storage of cached contents of generateContent, which costs by tokens and hours. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { caller, isObject, matchesModel, type JsonObject } from 'sluice';
@@ -11,7 +12,7 @@ import type { Place } from './place.ts';
 import { claimed } from './reserve.ts';
 import { refuseBudgeted } from './unknown-cost.ts';
 
-/** What was charged for the keeping of a cached content, from its beginning until it ends by itself. Times are Unix milliseconds. */
+/** Charged storage of a cached content, from its creation to its expiry. Times are Unix milliseconds. */
 interface Storage {
   readonly id: string;
   readonly model: string;
@@ -26,33 +27,33 @@ interface Storage {
   readonly microDollars: number;
   /** Factor by which the price rule of the key's owners charged it when it was made. Absent where that was before there were price rules: 1. */
   readonly factor?: number;
-  /** How many settlements there were. */
+  /** Number of settlements so far. */
   readonly count: number;
 }
 
-/** What is kept with a cached content, and charged with it. */
+/** Data that is stored with a cached content, and the settlements for it. */
 export interface Stored {
   readonly known: JsonObject;
   readonly settlements: readonly Settlement[];
 }
 
-/** A claim on a budget for what is about to be kept, or kept for longer. */
+/** Reservation of a budget for content that is about to be stored, or stored for longer. */
 export interface StorageClaim {
-  /** What is charged when the provider has described what it keeps. */
+  /** Returns the charge, by the provider's description of the content. */
   stored(seen: JsonObject): Stored;
-  /** Gives it back, unless it was charged. Called once, in the end. */
+  /** Releases the reservation, unless it was charged. Must be called once, at the end. */
   end(isCharged: boolean): void;
 }
 
-/** Milliseconds that a content is kept for which nobody says it. https://ai.google.dev/api/caching */
+/** Lifetime in milliseconds of a content whose request names none. https://ai.google.dev/api/caching */
 const usualLife = 3_600_000;
-/** So much may the provider's clock be off, in milliseconds. */
+/** Assumed maximum difference to the provider's clock, in milliseconds. */
 const slack = 60_000;
 const mostTries = 20;
 
 /**
- * Claims what the keeping of a new content may cost. Undefined for a model whose keeping has no price: throws 403 then where the key has a
- * budget.
+ * Reserves the storage of a new content. For a model whose storage has no price: throws 403 where the key has a budget, otherwise returns
+ * undefined.
  */
 export async function claimStorage(
   call: Call,
@@ -85,8 +86,8 @@ export async function claimStorage(
 }
 
 /**
- * Claims what it may cost to keep a content for longer. Undefined for one whose keeping was not charged: throws 403 then where the key has a
- * budget.
+ * Reserves a longer storage of a content. For one whose storage was not charged: throws 403 where the key has a budget, otherwise returns
+ * undefined.
  */
 export async function claimLonger(
   call: Call,
@@ -125,7 +126,7 @@ async function storageClaim(
   };
 }
 
-/** What a content has come to that is kept as its provider says now. */
+/** Returns the storage and the settlement that follow from the provider's description of a content. */
 function storedAs(
   owner: string,
   before: Storage,
@@ -149,7 +150,7 @@ function storedAs(
   };
 }
 
-/** Keeps what a provider says now of a content that is kept for longer or shorter, with what that costs or gives back. */
+/** Stores the description of a content whose expiry has changed, together with the charge or the refund. */
 export async function keepLonger(
   call: Call,
   object: ProviderObject,
@@ -176,7 +177,7 @@ export async function keepLonger(
   }
 }
 
-/** Forgets an object that its provider has no more, and gives back what was charged for the time in which it is not kept. */
+/** Removes an object that its provider has deleted, and refunds the storage that was charged for the time after that. */
 export async function forget(object: ProviderObject, { store }: Pick<Around, 'store'>): Promise<void> {
   let now: ProviderObject | undefined = object;
   for (let tries = 0; now !== undefined; tries += 1) {
@@ -249,13 +250,13 @@ function storageOf({ known }: ProviderObject): Storage | undefined {
   return isObject(storage) ? (storage as unknown as Storage) : undefined;
 }
 
-/** Micro-dollars of all the time from its beginning. */
+/** Returns the cost of storage from its beginning until a time, in micro-dollars. */
 function costOf({ price, tokens, from }: Storage, until: number): number {
   const hours = Math.max(0, until - from) / 3_600_000;
   return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(tokens * price * hours));
 }
 
-/** Micro-dollars that budgets are charged for it. */
+/** Returns the charge of storage, in micro-dollars: its cost times the factor of the key's price rule. */
 function chargeOf({ microDollars, factor = 1 }: Storage): number {
   return chargedMicroDollars(microDollars, factor);
 }
@@ -267,7 +268,7 @@ function priceOf(model: string, { cacheStorage }: Around): number | undefined {
   return fitting === undefined ? undefined : cacheStorage[fitting];
 }
 
-/** The most tokens that a content can have: what stands in it, and never more than its model reads. */
+/** Returns an upper bound of the tokens of a content, which is at most the input limit of its model. */
 function mostTokens(model: string, body: JsonObject, channel: string, { tools }: Around): number {
   const traits = tools.catalog.targets(model).find((one) => one.channel.id === channel)?.traits ?? {};
   const codec = tools.format('generate-content')?.codecs.chat;

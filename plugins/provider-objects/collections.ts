@@ -1,18 +1,19 @@
+/** Table of the kinds of objects that providers keep, by API: paths, operations, and the cost of creating and changing one. */
 import type { JsonObject, JsonValue } from 'sluice';
 
 /** The formats whose APIs have objects that providers keep. */
 export type ObjectFormat = 'chat-completions' | 'messages' | 'generate-content';
 
-/** Objects of one sort, as one API has them. */
+/** One kind of object of one API. */
 export interface Collection {
   readonly format: ObjectFormat;
-  /** What channels call it in `keeps`, and its path at the provider. */
+  /** Its name in `keeps` of channels, and its path at the provider. */
   readonly name: string;
-  /** One of them, in sentences. */
+  /** Noun for one object, for messages. */
   readonly noun: string;
-  /** Where clients find it here. */
+  /** Paths at the gateway. */
   readonly paths: readonly string[];
-  /** How one is made: from JSON, from a form with a file, or in a way of its own that `endpoints` knows nothing of. */
+  /** How an object is created: from JSON, from a form with a file, or by code outside of `endpoints.ts`. */
   readonly creates: 'json' | 'form' | 'otherwise';
   /**
    * Cost of a new object. `free`: the provider charges nothing for it. `reserved`: the code that creates it reserves its cost. `unknown`: nothing
@@ -26,22 +27,22 @@ export interface Collection {
   readonly freePosts: RegExp;
   /** Members of a change that cost nothing. Keys with budgets may change no other member. Default: every member is free or reserved. */
   readonly freeChanges?: ReadonlySet<string>;
-  /** False for what can be neither listed nor looked at. */
+  /** False for objects that can be neither listed nor retrieved. */
   readonly shown: boolean;
-  /** The method by which one is changed. */
+  /** HTTP method that changes an object. Absent where none can be changed. */
   readonly changes?: 'POST' | 'PATCH';
   readonly deletes: boolean;
-  /** True where there are paths below an object's own, which belong to whoever it belongs to. */
+  /** True where an object has paths below its own, for its owner only. */
   readonly below: boolean;
-  /** True for a description that may have changed, so that lists ask for it anew. */
+  /** Returns true for a description that may have changed at the provider, so that lists request it again. */
   readonly isMoving?: (seen: JsonObject) => boolean;
   /** The member of a list that holds the objects. */
   readonly listed: string;
-  /** The most objects of a page. Fewer where each is asked about. */
+  /** Maximum number of objects of a page. Smaller where the provider is asked about each object. */
   readonly longestPage: number;
 }
 
-/** What a collection is called with what the gateway keeps of its objects. */
+/** Returns the kind under which the objects of a collection are stored. */
 export function kindOf({ format, name }: { readonly format: string; readonly name: string }): string {
   return `${format}/${name}`;
 }
@@ -78,7 +79,7 @@ function ofGenerateContent(name: string, noun: string, rest: Partial<Collection>
   return { ...whole, format: 'generate-content', name, noun, paths, listed: name, ...rest };
 }
 
-/** True when the time has passed at which something ends, in seconds or as a date. */
+/** True when a time, in Unix seconds or as a date, has passed. */
 function hasEnded(time: JsonValue | undefined): boolean {
   const at =
     typeof time === 'number' ? time * 1000 : typeof time === 'string' ? Date.parse(time) : Number.NaN;
@@ -169,14 +170,14 @@ export const collections: readonly Collection[] = [
   }),
 ];
 
-/** The collection of that name. Throws where there is none. */
+/** Returns a collection by its name. Throws where there is none. */
 export function collectionOf(format: ObjectFormat, name: string): Collection {
   const found = collections.find((one) => one.format === format && one.name === name);
   if (found === undefined) throw new Error(`${format} has no ${name}.`);
   return found;
 }
 
-/** The id by which a provider knows an object that it describes; undefined where the description names none that an id can be. */
+/** Returns the id in a provider's description of an object; undefined where it has no valid id. */
 export function idIn(
   { format, name }: Pick<Collection, 'format' | 'name'>,
   seen: JsonObject,
@@ -187,7 +188,7 @@ export function idIn(
   return isId(id) ? id : undefined;
 }
 
-/** True for what an id can be: its letters mean nothing in a path. */
+/** True for a valid id, whose characters have no meaning in a path. */
 export function isId(text: string): boolean {
   return /^[\w-]{1,200}$/.test(text);
 }

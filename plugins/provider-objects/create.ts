@@ -1,3 +1,4 @@
+/** Creates objects at a provider from JSON or from a form with a file, after checks of the models and objects that the request names. */
 import { from, type Observable } from 'rxjs';
 import {
   caller,
@@ -25,14 +26,14 @@ import type { BegunLines, RequestedLines } from './known-lines.ts';
 import { RequestLines, type Sampling } from './request-lines.ts';
 import { asShown } from './shown.ts';
 
-/** The body of a call that nobody has read. */
+/** Returns the unread body of a call. */
 export function bodyOf(call: Call): RequestBody {
   const body = call.get(requestBody);
   if (body === undefined) throw new Error('This call came without its body.');
   return body;
 }
 
-/** A JSON body whose references are the caller's and lie at the place where it goes, and whose models the caller may use. */
+/** Reads the JSON body of a call. Throws unless its references are the caller's and kept at `place`, and the caller may use its models. */
 export async function checkedJson(
   call: Call,
   collection: Collection,
@@ -47,7 +48,7 @@ export async function checkedJson(
   return body;
 }
 
-/** Throws 400 where what a request refers to is kept by another provider account than the one where it goes. */
+/** Throws 400 where the objects that a request refers to are kept by another provider account than the one that receives the request. */
 function checkPlace(pinned: Place | undefined, place: Place | undefined): void {
   if (pinned === undefined || place === undefined) return;
   if (pinned.channel.id !== place.channel.id || pinned.key.id !== place.key.id)
@@ -57,15 +58,15 @@ function checkPlace(pinned: Place | undefined, place: Place | undefined): void {
     );
 }
 
-/** How {@link formOf} reads a form. */
+/** Options of {@link formOf}. */
 export interface FormOptions {
-  /** Where the form goes, if that is known. */
+  /** Channel and key that receive the form, where they are known. */
   readonly place?: Place;
   /** How lines of its file are treated. Default: `forward`. */
   readonly sampling?: Sampling;
 }
 
-/** Begins to read the form of a call, whose references must be the caller's and lie at the place where it goes, where that is known. */
+/** Begins to read the form of a call. Its references must be the caller's, and kept at `place` where that is known. */
 export function formOf(
   call: Call,
   collection: Collection,
@@ -79,7 +80,7 @@ export function formOf(
   return beginUpload(bodyOf(call), { lines, references }, around.fileSize);
 }
 
-/** The models that a body names: graders and runs of evals have theirs anywhere in it, others at the top. */
+/** Returns the models that a body names: at the top, and for graders and runs of evals at any depth. */
 function modelsIn(body: JsonObject, { name: collection }: Collection): readonly string[] {
   const models = new Set<string>();
   const rest: unknown[] = [body];
@@ -95,10 +96,10 @@ function modelsIn(body: JsonObject, { name: collection }: Collection): readonly 
   return [...models];
 }
 
-/** Sources of evals that are all that the account has kept, whoever made it. */
+/** Sources of evals that contain what all keys of the provider account have created. */
 const foreignSources: ReadonlySet<unknown> = new Set(['responses', 'stored_completions', 'logs']);
 
-/** Throws 400 for an eval of what other keys have made: providers keep answers for the account as a whole. */
+/** Throws 400 for an eval whose data may be of other keys, because providers store responses for the account as a whole. */
 function checkSources({ data_source_config: config, data_source: data }: JsonObject): void {
   const source = isObject(data) ? data['source'] : undefined;
   for (const [param, told] of [
@@ -122,12 +123,12 @@ export function allowModels(call: Call, models: readonly string[]): void {
     });
 }
 
-/** The setting `sampling`, for lines that cannot be changed, or whose client wants no member to be dropped. */
+/** Returns the setting `sampling` for lines from which no member may be dropped. */
 export function withoutDropping({ tools }: Pick<Around, 'tools'>): Sampling {
   return tools.settings.sampling === 'forward' ? 'forward' : 'refuse';
 }
 
-/** Reads the lines of a file of that API, or goes on with them. */
+/** Returns a reader for the lines of a file, which continues a file that was begun. */
 export function linesOf(
   { format }: Pick<Collection, 'format'>,
   { tools }: Pick<Around, 'tools'>,
@@ -142,15 +143,15 @@ export function linesOf(
   );
 }
 
-/** What is kept of a file whose lines were read: null, with the reason, for one that has anything else in it. */
+/** Returns what is stored about the lines of a file: null, with the reason, for a file whose lines are not all requests. */
 export function knownOf(requested: RequestedLines | undefined, reason?: string): JsonObject {
   if (requested !== undefined) return { requested: { ...requested } as unknown as JsonObject };
   return { requested: null, ...(reason === undefined ? {} : { reason }) };
 }
 
 /**
- * Makes an object from a form with a file, which goes to its provider while it comes. It goes on when the client leaves after the end of the
- * form. Returns what was dropped from lines of the file, and the description of the object. Throws what stands in the way.
+ * Creates an object from a form with a file, which is sent to the provider while it arrives. Continues when the client leaves after the end of the
+ * form. Returns events for what was dropped from lines of the file, and the description of the object.
  */
 export async function createByForm(
   call: Call,
@@ -187,7 +188,7 @@ export async function createByForm(
   });
 }
 
-/** Makes an object from a JSON body, with the provider's name of its model. It goes on when the client leaves. Gives its description. */
+/** Creates an object from a JSON body, with the provider's name of its model. Continues when the client leaves. Returns its description. */
 export async function createByJson(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
   const { format, name } = collection;
   const body = await bodyOf(call).json();
@@ -227,7 +228,7 @@ export async function createByJson(call: Call, collection: Collection, around: A
   }).finally(() => storage?.end(isCharged));
 }
 
-/** Makes something in a call that goes on when its client leaves: what a provider has begun is kept, and charged. */
+/** Runs `make` in a call that continues when its client leaves, because the object that a provider has begun must be stored and charged. */
 export async function madeAnyway<Made>(
   call: Call,
   { tools }: Around,

@@ -1,3 +1,4 @@
+/** Endpoints that all kinds of provider objects have: create, list, retrieve, change, delete, and the paths below an object. */
 import { GatewayError, isObject, type JsonObject, type Upstream } from 'sluice';
 import type { Call } from 'sluice/internal';
 import type { ProviderObject } from './core-types.ts';
@@ -15,10 +16,10 @@ import { placeOf } from './place.ts';
 import { asShown } from './shown.ts';
 import { checkChange, checkCreation, checkPost } from './unknown-cost.ts';
 
-/** How many objects of a list are asked about at once. */
+/** Number of objects of a list that are requested at the same time. */
 const atOnce = 8;
 
-/** Adds what all collections have alike: making, listing, looking, changing, removing, and what lies below. */
+/** Adds the endpoints of all collections. */
 export function addEndpoints(add: AddPath, around: Around): void {
   const { finding, store } = around;
   for (const collection of collections) {
@@ -83,7 +84,7 @@ export function addEndpoints(add: AddPath, around: Around): void {
   }
 }
 
-/** What lies below an object goes to whoever keeps that: the events of a job, the content of a file, the files of a store. */
+/** Adds the paths below an object, such as the events of a job or the content of a file, which are passed on to its provider. */
 function addBelow(add: AddPath, collection: Collection, around: Around): void {
   const handle =
     (method: 'GET' | 'POST' | 'DELETE'): Handle =>
@@ -130,7 +131,7 @@ async function seeNow({ store }: Around, object: ProviderObject, seen: JsonObjec
   if (seen['id'] === object.id && object.charge === undefined) await store.see(object, seen);
 }
 
-/** The caller's object of that id. Throws 404 where there is none. */
+/** Returns the caller's object with this id. Throws 404 where there is none. */
 export async function ownedObject(
   call: Call,
   collection: Collection,
@@ -142,7 +143,7 @@ export async function ownedObject(
   return object;
 }
 
-/** Asks for something of an object's. What is gone at the provider is forgotten here. */
+/** Sends a request about an object to its provider. An object that the provider does not have any more is removed here. */
 async function sent(
   call: Call,
   object: ProviderObject,
@@ -169,7 +170,7 @@ function partsOf(kind: string): readonly [Collection['format'], string] {
   return [kind.slice(0, slash) as Collection['format'], kind.slice(slash + 1)];
 }
 
-/** The description of an object as it is now, or as it was last seen where that is sure to hold; undefined when it is gone. */
+/** Returns the current description of an object, from the provider where it may have changed; undefined when the object is gone. */
 async function described(
   call: Call,
   collection: Collection,
@@ -180,7 +181,7 @@ async function described(
   const { seen } = object;
   if (object.charge !== undefined) {
     const now = await around.poller.refresh(object);
-    // What has just been charged is asked for once more: a provider's answer may be longer than what is kept of it.
+    // An object that has just been charged is requested again, because the stored description may be shorter than the provider's.
     if (now.charge !== undefined) return asShown(call, collection, now.seen, around, true);
   }
   const hasMoved = object.charge !== undefined || collection.isMoving?.(seen) === true;

@@ -1,3 +1,4 @@
+/** Checks that a form which streams to a provider names no object of another API key. */
 import { GatewayError, HeldBytes } from 'sluice';
 import type { ObjectFormat } from './collections.ts';
 import { referencesInField, type Reference } from './references.ts';

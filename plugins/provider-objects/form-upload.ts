@@ -1,3 +1,4 @@
+/** Streams a form with one file from the client to a provider. Checks its parts, limits its size and encodes it anew. */
 import { Readable } from 'node:stream';
 import { GatewayError, foldName, type BodyStream, HeldBytes } from 'sluice';
 import { encodeFormEnd, encodePartHead, formParserOf, formType, newBoundary } from 'sluice/internal';
@@ -6,7 +7,7 @@ import type { FormReferences } from './form-references.ts';
 import type { RequestedLines } from './known-lines.ts';
 import type { RequestLines } from './request-lines.ts';
 
-/** Number of bytes that are read before the channel is chosen. A line that names a model stands in them, and short forms have a known length. */
+/** Number of bytes that are read before the channel is chosen, so that the first line's model and the length of short forms are known. */
 const lookAhead = 256 * 1024;
 
 /** A form with one file that goes to a provider while it comes from a client. Destroy its bytes if they are not sent. */
@@ -15,28 +16,28 @@ export interface FormUpload {
   readonly model: string | undefined;
   readonly upload: BodyStream;
   readonly headers: Readonly<Record<string, string>>;
-  /** Returns what the file asks for, when all of it has been sent; undefined where that is not known. */
+  /** Returns the requests in the lines of the file, when all of it has been sent; undefined where they are not known. */
   end(): RequestedLines | undefined;
-  /** Why that is not known. */
+  /** Reason why they are not known. */
   readonly reason: string | undefined;
   /** Members that were dropped from lines of the file. */
   readonly losses: readonly string[];
-  /** Why the form was cut, where the gateway has cut it: a limit, or something that is no form. */
+  /** Error for which the gateway has cut the form: a limit, or invalid syntax. */
   readonly wrong: unknown;
 }
 
-/** Where the parts of a form are read while it passes by. */
+/** Readers of the parts of a form while it streams. */
 export interface FormReaders {
   readonly lines: RequestLines;
   readonly references: FormReferences;
 }
 
-/** Maximum length of all texts beside the file, in bytes, and number of parts. */
+/** Maximum number of bytes of all text fields together, and maximum number of parts. */
 const most = { text: 64 * 1024, parts: 100 };
 
 /**
- * Begins to read a form of at most `limit` bytes, whose file and text fields go to `readers`. Resolves when the channel can be chosen. The
- * provider is sent a form that is written anew, so that it cannot read another one than was checked. Throws what is wrong with the form by then.
+ * Begins to read a form of at most `limit` bytes, whose file and text fields go to `readers`. Resolves when the channel can be chosen. The form is
+ * encoded anew for the provider, so that the provider cannot parse it in another way than the gateway. Throws errors that are found until then.
  */
 export async function beginUpload(
   body: RequestBody,
@@ -80,7 +81,7 @@ export async function beginUpload(
   };
 }
 
-/** Sends a form. Rejects with the reason why the form was cut here, if it was, in place of the error that the cut led to. */
+/** Sends a form. Where the gateway has cut the form, rejects with the reason in place of the error that followed from the cut. */
 export async function sendForm<Answer>(
   form: FormUpload,
   send: (form: FormUpload) => Promise<Answer>,
@@ -125,7 +126,7 @@ class FormPassage {
     return this.#wrong;
   }
 
-  /** Reads the next bytes and returns what the provider is sent for them; undefined at the end. */
+  /** Reads the next bytes and returns their encoded form; undefined at the end. */
   async next(): Promise<readonly Buffer[] | undefined> {
     if (this.#hasEnded) return undefined;
     const { done, value } = await this.#source.next();
@@ -142,7 +143,7 @@ class FormPassage {
     }
   }
 
-  /** Yields what was held, and then the rest. */
+  /** Yields the bytes that were read before, and then the rest. */
   async *rest(early: HeldBytes, hasEnded: boolean): AsyncGenerator<Buffer> {
     yield early.take();
     for (let ended = hasEnded; !ended;) {
@@ -153,7 +154,7 @@ class FormPassage {
     }
   }
 
-  /** Lets go of the client, of which whoever answers reads the rest, and of the memory. */
+  /** Stops reading from the client, and frees memory. The code that writes the response reads the rest of the request. */
   async close(): Promise<void> {
     this.#lines.close();
     await this.#source.return?.();
@@ -193,7 +194,7 @@ class FormPassage {
   }
 }
 
-/** Checks the parts of a form: one file, and each text once, so that nobody can read another. */
+/** Checks that a form has one file and each text field once, so that all parsers read the same values. */
 class FormRules {
   readonly #names = new Set<string>();
   #parts = 0;
@@ -201,12 +202,12 @@ class FormRules {
   #text = 0;
   #isFile = false;
 
-  /** True while the part is the file. One that is only called `file` is read as the file too. */
+  /** True while the part is the file, which has a filename or the name `file`. */
   get isFile(): boolean {
     return this.#isFile;
   }
 
-  /** Throws 400 for a part that may not be there, and 413 for too long texts. */
+  /** Throws 400 for a part that is not allowed, and 413 for too long text fields. */
   check(token: FormToken): void {
     if (token.type === 'head') this.#begin(token.head);
     if (token.type !== 'data' || this.#isFile) return;

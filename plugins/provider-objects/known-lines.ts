@@ -1,30 +1,31 @@
+/** Types of what the gateway stores about the lines of a batch file: models, references, endpoints and upper bounds of usage. */
 import type { NamedAddress } from './core-types.ts';
 import type { PaidMember } from '../_find-paid-members.ts';
 import type { Needs } from './needs.ts';
 
-/** What the lines of a file ask for, where each is a request of a batch. */
+/** Summary of a file whose lines are requests of a batch. */
 export interface RequestedLines {
-  /** The public names of their models, each once; none where the lines name no model. */
+  /** Public names of the models that the lines name, each once. */
   readonly models: readonly string[];
-  /** True where some of them name none. */
+  /** True where some lines name no model. */
   readonly unnamed?: true;
-  /** What they refer to: kinds and ids. */
+  /** Objects that the lines refer to: kinds and ids. */
   readonly references: readonly (readonly [kind: string, id: string])[];
   readonly count: number;
-  /** Members by which they run a further model or a paid service, each sort once. Absent in what was read by earlier versions. */
+  /** Members by which lines run a further model or a paid service, each kind once. Absent in data of earlier versions. */
   readonly paid?: readonly PaidMember[];
-  /** Addresses of storage that they name, each once. Absent in what was read by earlier versions. */
+  /** Addresses of storage that lines name, each once. Absent in data of earlier versions. */
   readonly addresses?: readonly NamedAddress[];
-  /** The endpoints that they are for, each once, where lines name theirs. */
+  /** Endpoints that lines name, each once. */
   readonly endpoints: readonly string[];
-  /** What they may use, by the model that they name, or `''` where they name none; absent where one of them cannot be read. */
+  /** Upper bounds of the usage by model, with `''` for lines that name none. Absent where a line cannot be read. */
   readonly needs?: Readonly<Record<string, Needs>>;
-  /** Why it cannot. */
+  /** Reason why a line cannot be read. */
   readonly unreadable?: string;
 }
 
-/** What was read of a file that comes in several requests: as JSON, between two of them. */
+/** State of reading a file that is uploaded in several requests, stored as JSON between them. */
 export interface BegunLines extends RequestedLines {
-  /** The line that is not complete, in base64. */
+  /** Bytes of the incomplete last line, in base64. */
   readonly rest: string;
 }

@@ -1,3 +1,4 @@
+/** Splits batch files and results of batches into lines while they stream, with a maximum line length. */
 import { lastValueFrom, type Observable } from 'rxjs';
 import { GatewayError, type Call, HeldBytes } from 'sluice';
 import { inOrder } from 'sluice/internal';
@@ -10,9 +11,9 @@ const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 const noBytes = Buffer.alloc(0);
 
-/** Splits a file into its lines while it comes: add some bytes, and take lines until there is none. */
+/** Splits a file into lines: call `add` with some bytes, then `next` until it returns undefined. */
 export class Lines {
-  /** Of a line whose end has not come. */
+  /** Bytes of an incomplete line. */
   readonly #held = new HeldBytes();
   /** Bytes behind the last line that was taken. */
   #behind: Buffer = noBytes;
@@ -62,7 +63,7 @@ export function contentOf(line: Buffer): Buffer | undefined {
   return isBlank(content) ? undefined : content;
 }
 
-/** Calls `work` for each line that a provider sends, in slices between which other callers run; the provider waits meanwhile. */
+/** Calls `work` for each line that a provider sends, in time slices between which other calls run, with backpressure to the provider. */
 export async function eachLine(
   call: Call,
   bytes: Observable<Buffer>,

@@ -1,3 +1,4 @@
+/** Upper bounds of what the requests of a batch may use, added up by model, and of what that costs. */
 import { isChat, type JsonObject, type ModelTraits, type Units, sumUnits } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import { mostFor } from 'sluice/internal';
@@ -6,30 +7,30 @@ import { longest, mostOfImage } from '../quota/estimate.ts';
 import { needsOf } from '../quota/needs.ts';
 import { servicesOf } from '../quota/services.ts';
 
-/** What requests to one model may use together, as far as the model has no say in it. All are tokens or counts. */
+/** Upper bounds of what requests to one model may use together, before the limits of the model are applied. All are tokens or counts. */
 export interface Needs {
   readonly calls: number;
   readonly input: number;
-  /** Images, of which each model makes so many tokens as it likes. */
+  /** Number of images, whose tokens depend on the model. */
   readonly images: number;
-  /** Requests of which something tells nobody how long it is: each may be as long as the context. */
+  /** Number of requests with a part of unknown length, each of which may fill the context. */
   readonly unseen: number;
   readonly output: number;
-  /** Answers that nobody limits, and the thinking that may come on top of them. */
+  /** Number of answers without an output limit, and tokens of thinking that may be added to them. */
   readonly open: number;
   readonly thinking: number;
-  /** The input of the longest of them. */
+  /** Input tokens of the longest request. */
   readonly longest: number;
   readonly units: Units;
 }
 
-/** The most that requests may come to, before the share of a batch. `microDollars` is undefined for a model without a price. */
+/** Upper bounds of tokens and cost of requests, without the discount of a batch. `microDollars` is undefined for a model without a price. */
 export interface Most {
   readonly tokens: number;
   readonly microDollars: number | undefined;
 }
 
-/** More than any batch uses: keeps nonsense out of sums of money. */
+/** Maximum of all sums of tokens, against absurd values. */
 const mostTokens = 1e12;
 
 const none: Needs = {
@@ -44,11 +45,11 @@ const none: Needs = {
   units: {},
 };
 
-/** Adds up what requests need, by the model that they go to. */
+/** Adds up the upper bounds of requests by model. */
 export class NeedsByModel {
   readonly #sums = new Map<string, Needs>();
 
-  /** Goes on from what was added up before. */
+  /** `before`: sums to continue from. */
   constructor(before: Readonly<Record<string, Needs>> = {}) {
     for (const [model, needs] of Object.entries(before)) this.#sums.set(model, needs);
   }
@@ -110,7 +111,7 @@ function sumOf(one: Needs, other: Needs): Needs {
   };
 }
 
-/** The most input tokens of one such request at a model with these traits. */
+/** Returns an upper bound of the input tokens of one request at a model with these traits. */
 export function mostInput(
   { input, images, unseen }: Needs,
   { imageTokens = mostOfImage, inputLimit = longest.context }: ModelTraits,
@@ -118,7 +119,7 @@ export function mostInput(
   return Math.min(inputLimit, within(input + images * imageTokens + unseen * inputLimit));
 }
 
-/** The most that such requests may come to at a model with these traits. `row`: prices of the owners of the key. */
+/** Returns upper bounds of tokens and cost of requests at a model with these traits. `row`: prices of the owners of the key. */
 export function mostOf(
   model: string,
   needs: Needs,

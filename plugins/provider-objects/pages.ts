@@ -1,19 +1,20 @@
+/** Reads the pagination parameters of list requests, and writes pages of objects, in the form of each API. */
 import { wrongType, wrongValue, type JsonObject, type JsonValue, type Call } from 'sluice';
 import type { ObjectStore, ProviderObject } from './core-types.ts';
 import { isId, kindOf, type Collection } from './collections.ts';
 import { ownerOf } from './owner.ts';
 
-/** How many rows are read at once. */
+/** Number of rows that are read at a time where they are filtered. */
 const batch = 200;
 
-/** The objects that a request for a list wants, and how they are listed. */
+/** Objects of a page, and the body of the response. */
 export interface Page {
   readonly objects: readonly ProviderObject[];
-  /** The list, of the descriptions of these objects, some of which may have gone meanwhile. */
+  /** Returns the body with the descriptions of these objects, of which some may be deleted meanwhile. */
   body(seen: readonly JsonObject[]): JsonObject;
 }
 
-/** A page of the caller's objects, as the format of the collection has them. Throws 400 on nonsense in the query. */
+/** Reads a page of the caller's objects. Throws 400 for invalid query parameters. */
 export async function pageOf(call: Call, collection: Collection, store: ObjectStore): Promise<Page> {
   const { query } = call.wire;
   const longest = collection.longestPage;
@@ -71,7 +72,7 @@ function listed(data: readonly JsonObject[], hasMore: boolean): JsonObject {
 
 interface Wanted {
   readonly order: 'asc' | 'desc';
-  /** The members of the query, and how many objects there are where it says nothing. */
+  /** Names of the query parameters, and the number of objects (`usual`) where the query has none. */
   readonly size: string;
   readonly usual: number;
   readonly after: string;

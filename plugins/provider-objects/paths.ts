@@ -1,3 +1,4 @@
+/** Registers the endpoints of collections. Where several APIs have the same path, the format of the request selects the collection. */
 import { isObservable, of, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import { listFormat, type Call } from 'sluice/internal';
@@ -14,7 +15,7 @@ export type Handle = (
   params: Readonly<Record<string, string>>,
 ) => Promise<JsonObject | Observable<GatewayEvent>>;
 
-/** Adds one path of a collection. Where several formats have it, the headers of a request say which is meant. */
+/** Adds one path of a collection. Where several formats have the path, the headers of a request select one. */
 export type AddPath = (
   method: WholeEndpoint['method'],
   collection: Collection,
@@ -32,7 +33,7 @@ export async function checkQuery(
   if (references.length > 0) await placeOfReferences(call, references, finding);
 }
 
-/** Gathers paths, and adds each to the gateway once, whatever collections have it. */
+/** Returns a function that adds paths, each to the gateway once, also where several collections have it. */
 export function pathAdder(around: Pick<Around, 'tools' | 'finding'>): AddPath {
   const { tools } = around;
   const handlers = new Map<string, Map<string, readonly [Collection, Handle]>>();

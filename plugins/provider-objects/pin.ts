@@ -1,3 +1,4 @@
+/** Routes calls that refer to provider objects to the channel and key that keep them. Refuses objects that another API key owns. */
 import { GatewayError, type JsonValue } from 'sluice';
 import type { Call, InternalTools, Next } from 'sluice/internal';
 import type { ObjectStore } from './core-types.ts';
@@ -13,17 +14,17 @@ import {
   type Reference,
 } from './references.ts';
 
-/** What the finding of places needs. */
+/** Services and options for finding the channel and key of objects. */
 export interface Finding {
   readonly store: ObjectStore;
   readonly catalog: InternalTools['catalog'];
-  /** True where ids that nobody has here go to the provider as they are. */
+  /** True where ids that no key owns are passed to the provider. */
   readonly foreign: boolean;
 }
 
 /**
- * Where the objects are that a body refers to, each of which must be the caller's; undefined where it refers to none. `mayPass`: what nobody
- * has here goes on as it is.
+ * Returns the channel and key that keep the objects that a request refers to; undefined where it refers to none. Throws 404 for an object that is
+ * not the caller's, and 400 where they are kept in different places. `mayPass`: kinds of which ids that no key owns are passed on.
  */
 export async function placeOfReferences(
   call: Call,
@@ -54,13 +55,13 @@ export async function placeOfReferences(
   return place;
 }
 
-/** Sends a call that refers to objects to the channel and key that keep them; every other goes on as it is. */
+/** Sends a call that refers to objects to the channel and key that keep them. Other calls are passed on unchanged. */
 export async function pinnedCall(call: Call, next: Next, finding: Finding): ReturnType<Next> {
   const api = apiOf(call.codec.format);
   const references = api === undefined ? [] : referencesOf(call, api);
   if (references.length === 0) return next(call);
   const candidates = finding.catalog.candidates(call.model, call.operation);
-  // Where no provider has such objects the format says itself what it cannot carry.
+  // Where no candidate keeps such objects, the translation to its format reports or refuses the reference.
   const isStrange = (kind: string): boolean =>
     !candidates.some(({ channel: { keeps = {} } }) =>
       Object.entries(keeps).some(([format, names]) =>
@@ -86,7 +87,7 @@ function referencesOf(call: Call, api: ObjectFormat): readonly Reference[] {
   return referencesInFields(Object.entries(body), api);
 }
 
-/** False for a call whose body is known to refer to nothing: a look at its letters, in place of a walk through all of it. */
+/** False for a call whose body surely refers to no object. Searches the text of the body, because that is faster than walking through its values. */
 export function refers(call: Call): boolean {
   switch (call.operation) {
     case 'state':
@@ -102,6 +103,6 @@ export function refers(call: Call): boolean {
   const { bytes, outline } = call.wire;
   // A form, or what was written here in the client's place.
   if (bytes.length === 0 || call.edits.body !== undefined) return true;
-  // Of a long body what stands around its texts.
+  // Of a long body, the outline without its long texts is searched.
   return mayRefer(outline?.text ?? bytes, api);
 }

@@ -1,23 +1,24 @@
+/** Finds the channel and key that keep an object, and selects those where a new object is created. */
 import { caller, GatewayError, type ApiKey, type ChannelKey, mayUseSome } from 'sluice';
 import { type Call, type InternalTools } from 'sluice/internal';
 import type { Channel, ProviderObject } from './core-types.ts';
 import type { Collection } from './collections.ts';
 
-/** Where an object is kept: a channel, and the key of it that the provider knows the object by. */
+/** The channel and the key (provider account) that keep an object. */
 export interface Place {
   readonly channel: Channel;
   readonly key: ChannelKey;
 }
 
-/** What the choice of a place goes by. */
+/** Data by which the place of a new object is chosen. */
 export interface Wish {
-  /** Where the objects are that the new one refers to. */
+  /** Place of the objects that the new one refers to. */
   readonly pinned?: Place | undefined;
   /** The models that it names, by their public names. */
   readonly models?: readonly string[];
 }
 
-/** The header by which a client chooses the channel of something new; `channel` in the query says the same. */
+/** Header by which a client selects the channel of a new object. The query parameter `channel` does the same. */
 export const channelHeader = 'x-sluice-channel';
 
 type Catalog = InternalTools['catalog'];
@@ -27,7 +28,7 @@ export function keeps({ keeps: kept }: Channel, { format, name }: Collection): b
   return kept?.[format]?.includes(name) === true;
 }
 
-/** Where an object is. Throws 503 when its channel has gone from the configuration. */
+/** Returns the place of an object. Throws 503 when its channel is not in the configuration any more. */
 export function placeOf({ channel: id, key: keyId }: ProviderObject, { channels }: Catalog): Place {
   const channel = channels.find((one) => one.id === id);
   // A key that is no longer there has been replaced by another of the same account.
@@ -40,8 +41,8 @@ export function placeOf({ channel: id, key: keyId }: ProviderObject, { channels 
 }
 
 /**
- * Where something new is made: where the objects are that it refers to, else at the channel that the client names, else at the best that
- * serves its models, else at the first that keeps such objects and that the key may use. Throws what stands in the way.
+ * Returns the place for a new object: that of the objects that it refers to, else the channel that the client names, else the best one that serves
+ * its models, else the one with the highest priority that keeps such objects and that the key may use. Throws where there is none.
  */
 export function chosenPlace(call: Call, collection: Collection, catalog: Catalog, wish: Wish): Place {
   const { models = [], pinned } = wish;
@@ -98,7 +99,7 @@ function namedChannel({ wire: { headers, query } }: Call): string | undefined {
   return typeof named === 'string' && named !== '' ? named : undefined;
 }
 
-/** A key that names models may use the channels that serve one of them. */
+/** True where a key may use a channel: a key that is restricted to models may use the channels that serve one of them. */
 export function mayUse(key: Pick<ApiKey, 'models'> | undefined, channel: Channel): boolean {
   const allowed = key?.models;
   if (allowed === undefined) return true;

@@ -1,3 +1,4 @@
+/** Polls providers for the state of batches until each has ended and is charged. */
 import { randomUUID } from 'node:crypto';
 import { GatewayError, isObject, toGatewayError, type PriceRule } from 'sluice';
 import type { InternalTools } from 'sluice/internal';
@@ -10,28 +11,28 @@ import type { ObjectFormat } from './collections.ts';
 import { eachLine } from './lines.ts';
 import { placeOf, type Place } from './place.ts';
 
-/** How providers are asked about batches. Times are in milliseconds. */
+/** Options of the polling of batches. Times are in milliseconds. */
 export interface PollerOptions {
   readonly first: number;
   readonly most: number;
   readonly parallel: number;
-  /** For one description with its results. */
+  /** Timeout for one description with its results. */
   readonly patience: number;
-  /** What the requests of a batch cost at a channel's provider, as a share of what they cost by themselves. */
+  /** Returns the price of requests in a batch of a channel's provider, as a share of their usual price. */
   shareOf(channel: Channel): number;
-  /** Bytes of a description. */
+  /** Maximum number of bytes of a description. */
   readonly answerSize: number;
 }
 
 type Tools = Pick<InternalTools, 'apiKeys' | 'catalog' | 'providerCalls' | 'format' | 'prices' | 'log'>;
 
-/** After so many answers in a row that there is no such batch it is believed, and not before this time: what was just made may not be found. */
+/** Number of consecutive 404 responses after which a batch is given up, and its minimum age for that, because a new batch may not be found yet. */
 const mostRefusals = 3;
 const forgottenAfter = 3_600_000;
-/** Milliseconds that a client waits for what is being asked. */
+/** Maximum number of milliseconds that a client waits for a poll. */
 const clientPatience = 20_000;
 
-/** Asks providers how batches are, until each has come to its end and is charged. */
+/** Polls batches, and settles each when it has ended. */
 export class Poller {
   readonly #store: ObjectStore;
   readonly #tools: Tools;
@@ -61,17 +62,17 @@ export class Poller {
     );
   }
 
-  /** Looks again and again for batches that are due. */
+  /** Starts polling the batches that are due. */
   start(): void {
     this.#polling.start();
   }
 
-  /** When a batch that was asked about so often is to be asked about. */
+  /** Returns the time of the next poll after `asks` polls. */
   nextAsk(asks: number): number {
     return this.#polling.nextAsk(asks, Date.now());
   }
 
-  /** The batch as its provider has it now, without `charge` where it has been charged; as it was known where that takes too long. */
+  /** Polls one batch and returns it, without `charge` once it has been charged. Returns the stored state where that takes too long. */
   refresh(object: ProviderObject): Promise<ProviderObject> {
     return this.#polling.refresh(object, Math.min(clientPatience, this.#options.patience));
   }
@@ -125,7 +126,7 @@ export class Poller {
     return rest;
   }
 
-  /** What the provider says of a batch, and what it comes to when it is over. */
+  /** Requests the state of a batch and, when it has ended, the settlements for its results. */
   async #told(object: ProviderObject, deadline: number): Promise<Told> {
     const slash = object.kind.indexOf('/');
     const format = object.kind.slice(0, slash) as ObjectFormat;
@@ -171,7 +172,7 @@ export class Poller {
     });
   }
 
-  /** The price rule by which a batch was reserved. */
+  /** Returns the price rule by which a batch was reserved. */
   async #pricingOf({ owner, charge }: ProviderObject): Promise<PriceRule | undefined> {
     if (charge?.pricing !== undefined) return charge.pricing as PriceRule;
     return owner === '' ? undefined : (await this.#tools.apiKeys.effectiveById(owner))?.pricing;

@@ -1,3 +1,4 @@
+/** Table of the request members that name provider objects, by API. */
 import type { ObjectFormat } from './collections.ts';
 
 /**

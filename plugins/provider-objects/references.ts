@@ -1,3 +1,4 @@
+/** Finds the provider objects that a request refers to, in JSON bodies, forms and queries. */
 import { GatewayError, isObject, foldName, type JsonObject, type JsonValue } from 'sluice';
 import { referenceIn } from '../stored-responses/items.ts';
 import { collectionOf, isId, kindOf, type ObjectFormat } from './collections.ts';
@@ -7,13 +8,13 @@ import { referenceTables, type ReferenceRow } from './reference-table.ts';
 export interface Reference {
   readonly kind: string;
   readonly id: string;
-  /** The client's path of it. */
+  /** Path in the client's request. */
   readonly path: string;
-  /** True for what a provider may have made by itself, so that nobody need own it. */
+  /** True for an object that the provider may have created by itself, so that it need not have an owner. */
   readonly soft?: true;
 }
 
-/** Formats whose bodies refer to objects of an API that is not the one of chat completions; undefined: to none. */
+/** APIs of the objects that the bodies of formats refer to; undefined: none. Formats that are not listed belong to `chat-completions`. */
 const apis: Readonly<Record<string, ObjectFormat | undefined>> = {
   messages: 'messages',
   invoke: 'messages',
@@ -21,16 +22,16 @@ const apis: Readonly<Record<string, ObjectFormat | undefined>> = {
   converse: undefined,
 };
 
-/** The API to whose objects the bodies of a format refer; undefined where they refer to none. */
+/** Returns the API to whose objects the bodies of a format refer; undefined where they refer to none. */
 export function apiOf(format: string): ObjectFormat | undefined {
   return Object.hasOwn(apis, format) ? apis[format] : 'chat-completions';
 }
 
-/** So many bytes are looked through at once, and the longest sign is shorter than this. */
+/** Number of bytes that are searched at a time, and their overlap, which is longer than any match of `sign`. */
 const stretch = 64 * 1024;
 const overlap = 32;
 
-/** False where the JSON of a call refers to nothing, found by a look at its letters. */
+/** False where the text of a body surely refers to no object. */
 export function mayRefer(text: string | Buffer, format: ObjectFormat): boolean {
   const { sign } = referenceTables[format];
   if (typeof text === 'string') return sign.test(text) || text.includes('\\u00');
@@ -62,7 +63,7 @@ class Found {
   add(reference: Reference | undefined): void {
     if (reference === undefined) return;
     const key = `${reference.kind} ${reference.id}`;
-    // Named twice, an object must be owned as soon as one of both places demands it.
+    // An object that is named twice must be owned where one of the references requires it.
     if (reference.soft === true && this.#references.has(key)) return;
     this.#references.set(key, reference);
     if (this.#references.size > maxReferences)
@@ -74,17 +75,17 @@ class Found {
   }
 }
 
-/** A value that is still to be looked through. */
+/** A value that is still to be searched. */
 interface Step {
   readonly value: JsonValue;
   readonly path: string;
-  /** True inside of what a provider's own code has made. */
+  /** True inside of results of code that the provider has run. */
   readonly isMade: boolean;
 }
 
 /**
- * Returns what a body refers to, each object once, at any depth. Throws 400 for what cannot be the name of an object, and for more than a
- * thousand references.
+ * Returns the objects that a body refers to at any depth, each once. Throws 404 for an invalid id, and 400 for an invalid URI of a file and for
+ * more than 1000 references.
  */
 export function referencesIn(body: JsonValue, format: ObjectFormat): readonly Reference[] {
   const found = new Found();
@@ -154,7 +155,7 @@ function isLowerCase(name: string): boolean {
 /** Maximum length of a text in a form that is read as JSON, in characters. */
 const longestJson = 64 * 1024;
 
-/** Returns what a text field of a form refers to, also where its text is JSON. Throws 400 as {@link referencesIn} does. */
+/** Returns the objects that a text field of a form refers to, also where its text is JSON. Throws as {@link referencesIn} does. */
 export function referencesInField(name: string, text: string, format: ObjectFormat): readonly Reference[] {
   if (!/^\s*[[{]/.test(text) || !mayRefer(text, format)) return referencesIn({ [name]: text }, format);
   if (text.length > longestJson)
@@ -174,7 +175,7 @@ function jsonOr(text: string): JsonValue {
   }
 }
 
-/** Returns what a form or a query refers to. */
+/** Returns the objects that a form or a query refers to. */
 export function referencesInFields(
   fields: Iterable<readonly [string, JsonValue | undefined]>,
   format: ObjectFormat,
@@ -186,7 +187,7 @@ export function referencesInFields(
   return found.all;
 }
 
-/** True for a request of the Responses API that goes on from turns which a provider has kept. */
+/** True for a request of the Responses API that refers to earlier turns at the provider. */
 export function refersToTurns(body: JsonObject): boolean {
   const { prompt_cache_options: options, input } = body;
   return (
@@ -201,7 +202,7 @@ function isGiven(value: JsonValue | undefined): boolean {
   return value !== undefined && value !== null;
 }
 
-/** True for kinds of which providers make objects during calls, so that an id that no key owns may be used. */
+/** True for kinds of objects that providers also create during calls, so that an id that no key owns may be used. */
 export function isMadeInCalls(kind: string): boolean {
   return Object.entries(referenceTables).some(([format, { rows }]) =>
     rows.some(({ madeInCalls, collection: name }) => madeInCalls && kindOf({ format, name }) === kind),
@@ -218,22 +219,22 @@ function referenceOf(
   const kind = kindOf(collectionOf(format, name));
   const id = format === 'generate-content' ? generateContentId(name, value, path) : value;
   if (id === undefined) return undefined;
-  // No object has such an id, so that no key can own what it names.
+  // No key can own an object with an invalid id.
   if (!isId(id) && isSoft) return undefined;
   if (!isId(id)) throw unknownObject({ kind, id: value, path });
   return { kind, id, path, ...(isSoft ? { soft: true } : {}) };
 }
 
 function generateContentId(name: string, value: string, path: string): string | undefined {
-  // A cloud's own names, of what was made there and not here.
+  // Resource names of the cloud, for objects that were not created through the gateway.
   if (value.startsWith('projects/')) return undefined;
   if (name === 'files') return fileIn(value, path);
   return value.startsWith(`${name}/`) ? value.slice(name.length + 1) : value;
 }
 
 /**
- * The file that an address names; undefined for one that leads elsewhere. The provider's own addresses are kept to one spelling, as what is
- * not seen here to be somebody's file must not be one there.
+ * Returns the file that a URI names; undefined for a URI that leads elsewhere. Other spellings of the provider's own URIs are refused, because the
+ * gateway must recognise every file that the provider would read.
  */
 function fileIn(value: string, path: string): string | undefined {
   const name = /^(?:https?:\/\/[^/?#]+\/v1[a-z0-9]*\/)?files\/([\w-]+)$/i.exec(value)?.[1];
@@ -246,7 +247,7 @@ function fileIn(value: string, path: string): string | undefined {
   });
 }
 
-/** 404 for an object that is not there, or not this key's. */
+/** Returns the 404 error for an object that does not exist or belongs to another key. */
 export function unknownObject({ kind, id, path }: Pick<Reference, 'kind' | 'id' | 'path'>): GatewayError {
   const name = kind.slice(kind.lastIndexOf('/') + 1);
   return new GatewayError('not_found', `There is no ${id.slice(0, 200)} among the ${name} of this API key.`, {

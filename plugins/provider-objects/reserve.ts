@@ -1,3 +1,4 @@
+/** Reserves the maximum cost of a batch from the budgets of its API key. */
 import {
   caller,
   GatewayError,
@@ -17,15 +18,15 @@ import { mostOf, NeedsByModel, type Needs } from './needs.ts';
 import type { Place } from './place.ts';
 import { isSliceOver, nextSlice } from './slices.ts';
 
-/** Milliseconds for which a claim is held while its provider answers: longer than any takes, and all that is held when the gateway is killed. */
+/** Lifetime of a reservation in milliseconds while the provider responds: longer than any response takes, and the maximum after a crash. */
 const whileAsked = 600_000;
 
-/** What the requests of a batch need, by the public name of their model. */
+/** Returns the upper bounds of the requests of a batch, by the public name of their model. */
 export type NeedsOf = () => Promise<Readonly<Record<string, Needs>>>;
 
 /**
- * Claims the most that a batch may come to of the budgets of its key; undefined for a key without any. Throws 429 where there is no room for
- * it, and 403 for a model without a price where a budget is in dollars.
+ * Reserves the maximum cost of a batch; undefined for a key without budgets. Throws 429 where a budget is too small, and 403 for a model or
+ * service without a price where a budget is in dollars.
  */
 export async function reserved(
   call: Call,
@@ -67,7 +68,7 @@ export function ruleOf(pricing: PriceRule = {}, models: readonly string[]): Json
   return { ...pricing, models: prices } as unknown as JsonObject;
 }
 
-/** A claim for as long as a provider may take to answer. Throws 429 where there is no room for it, and 503 when the database fails. */
+/** Reserves amounts for as long as a provider may take to respond. Throws 429 where a budget is too small, and 503 when the database fails. */
 export async function claimed(
   keyId: string,
   budgets: readonly Budget[],
@@ -85,7 +86,7 @@ export async function claimed(
   }
 }
 
-/** What requests that stand in a body need. Throws 400 naming the first that cannot be read. */
+/** Returns the upper bounds of requests in a body. Throws 400 that names the first one that cannot be read. */
 export async function measured(
   requests: readonly {
     readonly model: string;
@@ -108,7 +109,7 @@ export async function measured(
   return needs.all;
 }
 
-/** What the lines of a file need. Throws 400 where that is not known. `model`: the one of lines that name none. */
+/** Returns the upper bounds of the lines of a file. Throws 400 where they are not known. `model`: the model of lines that name none. */
 export function needsOfLines(
   requested: JsonObject,
   model: string,

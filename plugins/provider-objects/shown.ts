@@ -1,11 +1,9 @@
+/** Converts a provider's description of an object into what the client may see: URLs of the gateway, and no results before they are charged. */
 import { isObject, type JsonObject, type Call } from 'sluice';
 import type { Around } from './around.ts';
 import { idIn, kindOf, type Collection } from './collections.ts';
 
-/**
- * A provider's description of an object as its owner may see it: addresses lead to the gateway, and what is not charged yet has no results
- * (`isWaiting`).
- */
+/** Returns a provider's description of an object as its owner may see it. `isWaiting`: without results, because they are not charged yet. */
 export function asShown(
   call: Call,
   collection: Collection,
@@ -20,7 +18,7 @@ export function asShown(
   return { ...now, results_url: `${publicUrl ?? originOf(call)}/v1/messages/batches/${id}/results` };
 }
 
-/** Results are seen once they are charged: until then a batch that has come to its end looks like one that is about to. */
+/** Returns the description of a batch without its results. An ended batch looks as if it were about to end. */
 function withoutResults(collection: Collection, seen: JsonObject): JsonObject {
   switch (kindOf(collection)) {
     case 'chat-completions/batches':
@@ -41,7 +39,7 @@ function withoutResults(collection: Collection, seen: JsonObject): JsonObject {
   }
 }
 
-/** Where the client found the gateway. */
+/** Returns the origin of the gateway by the request's headers; empty for an invalid `host`. */
 export function originOf({ wire: { headers } }: Call): string {
   const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
   const host = headers.host ?? '';

@@ -1,3 +1,4 @@
+/** Divides long work into time slices, between which other calls run. */
 import { yieldTurn } from 'sluice/internal';
 
 /** Milliseconds after which long work lets other callers run. */

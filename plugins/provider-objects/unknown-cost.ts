@@ -1,3 +1,4 @@
+/** Refuses requests about provider objects whose cost cannot be reserved in advance, where the API key has a budget. */
 import { caller, GatewayError, type JsonObject } from 'sluice';
 import type { Call } from 'sluice/internal';
 import type { Collection } from './collections.ts';

@@ -1,3 +1,7 @@
+/**
+ * Computes what a call is expected to use, for rate limits, and the most that it may use, for budgets. Budgets reserve the most, so that running
+ * calls together cannot exceed them.
+ */
 import {
   isChat,
   isObject,
@@ -12,37 +16,32 @@ import {
 import { type Call as WholeCall, type Target as WholeTarget } from 'sluice/internal';
 import { frame, needsOf, type ChatNeeds } from './needs.ts';
 
-/**
- * What calls are expected to use, and the most that they may. Budgets are measured by the most alone, far from their end and near it: so the
- * sum of what is spent and reserved is never less than what running calls can come to, however many there are. It costs no more to find.
- */
-
-/** The most tokens of an image where its model's traits do not say it: 16,384 patches of 28 × 28. */
+/** Maximum number of tokens of an image where the model's traits have none: 16,384 patches of 28 × 28 pixels. */
 export const mostOfImage = 16_384;
 
-/** Instructions by which a model is asked for a summary. */
+/** Tokens of the instructions for a summary. */
 const summaryInstructions = 2_000;
 
-/** The longest context, and the longest answer, of models whose limits nobody states. */
+/** Assumed maximum context and answer, in tokens, of models without known limits. */
 export const longest = { context: 1_048_576, answer: 131_072 };
 
-/** Output tokens of a text completion without a limit, as its format says. */
+/** Default output limit of the text completions format, in tokens. */
 const usualCompletion = 16;
 
-/** The least output limit that a responses channel is sent. */
+/** Minimum output limit of the responses format. */
 const leastResponse = 16;
 
-/** More than any model takes or gives: keeps nonsense out of sums of money. */
+/** Maximum of all estimates, against absurd values. */
 const mostTokens = 1e9;
 
-/** The input tokens that a call is expected to have. Of a long request its outline is read, and how long the rest is. */
+/** Returns the expected input tokens of a call. Of a long request only the outline and the length of the rest are read. */
 export function estimateInput({ estimatedInput }: Call): number {
   return within(estimatedInput);
 }
 
 /**
- * The tokens that a call is expected to have, its output at the most that it allows. `usual` is the limit of answers that have none. Each of the
- * `requests` in which it is sent reads the input.
+ * Returns the expected input tokens of a call plus its output limit. `usual`: output limit of a call without one. `requests`: number of requests in
+ * which the call is sent, each of which has the input.
  */
 export function estimateTokens(call: Call, usual: number, requests: number): number {
   if (call.operation === 'tool') return 0;
@@ -52,7 +51,7 @@ export function estimateTokens(call: Call, usual: number, requests: number): num
   return estimateInput(call) * requests + Math.max(0, maxOutput) * Math.max(1, choices);
 }
 
-/** The most requests in which a call is sent: one for each answer where a target makes one answer for each request. */
+/** Returns the maximum number of requests in which a call is sent: one for each choice where a target makes one choice per request. */
 export function requestsFor(
   call: Call,
   targets: readonly Target[],
@@ -68,11 +67,11 @@ export function requestsFor(
 /** Output tokens of a call. */
 interface MostOutput {
   readonly most: number;
-  /** A lower limit for each answer that the call can be sent with, and what it comes to then; absent where there is none to name. */
+  /** A lower limit per answer with which the call can be sent instead, and the maximum with that limit. Absent where there is none. */
   readonly held?: { readonly limit: number; readonly most: number };
 }
 
-/** The most that a call may come to. */
+/** Upper bounds of the usage of a call. */
 export interface Bound {
   /** Requests that the call is sent in at once: each reads the input, and may use services. */
   readonly requests: number;
@@ -86,8 +85,8 @@ export interface Bound {
 }
 
 /**
- * The most that a call may come to: a token is at least a byte. `assumed` is the limit of answers that nobody limits. `callsServers`: the gateway
- * calls the MCP servers of the request.
+ * Returns upper bounds of the usage of a call, because a token has at least one byte. `assumed`: output limit of answers without one. `callsServers`:
+ * the gateway calls the MCP servers of the request.
  */
 export function boundOf(
   call: WholeCall,
@@ -172,7 +171,7 @@ const limitNames: ReadonlySet<string> = new Set(
   ['max_tokens', 'max_completion_tokens', 'max_output_tokens'].map(plainMember),
 );
 
-/** False for a model that is sent no output limit, whatever the client says: its longest answer counts. */
+/** False for a model that is never sent an output limit, so that its longest answer counts. */
 function takesLimit({ refuses, refusedMembers = [] }: Target['traits']): boolean {
   if (refuses?.includes('maxOutput') === true) return false;
   return !refusedMembers.some((member) => {
@@ -181,18 +180,18 @@ function takesLimit({ refuses, refusedMembers = [] }: Target['traits']): boolean
   });
 }
 
-/** True where the gateway may ask for a summary of the conversation before the answer. */
+/** True where the gateway may request a summary of the conversation before the response. */
 function summarises({ codec, bodyOutline, operation }: Call): boolean {
   const { context_management: management = null } = bodyOutline;
   return codec.format === 'responses' && operation === 'chat' && management !== null;
 }
 
-/** True for a target that is asked in the words of the responses format for a client of another one. */
+/** True for a target that gets requests in the responses format for a client of another format. */
 function isForeignResponses(target: Target, call: Call): boolean {
   return call.codec.format !== 'responses' && formatFor(call, target) === 'responses';
 }
 
-/** What a call is expected to use besides tokens. */
+/** Returns the expected usage of a call other than tokens. */
 export function expectedUnits(call: Call): Units {
   const { outline: request } = call;
   return isChat(request) ? {} : (call.codec.estimate?.(request).units ?? {});

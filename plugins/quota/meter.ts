@@ -1,3 +1,4 @@
+/** Measures the usage of a response for budgets, also where the provider does not report it or the response breaks off. */
 import {
   estimateTokens,
   isChat,
@@ -16,30 +17,30 @@ import type { Ending } from './core-types.ts';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 import { sentTier, tierMembers, ServiceMeter, type Services } from './services.ts';
 
-/** How much of a passing stream is kept, to learn how much of it is words. */
+/** Bytes of a passing stream that are sampled, to find the share of text in it. */
 const sampleBytes = 16 * 1024;
 
-/** The share of words in a passing stream whose frames nobody can read. */
+/** Assumed share of text in a passing stream whose frames cannot be parsed. */
 const fallbackShare = 0.1;
 
-/** More tokens than any call uses: keeps what a provider gets wrong out of sums of money. */
+/** Maximum number of tokens that are charged, against wrong figures of providers. */
 const mostTokens = 1e9;
 
-/** The most that a call may come to. */
+/** Returns the upper bounds of a call. */
 export type Bounding = (call: Call) => Bound;
 
-/** Watches one reply for what it uses. */
+/** Meter of the response to a call of a model. */
 export class Meter extends ReplyMeter {
   readonly #bound: Bounding;
-  /** Providers that the call had reached before this reply was asked for. */
+  /** Number of providers that the call had reached before this request. */
   readonly #before: number;
   #model: string;
   #answered: AttemptEvent | undefined;
-  /** Providers that were asked beside the one that answers, and were too slow. */
+  /** Number of parallel attempts (hedges) that were given up. */
   #hedged = 0;
   #content = false;
   #usage: Usage | undefined;
-  /** Bytes of words, and of frames and whole replies that pass, since usage was told last. */
+  /** Bytes of text, of passing frames and of passing whole responses since usage was last reported. */
   #words = 0;
   #passed = 0;
   #wholes = 0;
@@ -111,8 +112,8 @@ export class Meter extends ReplyMeter {
   }
 
   /**
-   * What is to be paid for: what the provider that answered tells, or what was seen of it; and for each that was asked at the same time and
-   * given up, the input as it is estimated, because they had it to read and tell nothing any more.
+   * Returns the usage to charge: that of the provider that responded, reported or estimated from the response, and the estimated input of each hedge
+   * that was given up, because its provider has read the input and reports no usage.
    */
   used(how: Ending): Used {
     const used = this.#withServices(
@@ -151,8 +152,8 @@ export class Meter extends ReplyMeter {
   }
 
   /**
-   * What the answer used. Undefined when its provider failed before it gave anything. What was seen since the provider told its usage last
-   * is added to that: a stream that is left in its middle never tells the rest. What is estimated is never more than the call was allowed.
+   * Returns the usage of the response. Undefined where the provider failed before any content. An estimate of the content since the last reported
+   * usage is added, because a stream that is cut does not report the rest. Estimates are limited by the bounds of the call.
    */
   #answer(how: Ending): Usage | undefined {
     const usage = this.#usage;
@@ -166,7 +167,7 @@ export class Meter extends ReplyMeter {
     return { ...usage, output, estimated: true };
   }
 
-  /** What a client is to pay that left before there was an answer: the input, once providers had it to read. */
+  /** Returns the usage of a call whose client left before the response: the input, for each provider that has received it. */
   #asked(): Usage | undefined {
     const readers = accountOf(this.call).attempts.readers - this.#before;
     if (readers <= 0) return undefined;
@@ -181,7 +182,7 @@ export class Meter extends ReplyMeter {
     };
   }
 
-  /** What is no chat is made as a whole or not at all, so that the client may leave as late as it likes. */
+  /** Returns the usage of a response that is no chat, which is made as a whole or not at all, so that all of it is charged. */
   #whole(readers: number): Usage {
     const { outline: request, codec } = this.call;
     const output = isChat(request) ? 0 : (codec.estimate?.(request).output ?? 0);
@@ -211,7 +212,7 @@ export class Meter extends ReplyMeter {
     return Math.min(output, this.#bound(this.call).output.most);
   }
 
-  /** Which share of a passing stream is words, as far as its beginning tells. */
+  /** Returns the share of text in a passing stream, by a sample of its beginning. */
   #share(): number {
     if (this.#passed === 0 || this.#sample === undefined) return 0;
     const decoder = this.call.codec.decodeStream?.({});
@@ -222,14 +223,14 @@ export class Meter extends ReplyMeter {
         for (const event of decoder.frame(frame)) words += wordBytes(event);
       }
     } catch {
-      // The beginning was sound, or nothing of it would have been passed on.
+      // The sample may end inside of a frame. The frames before it are valid, because others would not have been passed on.
       if (words === 0) return fallbackShare;
     }
     return words / this.#sampled;
   }
 }
 
-/** Usage that can be charged: whole numbers from 0 on, whatever the provider says. */
+/** Returns usage that can be charged: whole numbers from 0 to a maximum. */
 function sound(usage: Usage): Usage {
   const { otherModels } = usage;
   if (isWhole(usage) && otherModels?.every((one) => isWhole(one.usage)) !== false) return usage;

@@ -1,3 +1,4 @@
+/** Computes upper bounds of the tokens of a chat from its request alone: input, images, number and limit of answers, thinking. */
 import {
   isObject,
   type Block,
@@ -9,50 +10,50 @@ import {
   type Call,
 } from 'sluice';
 
-/** What turns, tools and calls cost besides their words. */
+/** Assumed tokens of a message, a tool call or a tool result besides its text. */
 export const frame = 8;
 
-/** What may be written between the parts of a turn. */
+/** Assumed tokens between two parts of a message. */
 const joint = 2;
 
-/** What providers write of their own before the tools of a request, and for each tool that they have described themselves. */
+/** Assumed tokens of the instructions that providers add for tools: once for each request, and once for each tool that the provider describes. */
 const toolInstructions = 800;
 
-/** Tools that a provider describes and the client runs: what they find comes in the next request. All others may read whatever they like. */
+/** Tools that a provider describes and the client runs, so that their results come in the next request. Other hosted tools may add any input. */
 const clientRun = /^(bash|text_editor|memory|computer|local_shell|shell|apply_patch)/;
 
-/** Fields by which a request has more input than it shows: earlier turns, prompts and contexts that the provider keeps. */
+/** Members that add input which is not in the request: earlier turns, prompts and contexts that the provider stores. */
 const referring = ['previous_response_id', 'conversation', 'cachedContent', 'cached_content', 'mcp_servers'];
 
-/** A chat as it is asked for, by a call or by one line of many. */
+/** A chat request, of a call or of a line of a batch. */
 export type AskedChat = Pick<Call, 'body' | 'codec'> & {
   readonly request: ChatRequest;
   readonly edits: Pick<Call['edits'], 'settings'>;
-  /** True when the gateway calls the MCP servers of the request: what they return comes with requests that are measured by themselves. */
+  /** True when the gateway calls the MCP servers of the request, whose results come in further requests with bounds of their own. */
   readonly callsServers?: boolean;
 };
 
-/** What a chat may use at the most, as far as its model has no say in it: a token is at least a byte. */
+/** Upper bounds of a chat before the limits of its model are applied. A token counts as one byte. */
 export interface ChatNeeds {
-  /** Tokens of what stands in it. */
+  /** Tokens of the content of the request. */
   readonly input: number;
-  /** Images, of which each model makes so many tokens as it likes. */
+  /** Number of images, whose tokens depend on the model. */
   readonly images: number;
-  /** What may stand in it besides text. */
+  /** Kinds of media that the input may have. */
   readonly media: ReadonlySet<Modality>;
-  /** Something in it may be as long as its model's context, and nothing tells how long it is. */
+  /** True where a part of the input has an unknown length and may fill the context. */
   readonly unseen: boolean;
-  /** How many answers are made, whether or not the client gets them all to see. */
+  /** Number of answers that are generated, also those that the client does not get. */
   readonly answers: number;
-  /** The limit of each answer. Of two that both go to the provider it may keep either. */
+  /** Output limit of each answer: the higher one where the request has two, because the provider may apply either. */
   readonly limit: number | undefined;
-  /** Tokens of thinking, which may come on top of each answer that nobody limits. */
+  /** Tokens of thinking, which may be added to each answer without an output limit. */
   readonly thinking: number;
-  /** Output tokens besides, of a prediction. */
+  /** Additional output tokens for a prediction. */
   readonly predicted: number;
 }
 
-/** What a chat needs. */
+/** Returns the upper bounds of a chat. */
 export function needsOf(asked: AskedChat): ChatNeeds {
   const { request, body } = asked;
   const { callsServers = false } = asked;
@@ -77,7 +78,7 @@ export function needsOf(asked: AskedChat): ChatNeeds {
   };
 }
 
-/** Files and earlier turns that are not seen may be anything. */
+/** Returns the kinds of media in the input: all of them where parts of it are unknown. */
 function mediaOf(images: number, sound: number, unseen: boolean): ReadonlySet<Modality> {
   if (unseen) return anything;
   if (images === 0 && sound === 0) return nothing;
@@ -108,19 +109,19 @@ function answersOf({ request, body, codec }: AskedChat): number {
   return Math.max(1, choices, typeof best === 'number' ? best : 1) * Math.max(1, prompts);
 }
 
-/** The words of a request and what else there is in it, in one walk. */
+/** Sizes of the content of a request, collected in one pass. */
 interface Size {
-  /** Of UTF-8. */
+  /** Bytes of text in UTF-8. */
   bytes: number;
   frames: number;
-  /** Between the parts of turns. */
+  /** Number of joints between parts of messages. */
   joints: number;
   images: number;
-  /** Characters of base64 of sound: it has more bytes than tokens. */
+  /** Characters of audio in base64, which has more bytes than tokens. */
   sound: number;
-  /** Tools that the provider describes. */
+  /** Number of tools that the provider describes. */
   described: number;
-  /** Something whose tokens nothing in the request tells. */
+  /** True where the tokens of a part cannot be known from the request. */
   unseen: boolean;
 }
 
@@ -166,7 +167,7 @@ function addBlocks(size: Size, blocks: readonly Block[]): void {
     switch (block.type) {
       case 'text':
       case 'refusal':
-        // Most of what there is: its members are known.
+        // The most frequent blocks: only the members that they can have are measured.
         size.bytes += Buffer.byteLength(block.text);
         if (block.extra !== undefined) size.bytes += lengthOfExtra(block.extra);
         if ('citations' in block) size.bytes += lengthOf(block.citations as unknown as JsonValue);
@@ -207,7 +208,7 @@ function addMedia(size: Size, { type, source, extra, name = '' }: MediaBlock): v
   else size.unseen = true;
 }
 
-/** A part of a request without what is never sent of it, as {@link lengthOf}. */
+/** Returns the bytes of a part of a request as {@link lengthOf} does, without members that are never sent. */
 function lengthOfMembers(part: object): number {
   let bytes = 0;
   for (const [name, value] of Object.entries(part) as readonly (readonly [string, JsonValue])[]) {
@@ -217,7 +218,7 @@ function lengthOfMembers(part: object): number {
   return bytes;
 }
 
-/** The same of what only one format knows. How something was spelled stands under names that begin with `$`, and is no word more. */
+/** Returns the bytes of format-specific members. Those whose names begin with `$` only record a spelling, so that scalar ones count nothing. */
 function lengthOfExtra(extra: Extra): number {
   let bytes = 0;
   for (const fields of Object.values(extra)) {
@@ -233,7 +234,7 @@ function lengthOfExtra(extra: Extra): number {
 // oxlint-disable-next-line no-control-regex -- those are what is meant
 const needsEscapes = /["\\\u0000-\u001f\ud800-\udfff]/;
 
-/** About the bytes of a value as JSON, and no fewer than its words have. */
+/** Estimates the bytes of a value as JSON. Never less than the bytes of its texts. */
 function lengthOf(value: JsonValue | undefined): number {
   if (typeof value === 'string')
     return Buffer.byteLength(needsEscapes.test(value) ? JSON.stringify(value) : value) + 2;

@@ -1,3 +1,4 @@
+/** Base class of meters: observes the response to one request, and charges its call exactly once. */
 import {
   observe,
   type AttemptEvent,
@@ -9,11 +10,11 @@ import {
 import { accountOf, clientLeft, type Call, type Claim, type Next } from 'sluice/internal';
 import type { Ending } from './core-types.ts';
 
-/** What one request has used, and the parts of it that different providers charge for. */
+/** Usage of one request, in total and by the providers that charge for it. */
 export interface Used {
   readonly usage: Usage | undefined;
   readonly parts: readonly Usage[];
-  /** Cost of what has a price by the run in place of a usage. */
+  /** Cost of a run with a fixed price, which has no usage. */
   readonly microDollars?: number;
 }
 
@@ -43,7 +44,7 @@ export abstract class ReplyMeter implements Observing {
   /** The attempt that answered. */
   abstract get answered(): AttemptEvent | undefined;
   abstract event(event: GatewayEvent): void;
-  /** Returns what is to be paid for, when the response has ended so. */
+  /** Returns the usage to charge. `how`: the way in which the response has ended. */
   abstract used(how: Ending): Used;
 
   /** Sends the request. Once. */

@@ -1,3 +1,7 @@
+/**
+ * Uses of paid services and service tiers: the maximum that a request may use, limits that are added to requests, and the uses that a response
+ * shows.
+ */
 import { paidMembers, type PaidMember } from '../_find-paid-members.ts';
 import {
   isObject,
@@ -17,10 +21,10 @@ import { toolCallLimit } from '../_paid-members.ts';
 /** Uses of services, by their names. */
 export type Services = NonNullable<Units['services']>;
 
-/** Services of which a call uses one at most, whatever it asks: its container, and the search that every call with search options makes. */
+/** Services of which a call has one use at most. */
 const usedOnce = new Set(['code-container']);
 
-/** How a request is sent. */
+/** Format of a request, and members that are added to it. */
 interface AskedIn {
   /** Its format. */
   readonly format: string;
@@ -63,7 +67,7 @@ export function sentTier(body: JsonObject, own: string, format: string | undefin
 
 const longestTier = 40;
 
-/** Returns the members of a body by which {@link sentTier} goes. */
+/** Returns the members of a body that {@link sentTier} reads. */
 export function tierMembers({ service_tier, serviceTier, speed }: JsonObject): JsonObject {
   return {
     ...(service_tier === undefined ? {} : { service_tier }),
@@ -115,7 +119,7 @@ function changed(value: JsonValue, [name, ...rest]: readonly string[], limit: nu
   return { ...object, [name]: changed(object[name] ?? {}, rest, limit) };
 }
 
-/** Words in frames that stand for a use of a service. */
+/** Texts in frames that show one use of a service. */
 const signs: readonly (readonly [service: string, sign: RegExp])[] = [
   ['web-search', /"type"\s*:\s*"(?:web_search_call|server_tool_use)"|"webSearchQueries"/g],
   ['x-search', /"type"\s*:\s*"x_search_call"/g],
@@ -126,7 +130,7 @@ const signs: readonly (readonly [service: string, sign: RegExp])[] = [
 /** Maximum length of a whole reply that is read for its uses of services, in bytes. Of a longer one what was reserved is charged. */
 const maxWhole = 4 * 1024 * 1024;
 
-/** Counts the uses of services in a reply that may end before its provider tells them. */
+/** Counts the uses of services in a response that may end before the provider reports them. */
 export class ServiceMeter {
   readonly #requested: Services;
   readonly #codec: Codec;
@@ -181,7 +185,7 @@ export class ServiceMeter {
   }
 }
 
-/** The services of which a complete reply tells every use, by the format that the provider speaks. */
+/** Services whose uses a complete response reports, by the format of the provider. */
 const countedIn: Readonly<Record<string, ReadonlySet<string> | undefined>> = {
   responses: new Set(['web-search', 'x-search', 'file-search', 'code-container', 'image-generation']),
   messages: new Set(['web-search']),

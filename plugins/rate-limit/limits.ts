@@ -1,3 +1,4 @@
+/** Runs calls within limits of requests per minute, tokens per minute and concurrency, for API keys, models and channels. */
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import {
@@ -17,7 +18,7 @@ import {
 } from 'sluice';
 import { estimateTokens, requestsFor } from '../quota/estimate.ts';
 
-/** What may be limited, of whomever: options have the same names as the members of an API key. */
+/** Schema of limits in options of plugins, which have the same names as in API keys. */
 export const limitsSchema = z.strictObject({
   requestsPerMinute: z.int().min(1).optional().describe('calls in a minute'),
   tokensPerMinute: z
@@ -41,11 +42,11 @@ export const outputGuess = z
   .default(1_000)
   .describe('output tokens that are counted beforehand for a call that sets no limit of its own');
 
-/** Limits, and whose they are. */
+/** Limits, and the subject that they apply to. */
 export interface Limited {
-  /** `key:key_…`: what the counts are kept under. */
+  /** Name under which the counts are stored: `key:key_…`. */
   readonly subject: string;
-  /** For the sentence of a refusal: `This API key`. */
+  /** Subject of the error message: `This API key`. */
   readonly who: string;
   readonly limits: {
     readonly requestsPerMinute?: number | undefined;
@@ -54,7 +55,7 @@ export interface Limited {
   };
 }
 
-/** True when there is anything to keep. */
+/** True when at least one limit is set. */
 export function limitsAnything({ limits }: Limited): boolean {
   return (
     limits.requestsPerMinute !== undefined ||
@@ -63,7 +64,7 @@ export function limitsAnything({ limits }: Limited): boolean {
   );
 }
 
-/** Whether a call is one that limits are about: those that reach no model, such as lists, are free. */
+/** True for a call that counts towards limits: those that reach no model, such as lists, do not. */
 export function reachesModel({ operation }: Pick<Call, 'operation'>): boolean {
   return operation !== 'list-models' && operation !== 'state';
 }
@@ -99,7 +100,7 @@ export function createLimiter(
   return (call, next, limited) => runLimited(call, next, limited, options);
 }
 
-/** What is the same for all calls of a plugin. */
+/** Options that are the same for all calls of a plugin. */
 interface LimitOptions {
   readonly rates: Rates;
   /** Output tokens counted beforehand where a request sets no limit. */
@@ -110,7 +111,7 @@ interface LimitOptions {
   readonly origin: 'client' | 'gateway';
 }
 
-/** Counts the call against all the limits at once and runs it, or throws 429. Slots and unused tokens are given back when it has ended. */
+/** Counts the call against all limits at once and runs it, or throws 429. Permits and unused tokens are released when the call has ended. */
 async function runLimited(
   call: Call,
   next: Next,
@@ -134,7 +135,7 @@ async function runLimited(
       if (difference !== 0) grant.correct(subject, difference);
     }
   };
-  // Where a response told no usage its charge counts, which is made of what was seen. Without either the estimate stays.
+  // The reported usage, or else the charge, which is estimated from the response. Without either the estimate stays.
   call.onUsedTokens(settle);
   try {
     return await next(call);
@@ -144,7 +145,7 @@ async function runLimited(
   }
 }
 
-/** Rules of some limits without what a call costs. Names are made once, because each is looked up several times for each call. */
+/** Rules of some limits without the cost of a call. Built once, because they are used several times for each call. */
 interface Rules {
   readonly requests: readonly RateRule[];
   readonly tokens: readonly Pick<RateRule, 'subject' | 'limit'>[];
@@ -170,7 +171,7 @@ function compile(all: readonly Limited[]): Rules {
 function rulesOf(call: Call, limited: readonly Limited[], { output, requests, origin }: LimitOptions) {
   let known = compiled.get(limited);
   if (known === undefined) compiled.set(limited, (known = compile(limited)));
-  // A caller has made one request, and the account of a channel sees each.
+  // For a caller a call is one request. For a channel's account each request to the provider counts.
   const rules =
     origin === 'gateway'
       ? known.requests.map((rule) => ({ ...rule, cost: requests(call) }))
@@ -184,7 +185,7 @@ function rulesOf(call: Call, limited: readonly Limited[], { output, requests, or
   return { rules, slots, tokens };
 }
 
-/** The tightest limits that were looked at so far: several plugins may have some. */
+/** The tightest limits of a call so far, because several plugins may have limits. */
 const standings = callKey<readonly RateStanding[]>('rate standings');
 
 function tellStandings(call: Call, { states, allowed, retryMs }: RateVerdict): void {

@@ -1,3 +1,4 @@
+/** Reserves and charges each response of a realtime session by itself. */
 import { concat, concatMap, defer, from, throwError, type Observable, type ObservableInput } from 'rxjs';
 import {
   GatewayError,
@@ -31,10 +32,10 @@ import type {
   UsageRecord,
 } from './core-types.ts';
 
-/** Holders of budgets where no key is asked. */
+/** Holders of budgets for sessions without an API key. */
 const nobody: ChargedHolders = { owners: [], series: [] };
 
-/** What sessions charge with. */
+/** Services for charging sessions. */
 export interface SessionTools {
   readonly apiKeys: ApiKeys;
   readonly bookkeeper: Bookkeeper;
@@ -45,7 +46,7 @@ export interface SessionTools {
   readonly lease: number;
 }
 
-/** Returns what a session has used that was not charged for; undefined where there is nothing. */
+/** Returns the usage of a session that is not charged yet; undefined where there is none. */
 function unpaid(watch: SessionWatch | undefined): Usage | undefined {
   const { unfinished, untold } = watch ?? {};
   return unfinished === undefined || untold === undefined
@@ -53,9 +54,9 @@ function unpaid(watch: SessionWatch | undefined): Usage | undefined {
     : sumUsage(unfinished, untold);
 }
 
-/** One session and what it has cost. */
+/** One session and its charges. */
 export class Session {
-  /** As it was when the last answer was claimed. */
+  /** The API key as it was at the last reservation. */
   #key: ApiKey | undefined;
   readonly #call: Call;
   readonly #tools: SessionTools;
@@ -65,7 +66,7 @@ export class Session {
   #answers = 0;
   #answeredAt: number;
   readonly #claim: Claim;
-  /** Tokens of the conversation so far: what the next answer reads at least. */
+  /** Tokens of the conversation so far, which the next response has as input. */
   #context = 0;
   #refused: GatewayError | undefined;
   #over = false;
@@ -77,7 +78,7 @@ export class Session {
     this.#model = call.model;
     this.#answeredAt = call.startedAt;
     this.#claim = new Claim(tools.bookkeeper);
-    // Its answers are charged one by one: the session by itself costs nothing.
+    // Each response is charged by itself, so that the session costs nothing.
     accountOf(call).charge({ amounts: { microDollars: 0, tokens: 0 } });
   }
 
@@ -86,7 +87,7 @@ export class Session {
     return this.#over;
   }
 
-  /** Claims what the next answer may come to. Throws 429 when a budget does not allow it; keys without budgets claim nothing. */
+  /** Reserves the maximum cost of the next response. Throws 429 when a budget is too small; does nothing for keys without budgets. */
   async reserve(): Promise<void> {
     // Its budgets may have been changed since the session began.
     if (this.#key !== undefined) this.#key = this.#tools.apiKeys.current(this.#key)?.key ?? this.#key;
@@ -114,12 +115,12 @@ export class Session {
     else this.#claim.hold(reservation);
   }
 
-  /** Charges for every answer as it ends. The message that tells of it waits until the next one is paid for. */
+  /** Charges every response as it ends. The event that ends it is sent when the next response is reserved. */
   follow(events: Observable<GatewayEvent>): Observable<GatewayEvent> {
     return events.pipe(concatMap((event) => this.#step(event)));
   }
 
-  /** The session is over: an answer that was cut off is charged by what was heard of it, and the claim is given back. */
+  /** Ends the session: charges an unfinished response by what was received of it, and releases the reservation. */
   end(): void {
     if (this.#over) return;
     this.#over = true;
@@ -140,7 +141,7 @@ export class Session {
         return [event];
       case 'usage': {
         const refused = this.#refused;
-        // What the client sends costs, and the provider said nothing since the budget was spent.
+        // The budget is spent: the session ends at this usage where the provider sends no message before.
         if (refused !== undefined) return throwError(() => refused);
         return event.part === undefined ? [event] : this.#charged(event, event.part);
       }
@@ -173,12 +174,12 @@ export class Session {
     });
   }
 
-  /** Charges first, and claims anew then: both claims at once would be more than is left of many a budget. */
+  /** Charges first and reserves then, because both reservations together could exceed the budget. */
   async #settle(settlement: Settlement): Promise<void> {
     try {
       await this.#tools.ledger.settle([settlement]);
     } catch {
-      // Whether it was made is not known: made twice, it is charged once.
+      // It is not known whether the settlement was written. Settling it twice charges it once.
       this.#tools.bookkeeper.book(settlement);
     }
     try {
@@ -200,7 +201,7 @@ export class Session {
     );
   }
 
-  /** What one answer is expected to use: it reads what was said so far, and what is new. */
+  /** Returns the expected usage of one response: the conversation so far, new input, and output. */
   #expected(): Expected {
     const { codec, request } = this.#call;
     const { input, output, units } = codec.estimate?.(request) ?? { input: 0, output: 0 };

@@ -1,18 +1,19 @@
+/** Remembers tool calls of which nothing is stored, so that each turn of a conversation looks up only new ones. */
 import type { IdOfCall } from './call-keys.ts';
 
-/** How long it is believed that nothing is known of a call, in milliseconds. Minutes may pass between two turns of a conversation. */
+/** Milliseconds for which a call is remembered as unknown. Minutes may pass between two turns of a conversation. */
 const believed = 600_000;
 
-/** Calls of which that is remembered: half of them at least, and not more. */
+/** Maximum number of remembered calls. At least half of them are remembered. */
 const most = 40_000;
 
-/** Characters of an id that is remembered. */
+/** Maximum number of characters of a remembered id. */
 const longest = 200;
 
-/** Where a call stands. */
+/** A conversation of an owner. */
 export interface Place {
   readonly owner: string;
-  /** Tells the conversation of this owner from most others, and from those of other owners. */
+  /** Identifies the conversation among most others of this owner, and among those of other owners. */
   readonly opening: string;
 }
 
@@ -22,7 +23,7 @@ export interface PlacedCall {
   readonly index: number;
 }
 
-/** Calls of one turn, and until when it is believed that nothing is known of them. */
+/** Unknown calls of one turn, and the time until which they are remembered. */
 interface Unknown {
   readonly ids: string[];
   readonly until: number;
@@ -32,20 +33,19 @@ interface Unknown {
 type Conversation = Map<number, Unknown>;
 
 /**
- * Calls of which nothing is known. Each turn of a conversation brings all calls before it, most of them of models whose reasoning is not
- * kept: only those that are new are asked for. A call is remembered in its place, because another conversation, or another turn of the same
- * one, may have an equal id. The place is looked up and the ids there compared, because a look-up of each id, in a text with its place, took
- * six times as long.
+ * Cache of unknown calls. Each request of a conversation repeats all earlier calls, most of them of models whose reasoning is not stored. A call is
+ * remembered by conversation and turn, because another one may have an equal id. Conversation and turn are looked up first and their ids compared
+ * then, because a look-up of each id together with its conversation took six times as long.
  */
 export class Absences {
   #young = new Map<string, Conversation>();
   #old = new Map<string, Conversation>();
   #count = 0;
-  /** Ids of which something became known here, by owner. They are asked for from then on. */
+  /** Ids of calls that this process has stored since, by owner. They are looked up again. */
   #known = new Map<string, Set<string>>();
   #knownCount = 0;
 
-  /** The calls of a conversation but those of which it was found lately that nothing is known. */
+  /** Returns the calls of a conversation without those that are remembered as unknown. */
   others({ owner, opening }: Place, calls: readonly PlacedCall[], now: number): readonly PlacedCall[] {
     const [young, old] = [this.#young.get(opening), this.#old.get(opening)];
     if (young === undefined && old === undefined) return calls;
@@ -57,7 +57,7 @@ export class Absences {
     );
   }
 
-  /** Nothing is known of the call. */
+  /** Remembers a call as unknown. */
   add({ opening }: Place, { call: { id }, index }: PlacedCall, now: number): void {
     if (id.length > longest) return;
     let conversation = this.#young.get(opening);
@@ -73,7 +73,7 @@ export class Absences {
     this.#count = 0;
   }
 
-  /** Something is known of the call now. */
+  /** Makes a call be looked up again, because it was stored. */
   forget(owner: string, { id }: IdOfCall): void {
     if (this.#knownCount >= most / 2) {
       this.#known = new Map();

@@ -1,27 +1,28 @@
+/** Digests of a conversation: of everything before a message, and of its first user message. */
 import { hash } from 'node:crypto';
 import { chatOf, chatOutlineOf, type Block, type Call, type Message } from 'sluice';
 
-/** The messages of a request, and how their texts are read. */
+/** The messages of a request, and a function that reads their texts. */
 export interface Readable {
   readonly messages: readonly Message[];
-  /** The words of a text of these messages, which may be a mark that stands for them. */
+  /** Returns the content of a text of these messages, which may be a mark for a long text. */
   words(text: string): string;
 }
 
-/** A conversation whose words stand in it. */
+/** Returns messages whose texts contain no marks. */
 export function asItIs(messages: readonly Message[]): Readable {
   return { messages, words: (text) => text };
 }
 
-/** The conversation of a call. Of a long request, only texts that are asked for are read. */
+/** Returns the conversation of a call. Of a long request, texts are decoded when they are read. */
 export function conversationOf(call: Call): Readable {
   const { request, read } = call.texts();
   return { messages: chatOf({ operation: call.operation, request }).messages, words: read };
 }
 
 /**
- * Digests of what the user had said and the model had called before a message: what a client sends back in each turn, whatever it does to the
- * results of tools and to answers. Ask in the order of the messages.
+ * Digests of the user's texts and the model's tool calls before a message, which clients send back unchanged, unlike results of tools and answers.
+ * Digests must be requested in the order of the messages.
  */
 export class Before {
   readonly #conversation: () => Readable;
@@ -29,12 +30,12 @@ export class Before {
   #next = 0;
   #digest = '';
 
-  /** `conversation` is asked for when somebody wants a digest. */
+  /** `conversation` is called when the first digest is requested. */
   constructor(conversation: () => Readable) {
     this.#conversation = conversation;
   }
 
-  /** The digest of all before the message of this index. */
+  /** Returns the digest of all before the message of this index. */
   digest(index: number): string {
     const { messages, words } = (this.#known ??= this.#conversation());
     for (; this.#next < index; this.#next += 1) {
@@ -53,12 +54,11 @@ export class Before {
   }
 }
 
-/** As much of a text is looked at from both of its ends, in characters. */
+/** Number of characters that are sampled at each end of a text. */
 const glimpse = 24;
 
 /**
- * What tells a conversation of this owner from most others, without a look at all of its words: how its first question begins, how it ends,
- * and how long it is.
+ * Returns a text that identifies a conversation among most others, without reading all of it: beginning, end and length of its first user message.
  */
 export function openingOf(call: Call, owner: string): string {
   const first = chatOutlineOf(call).messages.find(({ role }) => role === 'user')?.content ?? [];

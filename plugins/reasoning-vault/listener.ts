@@ -1,18 +1,19 @@
+/** Collects reasoning, proofs and tool calls from the events of a response. */
 import { isObject, type GatewayEvent, type Proof } from 'sluice';
 import { numberedId } from 'sluice/channel-kit';
 import type { CalledTool, Thought, Turn } from './turn.ts';
 
-/** What was heard of one reply and is not stored yet. */
+/** Turns and proofs of a response that are not stored yet. */
 export interface Heard {
   readonly turns: readonly Pick<Turn, 'thoughts' | 'calls'>[];
   readonly proofs: readonly Proof[];
 }
 
-/** How a listener listens. */
+/** Options of a {@link Listener}. */
 export interface ListenerOptions {
-  /** Reasoning without a proof is wanted back too. */
+  /** True: also collects reasoning without a proof. */
   readonly bare: boolean;
-  /** Most characters of reasoning that are held for one reply: a turn with more is not kept. */
+  /** Maximum number of characters of reasoning of a response. A turn with more is not stored. */
   readonly limit: number;
 }
 
@@ -22,7 +23,7 @@ interface OpenThought {
   readonly spoken: boolean;
 }
 
-/** One answer of several. */
+/** State of one choice. */
 interface Answer {
   readonly thoughts: Thought[];
   readonly calls: CalledTool[];
@@ -30,10 +31,10 @@ interface Answer {
   spoken: boolean;
 }
 
-/** The format whose reasoning is an item, which must come back with all its fields. */
+/** The format whose reasoning is an item that must be sent back with all its fields. */
 const itemized = 'responses';
 
-/** Follows the events of a reply and gathers reasoning, proofs and the calls that they belong to. */
+/** Collects turns and proofs from the events of one response. */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #answers = new Map<number, Answer>();
@@ -46,7 +47,7 @@ export class Listener {
     this.#options = options;
   }
 
-  /** True when some reasoning or proof was heard, so that calls and the end matter. */
+  /** True when a choice has reasoning or a proof, so that its tool calls and its end matter. */
   get listens(): boolean {
     return this.#answers.size > 0;
   }
@@ -86,17 +87,17 @@ export class Listener {
     }
   }
 
-  /** A proof that was found without its events. */
+  /** Adds a proof that was found without decoding events. */
   proof(proof: Proof): void {
     this.#proofs.push(proof);
   }
 
-  /** True when `take` has something to give. */
+  /** True when `take` would return something. */
   get pending(): boolean {
     return this.#turns.length > 0 || this.#proofs.length > 0;
   }
 
-  /** What was heard since the last time, once; undefined when there is nothing to keep. */
+  /** Returns what was collected since the last call; undefined where there is nothing. */
   take(): Heard | undefined {
     if (!this.pending) return undefined;
     const heard = { turns: this.#turns, proofs: this.#proofs };
@@ -151,7 +152,7 @@ export class Listener {
     });
   }
 
-  /** The id as the client gets it: of equal ones in a reply the later are numbered. */
+  /** Returns an id as the client gets it: repeated ids of a response are numbered. */
   #given(id: string): string {
     return numberedId(id, this.#ids);
   }

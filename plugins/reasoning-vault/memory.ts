@@ -1,3 +1,4 @@
+/** Stores turns with reasoning, and the makers of proofs, in the database with copies of the latest in memory. */
 import { hash } from 'node:crypto';
 import type { Stores } from 'sluice';
 import { Absences, type Place, type PlacedCall } from './absences.ts';
@@ -5,27 +6,27 @@ import { exactKey, idKey, whereOf } from './call-keys.ts';
 import type { Maker, Turn } from './turn.ts';
 
 /**
- * What is kept under a key: a turn, the key of the turn that the key stands for, or the maker of a proof. Under a key of an id, `where` says
- * which turn it is; what versions before this rule have kept says nothing.
+ * Value of an entry: a turn, the key of a turn, or the maker of a proof. In the entry of an id, `where` identifies the turn; entries of earlier
+ * versions have none.
  */
 export type Kept =
   | { readonly turn: Turn; readonly where?: string }
   | { readonly see: string; readonly where?: string }
   | { readonly maker: Maker };
 
-/** An entry to be kept. */
+/** An entry to be stored. */
 export interface Entry {
   readonly key: string;
   readonly value: Kept;
 }
 
-/** How long and how much is kept. */
+/** Options of a {@link Memory}. */
 export interface MemoryOptions {
-  /** Milliseconds that an entry is kept. */
+  /** Lifetime of an entry in milliseconds. */
   readonly ttl: number;
-  /** Bytes of entries of which this process holds a copy. */
+  /** Maximum number of bytes of the copies in memory. */
   readonly copies: number;
-  /** Told of a database that cannot be read or written: calls go on with what the copies know. */
+  /** Receives errors of the database. Calls continue with the copies in memory. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -33,7 +34,7 @@ interface Copy {
   /** Undefined: the store has no such entry. */
   readonly value: Kept | undefined;
   readonly weight: number;
-  /** When it must be asked for again, in milliseconds since 1970. */
+  /** Expiry of the copy, in milliseconds since 1970. */
   readonly until: number;
 }
 
@@ -42,16 +43,16 @@ interface Stored {
   readonly until: number;
 }
 
-/** What a key, a map's node and a small entry weigh, about. */
+/** Estimated bytes of a key, a map entry and a small value. */
 const leastWeight = 300;
-/** How long it is believed that an entry does not exist, in milliseconds, where nobody asks for it before it is made. */
+/** Milliseconds for which an entry is remembered as missing, where its key is not looked up before it is stored. */
 const absence = 600_000;
 
-/** Turns and makers of proofs: in the database, so that every process and the next start has them, with copies of the latest in memory. */
+/** Entries in the database, for all processes and the next start, with copies of the last used ones in memory. */
 export class Memory {
   readonly #store: ReturnType<Stores['namespace']>;
   readonly #options: MemoryOptions;
-  /** In the order of use, the oldest first; what does not exist in the order in which that was found out. */
+  /** In the order of last use. Missing entries are in the order in which they were looked up. */
   readonly #copies = new Map<string, Copy>();
   #weight = 0;
   readonly #absences = new Absences();
@@ -61,7 +62,10 @@ export class Memory {
     this.#options = options;
   }
 
-  /** The entries that exist, by key. `guessable`: the keys may be asked for before they are made, so that absence is not remembered. */
+  /**
+   * Returns the entries that exist, by key. `guessable`: the keys may be looked up before they are stored, so that their absence is not
+   * remembered.
+   */
   async read(keys: Iterable<string>, guessable = false): Promise<Map<string, Kept>> {
     return (await this.#read(keys, guessable)).found;
   }
@@ -97,7 +101,7 @@ export class Memory {
     return { found, isComplete: stored !== undefined };
   }
 
-  /** What is kept under the ids of calls, by id. Those of which nothing was known in the same place are not asked for again. */
+  /** Returns the entries of the ids of calls, by id. Calls that are remembered as unknown are not looked up. */
   async readCalls(place: Place, calls: readonly PlacedCall[]): Promise<Map<string, Kept>> {
     const now = Date.now();
     const asked = this.#absences.others(place, calls, now);
@@ -113,7 +117,7 @@ export class Memory {
     return known;
   }
 
-  /** Keeps a turn under the keys of its calls. Resolves as {@link write}. `before` is the digest of what stood before it. */
+  /** Returns the entries for a turn, by the keys of its calls, for {@link write}. `before`: digest of the conversation before the turn. */
   entriesOf(owner: string, turn: Turn, before: string): readonly Entry[] {
     const [first, ...others] = turn.calls;
     if (first === undefined) return [];
@@ -129,7 +133,7 @@ export class Memory {
     ];
   }
 
-  /** Resolves when the entries are in the database, or cannot be. */
+  /** Writes entries. Resolves also when the database fails. */
   async write(entries: readonly Entry[]): Promise<void> {
     const { ttl, failed } = this.#options;
     const until = Date.now() + ttl;
@@ -177,7 +181,7 @@ function weightOf(value: Kept | undefined): number {
   return sizeOf(value.turn);
 }
 
-/** About how many bytes a turn takes. */
+/** Estimates the bytes of a turn in memory. */
 export function sizeOf({ thoughts, calls }: Pick<Turn, 'thoughts' | 'calls'>): number {
   let size = 0;
   for (const { text, proof, extra } of thoughts)
@@ -190,7 +194,7 @@ export function sizeOf({ thoughts, calls }: Pick<Turn, 'thoughts' | 'calls'>): n
   return size;
 }
 
-/** The key of a proof's maker. A proof says nothing to anybody but who made it, so that all owners share these. */
+/** Returns the key of a proof's maker. All owners share these entries, because a proof can be read by its maker only. */
 export function proofKey(value: string): string {
   return `proof:${hash('sha256', value, 'base64url')}`;
 }

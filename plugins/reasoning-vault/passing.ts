@@ -1,8 +1,9 @@
+/** Finds reasoning and proofs in responses that pass through. Only frames that contain certain marks are parsed. */
 import { parseObject, type ModelTraits, type Proof, HeldBytes, stringEnd } from 'sluice';
 import { parseSse, type Codec, type StreamDecoder } from 'sluice/channel-kit';
 import type { Listener } from './listener.ts';
 
-/** What a piece of a reply looks like that may hold a proof, in the formats whose clients keep their proofs by themselves. */
+/** Texts that a part of a response with a proof contains, in the formats whose clients store proofs themselves. */
 const proofMarks: Readonly<Record<string, readonly string[]>> = {
   messages: ['"signature', '"redacted_thinking"'],
   'generate-content': ['"thoughtSignature"', '"thought_signature"'],
@@ -11,8 +12,8 @@ const proofMarks: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * A proof's field and the beginning of its value, in JSON. Quotes inside of strings are escaped, so that no text looks like this. The
- * value itself is no part: it may be too long for an expression.
+ * Member of a proof in JSON. Quotes inside of strings are escaped, so that no text matches. The value is not part of the match, because it may be
+ * too long for an expression.
  */
 const proofFields: Readonly<Record<string, RegExp>> = {
   messages: /"(signature|data)"\s*:\s*(?=")/g,
@@ -21,30 +22,30 @@ const proofFields: Readonly<Record<string, RegExp>> = {
   converse: /"(signature|redactedContent)"\s*:\s*(?=")/g,
 };
 
-/** Of these fields, those that hold the reasoning itself. */
+/** Those members that contain the encrypted reasoning. */
 const encryptedFields: ReadonlySet<string | undefined> = new Set([
   'data',
   'encrypted_content',
   'redactedContent',
 ]);
 
-/** Chat completions: agents of this format send back what they know, which these fields are not. */
+/** Chat completions: clients of this format do not send back these members, because they do not know them. */
 const chat = 'chat-completions';
 const chatMarks = ['"reasoning_details"', '"extra_content"'];
 const bareMarks = ['"reasoning_content":"', '"reasoning_content": "', '"reasoning":"', '"reasoning": "'];
 const laterMarks = ['"tool_calls"', '"finish_reason":"', '"finish_reason": "'];
 
-/** What is known of a reply that passes. */
+/** Options of {@link Passing}. */
 export interface PassingOptions {
   readonly codec: Codec;
   readonly traits: ModelTraits;
-  /** Chat completions: reasoning without a proof is wanted back too. */
+  /** Chat completions: also collects reasoning without a proof. */
   readonly bare: boolean;
-  /** Largest whole reply that is read, in bytes. */
+  /** Maximum number of bytes of a whole response that is read. */
   readonly limit: number;
 }
 
-/** Reads in passing what a reply in the client's own format holds of reasoning: only frames that look like it are parsed. */
+/** Reads reasoning and proofs from a response that passes through in the client's own format, for a {@link Listener}. */
 export class Passing {
   readonly #options: PassingOptions;
   readonly #listener: Listener;
@@ -78,24 +79,24 @@ export class Passing {
         for (const event of this.#decoder?.frame(frame) ?? []) this.#listener.event(event);
       }
     } catch {
-      // What the gateway cannot read is still the client's to read.
+      // The response still goes to the client, who may be able to read it.
       this.#broken = true;
     }
   }
 
-  /** True when a run of frames may be the last that says something. */
+  /** True when frames contain the end of the stream. */
   ends(bytes: Buffer): boolean {
     return holds(bytes, this.#options.codec.marks.terminal);
   }
 
-  /** A piece of a whole reply. */
+  /** Takes a chunk of a whole response. */
   bytes(chunk: Buffer): void {
     this.#length += chunk.length;
     if (this.#length <= this.#options.limit) this.#whole.push(chunk);
     else this.#whole.take();
   }
 
-  /** The reply is complete. */
+  /** Reads a whole response that is complete. */
   end(): void {
     if (this.#length === 0 || this.#length > this.#options.limit) return;
     const body = this.#whole.take();
@@ -122,7 +123,7 @@ export class Passing {
     try {
       for (const proof of proofsIn(text, this.#options.codec.format)) this.#listener.proof(proof);
     } catch {
-      // No JSON: the client's to complain of.
+      // Invalid JSON is passed to the client unchanged.
       this.#broken = true;
     }
   }

@@ -1,3 +1,4 @@
+/** Finds the turns of a request whose reasoning the client has not sent back, and puts it back where the target may receive it. */
 import {
   chatOutlineOf,
   type Block,
@@ -15,38 +16,38 @@ import type { Kept, Memory } from './memory.ts';
 import { isProved, isReasoning, restored } from './restore.ts';
 import { fits, proofsOf, type Turn } from './turn.ts';
 
-/** What a history becomes. */
+/** Result of {@link recall}. */
 export interface Recalled {
-  /** Undefined: nothing had to be put back. */
+  /** Changed messages; undefined where nothing was put back. */
   readonly messages?: readonly Message[];
-  /** Turns whose reasoning is known and may not go to this target, in the client's words. */
+  /** Turns whose stored reasoning may not be sent to this target, by the client's paths. */
   readonly losses: readonly Loss[];
 }
 
-/** Where the request goes. */
+/** Target of the request, and the formats. */
 export interface RecallOptions {
   readonly target: Target;
-  /** The client's format, and the one that is spoken to the target. */
+  /** Format of the client, and format of the target. */
   readonly from: string;
   readonly to: string;
 }
 
-/** A message that calls tools, in a turn that came without a proof. */
+/** A message with tool calls, in a turn without a proof. */
 interface Bare {
   readonly index: number;
   readonly calls: readonly ToolCallBlock[];
-  /** The turn's neighbouring messages, from the first to behind the last: some formats write each piece of a turn as one. */
+  /** Range of the messages of the turn, because some formats write each part of a turn as a message. `to` is exclusive. */
   readonly span: { readonly from: number; readonly to: number };
 }
 
-/** One of which is known what it was. */
+/** Such a message with the stored turn that it belongs to. */
 export interface Forgotten extends Bare {
   readonly turn: Turn;
 }
 
 /**
- * Puts the model's reasoning back into the turns that lost it on their way through a client. What the client sent itself stays; where it
- * kept the words and lost only their proof, the proof comes back with the words.
+ * Puts the model's reasoning back into the turns that a client has sent without it. Reasoning that the client sent stays. Where the client sent the
+ * text of the reasoning without its proof, text and proof are replaced together.
  */
 export function recall(
   messages: readonly Message[],
@@ -105,14 +106,14 @@ function proofValues(messages: readonly Message[]): ReadonlySet<string> {
   return new Set(values);
 }
 
-/** True where the client kept the words as they were, or none, and not the proofs that belong to them. */
+/** True where the client sent the unchanged text of the reasoning, and not its proofs. */
 function lostOnlyProofs(own: readonly ReasoningBlock[], turn: Turn): boolean {
   if (proofsOf(turn).length === 0) return false;
   const words = turn.thoughts.map(({ text }) => text).join('');
   return words === '' || own.map(({ text }) => text).join('') === words;
 }
 
-/** The turns of a call's history that came without a proof and are known, oldest first. What is not known costs no decoding. */
+/** Returns the turns of a call's history without a proof that are stored, oldest first. Turns that are not stored are not decoded. */
 export function forgottenIn(call: Call, memory: Memory, owner: string): Promise<readonly Forgotten[]> {
   return forgottenTurns(
     chatOutlineOf(call).messages,
@@ -122,10 +123,7 @@ export function forgottenIn(call: Call, memory: Memory, owner: string): Promise<
   );
 }
 
-/**
- * As {@link forgottenIn}, of messages. The messages may be those of an outline. `placeOf` and `conversation` are
- * asked for when they are needed.
- */
+/** As {@link forgottenIn}, of messages, which may be those of an outline. `placeOf` and `conversation` are called when they are needed. */
 export async function forgottenTurns(
   messages: readonly Message[],
   memory: Memory,
@@ -157,7 +155,7 @@ export async function forgottenTurns(
   });
 }
 
-/** The keys under which the turn of a call may be kept, the likeliest first. */
+/** Returns the keys under which the turn of a call may be stored, the likeliest first. */
 function keysBehind(kept: Kept, owner: string, call: ToolCallBlock, before: string): readonly string[] {
   if ('maker' in kept) return [];
   const see = 'see' in kept ? kept.see : idKey(owner, call);
@@ -184,7 +182,7 @@ function isProvedTurn(messages: readonly Message[], { from, to }: Bare['span']):
   return false;
 }
 
-/** Runs of the model's messages. */
+/** Yields the ranges of consecutive messages of the model. */
 function* turnsOf(messages: readonly Message[]): Generator<Bare['span']> {
   let from = 0;
   while (from < messages.length) {

@@ -1,19 +1,20 @@
+/** Puts the stored reasoning and proofs of a turn into the content of a message. */
 import type { Block, JsonObject, Message, ReasoningBlock, ToolCallBlock } from 'sluice';
 import type { Thought, Turn } from './turn.ts';
 
-/** True for a block that shows by itself whose it is. */
+/** True for a block with a proof. */
 export function isProved(block: Block): boolean {
   return (block as { readonly proof?: unknown }).proof !== undefined;
 }
 
-/** True for what the model thought. */
+/** True for a block of reasoning. */
 export function isReasoning(block: Block): block is ReasoningBlock {
   return block.type === 'reasoning';
 }
 
 /**
- * A message's content with its reasoning, undefined when nothing is missing. `told` counts the thoughts that earlier messages of a split
- * turn got; a proof that is present elsewhere does not come twice.
+ * Returns the content of a message with its reasoning; undefined where nothing is missing. `told`: number of thoughts that earlier messages of the
+ * same turn got. `present`: proofs that other messages have, which are not added again.
  */
 export function restored(
   message: Message,
@@ -53,12 +54,12 @@ export function restored(
   return missing > 0 || content.some(isProved) ? content : undefined;
 }
 
-/** The number of a call in its turn; a call that the turn did not make stands before all. */
+/** Returns the index of a call in its turn; 0 for a call that the turn does not have. */
 function placeOf(id: string, turn: Turn): number {
   return placesOf(turn).get(id) ?? 0;
 }
 
-/** The first call of each id in a turn. A turn may come back in as many messages as it has calls. */
+/** Returns the index of the first call of each id in a turn. Cached, because a turn may be split into as many messages as it has calls. */
 function placesOf(turn: Turn): ReadonlyMap<string, number> {
   let places = allPlaces.get(turn);
   if (places === undefined) {

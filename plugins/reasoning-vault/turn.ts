@@ -1,64 +1,65 @@
+/** Types of a stored turn, its reasoning and its maker, and the rule that decides which targets may receive the reasoning. */
 import type { JsonObject, Proof, Target } from 'sluice';
 
-/** Who made a piece of reasoning: nobody else can be trusted to take it back. */
+/** Model and account that generated reasoning. Others may refuse it. */
 export interface Maker {
-  /** The channel kind: stands for the provider. */
+  /** Kind of the channel, which identifies the provider. */
   readonly kind: string;
   readonly channel: string;
-  /** The id of the channel's key: an account. Absent in what was kept before keys were. */
+  /** Id of the channel's key, which identifies the account. Absent in entries of earlier versions. */
   readonly key?: string;
-  /** The model's name there. */
+  /** The provider's name of the model. */
   readonly model: string;
 }
 
-/** One block of reasoning, byte for byte, and where it stood in its turn. */
+/** One block of reasoning, byte for byte, and its position in the turn. */
 export interface Thought {
   readonly text: string;
   readonly proof?: Proof;
-  /** How many calls came before it. */
+  /** Number of tool calls before it. */
   readonly calls: number;
-  /** Words of the answer came before it. */
+  /** True where text of the answer came before it. */
   readonly spoken: boolean;
-  /** What only the provider's format knows of it. */
+  /** Format-specific members. */
   readonly extra?: { readonly [format: string]: JsonObject };
 }
 
-/** A call of the turn, with the proof that stood on it. */
+/** A tool call of the turn, with its proof. */
 export interface CalledTool {
   readonly id: string;
   readonly name: string;
   readonly proof?: Proof;
-  /** The object in which the provider sent the proof, where it wants it back in the same place. */
+  /** Object in which the provider sent the proof, where it must be sent back in the same member. */
   readonly beside?: JsonObject;
 }
 
-/** A turn of the model that called tools, as far as a client may forget it. */
+/** A turn of the model with tool calls: the parts that a client may not send back. */
 export interface Turn {
   readonly maker: Maker;
-  /** The format that was spoken to the provider. */
+  /** Format of the request to the provider. */
   readonly format: string;
   readonly thoughts: readonly Thought[];
   readonly calls: readonly CalledTool[];
 }
 
-/** The maker of what a target answers. */
+/** Returns the maker of a target's responses. */
 export function makerOf({ channel, key, model }: Target): Maker {
   return { kind: channel.kind, channel: channel.id, key: key.id, model };
 }
 
-/** True when the target uses the account that made it, as far as that is known. */
+/** True when the target uses the maker's account, as far as that is known. */
 export function isAccountOf(maker: Maker, { channel, key }: Target): boolean {
   return maker.channel === channel.id && (maker.key === undefined || maker.key === key.id);
 }
 
-/** True when a turn's reasoning may go to this target: what is encrypted is readable by the account that made it, and by no other. */
+/** True when a turn's reasoning may be sent to this target. Encrypted reasoning can only be read by the account that made it. */
 export function fits(turn: Turn, target: Target, format: string): boolean {
   const { kind, model } = turn.maker;
   if (turn.format !== format || kind !== target.channel.kind || model !== target.model) return false;
   return isAccountOf(turn.maker, target) || !proofsOf(turn).some((proof) => proof.kind === 'encrypted');
 }
 
-/** Every proof of a turn. */
+/** Returns all proofs of a turn. */
 export function proofsOf({ thoughts, calls }: Pick<Turn, 'thoughts' | 'calls'>): readonly Proof[] {
   return [...thoughts, ...calls].flatMap(({ proof }) => proof ?? []);
 }

@@ -1,3 +1,4 @@
+/** Runs responses with `background: true` without a waiting client: leases, cancellation, and the stream of events for a client that follows. */
 import { filter, ignoreElements, lastValueFrom, Observable, of, ReplaySubject, takeUntil } from 'rxjs';
 import { GatewayError, observe, toGatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import { accountOf, type Call } from 'sluice/internal';
@@ -7,27 +8,27 @@ import { begunResponse, failureOf, Recorder } from './record.ts';
 import type { Resolved } from './resolve.ts';
 import { isRunning, runningStates } from './seen.ts';
 
-/** How long a run promises to be alive, and how often it says so, in milliseconds. A run that says nothing any more was interrupted. */
+/** Lease of a run and interval of its renewal, in milliseconds. A run whose lease has expired was interrupted. */
 const lease = 20_000;
 const leaseStep = 5_000;
 
-/** The most events that wait for a client that follows a run and reads slowly: beyond, it is told to fetch the result later. */
+/** Maximum number of events that wait for a slow client. Beyond it the stream ends with an error, and the client can fetch the result later. */
 const mostBehind = 10_000;
 
-/** Events that a run may make before its client listens, which it does at once. */
+/** Number of events that are replayed to the client, which subscribes right after the start of the run. */
 const mostEarly = 100;
 
-/** What background runs work with. */
+/** Options of background runs. */
 export interface BackgroundOptions extends Keeping {
-  /** The most runs at once in this process. */
+  /** Maximum number of runs at a time in this process. */
   readonly most: number;
   readonly detached: DetachedCalls;
 }
 
-/** Sends a call on its way: what the runs do instead of the handler. */
+/** Sends the call of a run. */
 export type Send = (call: Call) => Promise<Observable<GatewayEvent>>;
 
-/** Responses that are made without a client waiting for them. */
+/** The background runs of this process. */
 export class BackgroundRuns {
   readonly #options: BackgroundOptions;
   readonly #runs = new Map<string, Run>();
@@ -36,7 +37,7 @@ export class BackgroundRuns {
     this.#options = options;
   }
 
-  /** Begins a run and answers with the queued response, or with the stream of what happens. Rejects with 503 when there are too many. */
+  /** Starts a run. Returns the queued response, or the stream of events. Throws 503 where too many are running. */
   async begin(call: Call, resolved: Resolved, send: Send): Promise<Observable<GatewayEvent>> {
     const { most, store, retention } = this.#options;
     if (this.#runs.size >= most) {
@@ -55,7 +56,7 @@ export class BackgroundRuns {
     return of<GatewayEvent>({ type: 'bytes', bytes: Buffer.from(JSON.stringify(queued)) });
   }
 
-  /** Ends a run, here or in another process. Gives the response as it is now: one that has ended stays what it is; undefined when there is none. */
+  /** Cancels a run in this or another process. Returns the response as it is then, unchanged where it had ended; undefined where there is none. */
   async cancel(owner: string, id: string): Promise<StoredResponse | undefined> {
     const { store } = this.#options;
     const stored = await store.find(owner, id);
@@ -65,7 +66,7 @@ export class BackgroundRuns {
     return store.find(owner, id);
   }
 
-  /** Ends every run of this process; each is kept as failed. */
+  /** Ends all runs of this process. Their responses are stored as failed. */
   async close(): Promise<void> {
     await Promise.all([...this.#runs.values()].map((run) => run.interrupt()));
   }
@@ -79,7 +80,7 @@ function ended({ runsUntil: _over, ...stored }: StoredResponse, response: JsonOb
   return { ...stored, response };
 }
 
-/** One response on its way. */
+/** One background run. */
 class Run {
   readonly #call: Call;
   readonly #own: Detached;
@@ -90,12 +91,12 @@ class Run {
   readonly #recorder: Recorder;
   readonly #clientGate: Call['gate'];
   readonly #done = Promise.withResolvers<void>();
-  /** What happens, for the client that began the run and may leave at any time. */
+  /** Events for the client that started the run, which may leave at any time. */
   readonly live = new ReplaySubject<GatewayEvent>(mostEarly);
   #stored: StoredResponse;
   #timer: NodeJS.Timeout | undefined;
   #behind = 0;
-  /** Why the run was ended from outside. */
+  /** Reason for which the run was stopped from outside. */
   #reason: GatewayError | undefined;
 
   constructor(
@@ -116,7 +117,7 @@ class Run {
     this.#recorder = new Recorder(this.#call);
   }
 
-  /** Ends the run. Whoever calls says in the store what became of it. */
+  /** Stops the run. The caller writes the final state into the store. */
   stop(reason: GatewayError): void {
     this.#reason ??= reason;
     this.#own.end();
@@ -128,7 +129,7 @@ class Run {
     await this.#done.promise;
   }
 
-  /** Runs to the end; never rejects. */
+  /** Runs until the response has ended. Never rejects. */
   async go(send: Send): Promise<void> {
     this.#timer = setInterval(() => void this.#report(), leaseStep);
     this.#timer.unref();
@@ -152,7 +153,7 @@ class Run {
   async #make(send: Send): Promise<void> {
     const call = this.#call;
     const { id } = this.#stored;
-    // The reply begins at once, under the id that was given: a client must be able to come back to it before the provider has answered.
+    // The response begins at once, under the stored id, because a client must be able to return to it before the provider has responded.
     this.#see({ type: 'head', id, model: call.askedModel, created: call.created });
     const source = await this.#own.send(send);
     const over = new Observable<void>((subscriber) => call.onEnd(() => subscriber.next()));
@@ -204,7 +205,7 @@ class Run {
     }
   }
 
-  /** Says that the run is alive; another process may have cancelled it. */
+  /** Renews the lease. Stops the run where another process has cancelled it. */
   async #report(): Promise<void> {
     const { owner, id } = this.#stored;
     try {
@@ -218,7 +219,7 @@ class Run {
     }
   }
 
-  /** False when it was cancelled before it began. */
+  /** Stores the response as in progress. Resolves with false when it was cancelled before. */
   #begin(): Promise<boolean> {
     const response: JsonObject = { ...this.#stored.response, status: 'in_progress' };
     this.#stored = { ...this.#stored, response, runsUntil: Date.now() + lease };

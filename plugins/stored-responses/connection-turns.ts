@@ -1,29 +1,30 @@
+/** Remembers responses that are not stored for later calls on the same WebSocket connection. */
 import { callKey, type JsonObject, type Call } from 'sluice';
 import { connection } from 'sluice/internal';
 
-/** The most turns that one connection remembers: as many as it may have lanes, each with its latest. */
+/** Maximum number of turns that a connection remembers: the latest of each lane that it may have. */
 const mostTurns = 16;
 
-/** All items up to a response, by the response's id. */
+/** All items up to and including a response, by the id of the response. */
 type Turns = Map<string, readonly JsonObject[]>;
 
 const turnsKey = callKey<Turns>('turns kept on the connection');
 
-/** All items up to and including a response that only this call's connection remembers; undefined when it remembers none of that id. */
+/** Returns all items up to and including a response that only this call's connection remembers; undefined for an unknown id. */
 export function turnOnConnection(call: Call, id: string): readonly JsonObject[] | undefined {
   return call.get(connection)?.get(turnsKey)?.get(id);
 }
 
 /**
- * Forgets the response that a failed call on this connection followed. The official service does so, so that clients do not retry on top
- * of a turn whose outcome is unclear: the next call that names it is told that it is unknown, and the client sends everything.
+ * Removes the response that a failed call on this connection continued. OpenAI does the same, so that clients do not retry on top of a turn whose
+ * outcome is unclear: the next call that names the response gets an error, and the client sends everything.
  */
 export function forgetOnConnection(call: Call): void {
   const { previous_response_id: id } = call.body;
   if (typeof id === 'string') call.get(connection)?.get(turnsKey)?.delete(id);
 }
 
-/** Remembers a response that is not stored for the calls that follow on the same connection; the oldest is forgotten when there are many. */
+/** Remembers a response that is not stored, for later calls on the same connection. The oldest one is removed beyond the maximum. */
 export function keepOnConnection(call: Call, id: string, items: readonly JsonObject[]): void {
   const socket = call.get(connection);
   if (socket === undefined) return;

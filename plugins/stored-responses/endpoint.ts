@@ -1,16 +1,17 @@
+/** Types with which the endpoints of responses and conversations are added. */
 import type { Endpoint, JsonObject } from 'sluice';
 
-/** A request to an endpoint, with what all of them need. */
+/** A request to one of the endpoints. */
 export interface EndpointRequest {
-  /** The caller's id; everything that is kept belongs to one. */
+  /** Id of the caller, who owns what it stores. */
   readonly owner: string;
-  /** What the path names: `id`, and `item` where there is one. */
+  /** Parameters of the path: `id`, and `item` where there is one. */
   readonly params: { readonly id: string; readonly item: string };
   readonly query: URLSearchParams;
   readonly body: JsonObject;
 }
 
-/** Adds one path, whose handler gives the reply's body or throws a GatewayError. */
+/** Adds an endpoint whose handler returns the body of the response or throws a GatewayError. */
 export type AddEndpoint = (
   method: Endpoint['method'],
   path: string,

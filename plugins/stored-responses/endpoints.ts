@@ -1,3 +1,4 @@
+/** Endpoints of stored responses: retrieve, stream, cancel, delete, and list the input items. */
 import { of, type Observable } from 'rxjs';
 import { GatewayError, wrongType, type GatewayEvent, type Call } from 'sluice';
 import type { InternalTools } from 'sluice/internal';
@@ -9,21 +10,21 @@ import { replay } from './replay.ts';
 import { ownerOf } from './resolve.ts';
 import { asSeen, isAlive, isRunning } from './seen.ts';
 
-/** What the endpoints take besides the store. */
+/** Options of the endpoints. */
 export interface EndpointOptions {
   /** Unix milliseconds. Default: the clock. */
   readonly now?: () => number;
 }
 
-/** What the endpoints ask of those who run responses. */
+/** Functions of background runs that the endpoints need. */
 export interface EndpointHooks {
-  /** Stops a background run wherever it is, and gives what is kept of it then; undefined when it is gone. */
+  /** Stops a background run in any process. Returns its stored response; undefined when it is gone. */
   cancel(owner: string, id: string): Promise<StoredResponse | undefined>;
 }
 
 const format = 'responses';
 
-/** Adds the paths that show and change what is kept: responses and conversations. Another caller's look as if they did not exist. */
+/** Adds the endpoints of stored responses and conversations. Those of other callers are reported as not found. */
 export function addEndpoints(
   tools: Pick<InternalTools, 'endpoint' | 'format'>,
   store: ResponseStore,

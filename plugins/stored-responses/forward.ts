@@ -1,3 +1,7 @@
+/**
+ * Sends a call that continues earlier turns to a provider: by the id of the turn where the provider keeps it, otherwise with all items written
+ * out.
+ */
 import { map, type Observable } from 'rxjs';
 import {
   GatewayError,
@@ -12,17 +16,17 @@ import type { Call, Next, Target } from 'sluice/internal';
 import type { CallEdits, Catalog } from './core-types.ts';
 import type { Resolved } from './resolve.ts';
 
-/** Fields that this gateway acts upon by itself: no provider shall do it too. */
+/** Members that the gateway handles itself and that are not sent to providers. */
 const ownFields = ['background', 'generate'] as const;
 
-/** True when the format of the Responses API is spoken to this model itself. */
+/** True when the target takes requests in the format of the Responses API. */
 export function isNative(target: Target): boolean {
   return chatFormats(target).includes('responses');
 }
 
 /**
- * Sends a call on with all that it refers to. Where the provider keeps the earlier turns it gets the client's own words first, and
- * everything written out only when it no longer knows them, or cannot be reached.
+ * Sends a call with all that it refers to. A provider that stores the earlier turns gets the client's own request first. The request with all items
+ * written out is sent only when that provider does not know the turns any more or cannot be reached.
  */
 export async function forward(
   call: Call,
@@ -66,10 +70,10 @@ export async function forward(
   }
 }
 
-/** What was referred to stands in the body. */
+/** A resolved request whose body contains what it refers to. */
 type Expanded = Resolved & { readonly expanded: JsonObject };
 
-/** Nothing when the client's own bytes can go on as they are. */
+/** Returns the edits that remove the gateway's own members; none where the client's bytes can be sent unchanged. */
 function bodyFor(body: JsonObject): CallEdits {
   return ownFields.some((name) => Object.hasOwn(body, name)) ? { body: without(body) } : {};
 }
@@ -85,10 +89,10 @@ function keepsTurns(catalog: Catalog, model: string, id: string): boolean {
   return catalog.targets(model).some((target) => target.channel.id === id && keeps(target));
 }
 
-/** What a provider says that has forgotten an earlier turn or an item of it, or that never keeps any. */
+/** Error messages of providers that do not know an earlier turn or an item of it. */
 const forgotten = /previous.?response|item with id|item_reference|not persisted/i;
 
-/** True when the provider does not know the earlier turns: it may still answer when it is told all of them. */
+/** True when the provider does not know the earlier turns, so that it may respond when all items are written out. */
 function hasForgotten(error: unknown): boolean {
   if (!(error instanceof GatewayError)) return false;
   const { code, origin, param, message, cause } = error;
@@ -98,7 +102,7 @@ function hasForgotten(error: unknown): boolean {
   return origin === 'upstream' && (forgotten.test(message) || forgotten.test(said));
 }
 
-/** All but the reasoning of earlier turns that only its maker could look up; undefined when there is none. */
+/** Returns the request without reasoning of earlier turns that is only a reference for its provider; undefined where there is none. */
 function withoutLostReasoning(all: Expanded): Expanded | undefined {
   const history = all.history.filter(
     ({ type, encrypted_content: sealed }) => type !== 'reasoning' || typeof sealed === 'string',
@@ -107,12 +111,12 @@ function withoutLostReasoning(all: Expanded): Expanded | undefined {
   return { ...all, history, expanded: { ...all.expanded, input: [...history, ...all.input()] } };
 }
 
-/** True when the provider could not be reached or failed: any other may answer. */
+/** True when the provider could not be reached or failed, so that another one may respond. */
 function hasFailed(error: unknown): boolean {
   return error instanceof GatewayError && error.origin !== 'client' && error.retryable;
 }
 
-/** The error with paths as in the client's own body, whose input the gateway has put earlier items before. */
+/** Returns the error with paths of the client's own body, because the gateway has inserted earlier items before the client's input. */
 export function inClientsPlaces(error: unknown, resolved: Resolved): unknown {
   if (!(error instanceof GatewayError) || error.param === undefined) return error;
   const place = clientsPlace(error.param, resolved);
@@ -137,7 +141,7 @@ function lossInClientsPlaces(event: LossEvent, resolved: Resolved): GatewayEvent
 
 type LossEvent = Extract<GatewayEvent, { readonly type: 'loss' }>;
 
-/** An item of an earlier turn has no place of its own in what the client sent: it came with the name of that turn. */
+/** Converts a path into one of the client's body. An item of an earlier turn has the path of the member that names the turn. */
 function clientsPlace(path: string, resolved: Resolved): string {
   const [whole, index] = /^input\[(\d+)\]/.exec(path) ?? [];
   if (whole === undefined) return path;
@@ -146,12 +150,12 @@ function clientsPlace(path: string, resolved: Resolved): string {
   return nameOfEarlier(resolved);
 }
 
-/** The field that names earlier turns. */
+/** Returns the member that names earlier turns. */
 function nameOfEarlier({ conversation }: Resolved): string {
   return conversation === undefined ? 'previous_response_id' : 'conversation';
 }
 
-/** The rest of the pipeline for the targets that are able to serve this format; 503 with the way out where there is none. */
+/** Returns a `next` that tries only the targets for which `able` is true. Throws `endpoint_not_supported` where the model has no such target. */
 export function only(able: (target: Target) => boolean, catalog: Catalog, next: Next): Next {
   return async (call) => {
     const targets = catalog.targets(call.model);

@@ -1,8 +1,9 @@
+/** Items of the Responses API: the ids and status that stored items get, references to stored items, and validation. */
 import { randomBytes } from 'node:crypto';
 import { isObject, wrongType, wrongValue, missingValue, type JsonObject, type JsonValue } from 'sluice';
 import { lookupTable } from 'sluice/channel-kit';
 
-/** How the ids of items begin, by their type. Providers of this format check it on what they are sent. */
+/** Prefixes of ids by the type of the item, which providers of this format validate. */
 const prefixes = lookupTable<string>({
   message: 'msg',
   reasoning: 'rs',
@@ -31,7 +32,7 @@ const prefixes = lookupTable<string>({
   tool_search_output: 'tso',
 });
 
-/** Types of items that show how far they have come. */
+/** Types of items that have a `status`. */
 const withStatus = /^(message|.*_call|.*_call_output|tool_search_output)$/;
 
 /** An unguessable id: the prefix, an underscore and 48 hexadecimal digits. */
@@ -40,8 +41,8 @@ export function randomId(prefix: string): string {
 }
 
 /**
- * Items as the gateway keeps and shows them: each with a type, an id and, where its type has one, a status; a message's string content
- * as one part. What a client wrote itself is left as it is. Items must have passed the format's own check, or {@link readItems}.
+ * Returns items as the gateway stores and shows them: each with a type, an id and, where its type has one, a status. String content of a message
+ * becomes one part. Members that the client sent stay. Items must be valid for the format, or checked by {@link readItems}.
  */
 export function withIds(items: readonly JsonObject[]): readonly JsonObject[] {
   return items.map((item) => {
@@ -66,7 +67,7 @@ function parts(content: JsonValue, role: JsonValue | undefined): JsonValue {
     : [{ type: 'input_text', text: content }];
 }
 
-/** The id that an item refers to, when all it does is refer to a kept one. Its type may be left out. */
+/** Returns the id that an item refers to, where it is a reference to a stored item. Its type may be absent. */
 export function referenceIn(item: JsonObject): string | undefined {
   const { type, id, role } = item;
   const refers =
@@ -74,11 +75,11 @@ export function referenceIn(item: JsonObject): string | undefined {
   return refers && typeof id === 'string' ? id : undefined;
 }
 
-/** The most items that one request may add to a conversation. */
+/** Maximum number of items that one request may add to a conversation. */
 const MOST_ITEMS = 20;
 const roles = new Set(['user', 'assistant', 'system', 'developer']);
 
-/** The `items` of a conversation request. Throws 400 naming what is wrong with them. */
+/** Reads the `items` of a conversation request. Throws 400 where they are invalid. */
 export function readItems(value: JsonValue | undefined): readonly JsonObject[] {
   if (!Array.isArray(value)) throw wrongType('items', 'an array');
   if (value.length > MOST_ITEMS) throw wrongValue('items', `at most ${MOST_ITEMS} items`);

@@ -1,3 +1,4 @@
+/** Stores the turn of a call: its input and its response, in the database or for the connection, and in its conversation. */
 import type { GatewayEvent, JsonObject, Keeper, KeepVerdict, Log } from 'sluice';
 import { connection, type Call } from 'sluice/internal';
 import type { ResponseStore, StoredResponse } from './core-types.ts';
@@ -6,7 +7,7 @@ import { withIds } from './items.ts';
 import { Recorder } from './record.ts';
 import { outputItems, ownerOf, type Resolved } from './resolve.ts';
 
-/** What keeping needs besides the call. */
+/** Services and options for storing turns. */
 export interface Keeping {
   readonly store: ResponseStore;
   /** Seconds. */
@@ -14,16 +15,16 @@ export interface Keeping {
   readonly log: Log;
 }
 
-/** Where a turn is kept: `stored` for every later call of its owner, `connection` for those on its socket, or not at all. */
+/** Storage of a turn: `stored` for all later calls of its owner, `connection` for those on the same WebSocket, or none. */
 export type Retention = 'stored' | 'connection' | 'nowhere';
 
-/** Where this call wants its turn kept. */
+/** Returns the storage that a call asks for. */
 export function retentionOf(call: Call): Retention {
   if (call.body.store !== false) return 'stored';
   return call.get(connection) === undefined ? 'nowhere' : 'connection';
 }
 
-/** A turn as it is stored. `response` may still run. */
+/** Returns the stored form of a turn. `response` may still run. */
 export function turnOf(
   call: Call,
   resolved: Resolved,
@@ -32,7 +33,7 @@ export function turnOf(
 ): StoredResponse {
   const { history, input, previous, conversation } = resolved;
   const own = withIds(input());
-  // Earlier turns that no store knows are kept with this one.
+  // Earlier turns that are only known to the connection are stored with this one.
   const alone = previous === undefined && conversation === undefined;
   return {
     id: String(response.id),
@@ -45,14 +46,14 @@ export function turnOf(
   };
 }
 
-/** What the client referred to, where the provider got everything written out instead. */
+/** Returns a response that names the conversation or the earlier response as the client did, because the provider got all items written out. */
 function inClientsWords(call: Call, response: JsonObject, conversation: string | undefined): JsonObject {
   if (conversation !== undefined) return { ...response, conversation: { id: conversation } };
   const { previous_response_id: previous } = call.body;
   return typeof previous === 'string' ? { ...response, previous_response_id: previous } : response;
 }
 
-/** Adds a turn that was answered to its conversation: also an answer that was cut short, and all of it or nothing. */
+/** Adds a turn to its conversation, as a whole, where its response is completed or incomplete. */
 export async function growConversation(
   store: ResponseStore,
   { owner, input, response }: StoredResponse,
@@ -67,15 +68,15 @@ function isAnswer({ status }: JsonObject): boolean {
 }
 
 /**
- * Keeps one turn where its client wants it. When that fails the client gets its answer all the same, and the log says so: a turn that
- * refers to this one will be told that it is unknown, and clients then send everything.
+ * Stores one turn. A failure is logged, and the client gets its response all the same. A later request that refers to the turn gets an error, after
+ * which clients send everything.
  */
 export class TurnKeeper implements Keeper {
   readonly #call: Call;
   readonly #resolved: Resolved;
   readonly #keeping: Keeping;
   readonly #recorder: Recorder;
-  /** The turn was kept, or cannot be. */
+  /** True when the turn was stored, or cannot be. */
   #over = false;
 
   constructor(call: Call, resolved: Resolved, keeping: Keeping) {

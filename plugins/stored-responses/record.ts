@@ -1,3 +1,4 @@
+/** Collects the response object from a response of the Responses API, while its events or bytes go to the client. */
 import {
   isObject,
   parseObject,
@@ -10,17 +11,17 @@ import {
 import { parseSse, type StreamEncoder, type WireFrame } from 'sluice/channel-kit';
 import { type Call } from 'sluice/internal';
 
-/** Largest whole reply that is gathered while it passes, in bytes. A larger one reaches the client and is not kept. */
+/** Maximum number of bytes of a whole response that is collected. A larger one reaches the client and is not stored. */
 const wholeLimit = 64 * 1024 * 1024;
 
-/** The last frames of a stream carry the whole response. */
+/** Types of the last event of a stream, which contains the whole response. */
 const terminalTypes = ['response.completed', 'response.incomplete', 'response.failed'] as const;
 const terminalMarks = terminalTypes.map((type) => Buffer.from(type));
 
-/** A reply as the client sees it, gathered while it goes by. */
+/** Collects the response object as the client gets it. */
 export class Recorder {
   readonly #call: Call;
-  /** A second one like the client's own: ids are the same for the same call. */
+  /** Encoder of its own, which generates the same ids as the client's, because ids are derived from the call. */
   #encoder: StreamEncoder | undefined;
   /** The response object in the newest frame that had one. */
   #newest: JsonObject | undefined;
@@ -29,20 +30,20 @@ export class Recorder {
   readonly #chunks = new HeldBytes();
   #length = 0;
   #channel: string | undefined;
-  /** The provider said in a decoded reply that it keeps it. */
+  /** True where the provider stores the response, by its own `store` in a decoded response. */
   #keptThere = false;
 
-  /** `call` is the one whose client reads the reply. */
+  /** `call`: the call whose client gets the response. */
   constructor(call: Call) {
     this.#call = call;
   }
 
-  /** The channel whose provider keeps this response too, under the same id and by its own word; undefined when only the gateway does. */
+  /** Returns the channel whose provider stores the response too, under the same id; undefined where only the gateway does. */
   channelOf(response: JsonObject): string | undefined {
     return (this.#passing ? response.store === true : this.#keptThere) ? this.#channel : undefined;
   }
 
-  /** Takes an event in. Throws what the client's own encoder will throw. */
+  /** Adds an event. Throws the errors that the client's encoder will throw. */
   see(event: GatewayEvent): KeepVerdict {
     switch (event.type) {
       case 'request':
@@ -69,7 +70,7 @@ export class Recorder {
     return 'pass';
   }
 
-  /** The complete response. Throws when the reply holds none. */
+  /** Returns the complete response object. Throws where there is none. */
   response(): JsonObject {
     if (this.#terminal !== undefined) return this.#terminal;
     if (this.#length > wholeLimit) throw new Error('The reply is too large to be kept.');
@@ -80,7 +81,7 @@ export class Recorder {
     return response;
   }
 
-  /** The response that broke, when the client of a stream has seen its id: it is told later what became of it. */
+  /** Returns the failed response of a stream whose client has seen its id, so that the client can retrieve it; undefined otherwise. */
   failed(error: unknown): JsonObject | undefined {
     if (this.#terminal !== undefined) return this.#terminal;
     if (!this.#call.stream) return undefined;
@@ -113,7 +114,7 @@ export class Recorder {
   }
 }
 
-/** The first response object in frames whose type is wanted. */
+/** Returns the first response object in frames of a wanted type. */
 function responseIn(run: Buffer, wanted: (type: string) => boolean): JsonObject | undefined {
   for (const { event, data } of parseSse(run)) {
     const value = parseObject(data);
@@ -123,7 +124,7 @@ function responseIn(run: Buffer, wanted: (type: string) => boolean): JsonObject 
   return undefined;
 }
 
-/** A provider's own response object travels in the head of a decoded reply, where the provider speaks the client's format. */
+/** True where the provider's own response object, in the head of a decoded response, has `store: true`. */
 function saysStored(own: JsonObject | undefined): boolean {
   return isObject(own?.$response) && own.$response.store === true;
 }
@@ -141,7 +142,7 @@ function newestIn(frames: readonly WireFrame[]): JsonObject | undefined {
   return undefined;
 }
 
-/** The response object with which a stream of this call begins: what was asked for, and no answer yet. Its id is the one the gateway gives. */
+/** Returns the response object with which a stream of this call begins, without output, under the id that the gateway generates. */
 export function begunResponse(call: Call): JsonObject & { readonly id: string } {
   const head: GatewayEvent = { type: 'head', id: '', model: call.askedModel, created: call.created };
   const begun = newestIn(encoderOf(call).event(head));
@@ -149,7 +150,7 @@ export function begunResponse(call: Call): JsonObject & { readonly id: string } 
   return { ...begun, id: begun.id };
 }
 
-/** A failure as the `error` of a response object. */
+/** Converts an error into the `error` of a response object. */
 export function failureOf(error: unknown): JsonObject {
   const { code, message, origin } = toGatewayError(error);
   if (code === 'rate_limit_exceeded') return { code, message };

@@ -1,30 +1,31 @@
+/** Streams a stored response as events, and follows one that still runs until it ends. */
 import { concat, concatMap, exhaustMap, from, takeWhile, timer, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import { writeSse, type Codec, type ReplyContext } from 'sluice/channel-kit';
 import type { StoredResponse } from './core-types.ts';
 import { isRunning } from './seen.ts';
 
-/** How often a response that is still being made is looked up, in milliseconds. */
+/** Milliseconds between two look-ups of a response that still runs. */
 const LOOK_EVERY = 250;
 
-/** Events that show the whole response: the replay writes its own. */
+/** Events with the whole response, which the replay writes itself. */
 const lifecycle = /^response\.(created|queued|in_progress|completed|incomplete|failed)$/;
 
-/** What a replay needs to know. */
+/** Options of {@link replay}. */
 export interface Replay {
-  /** Of the format's chat operation: it unfolds the stored object. */
+  /** Codec of the format's chat operation, which converts the stored object into events. */
   readonly codec: Codec;
-  /** Sequence number after which the client wants to hear; -1 for all. */
+  /** Sequence number after which events are sent; -1 for all. */
   readonly startingAfter: number;
-  /** The status of the response now, and whether a run is under way that may change it; undefined when it is gone. */
+  /** Returns the status of the response, and `alive` while a run may change it; undefined when it is deleted. */
   state(): Promise<{ readonly status: string; readonly alive: boolean } | undefined>;
-  /** The response as it is now; rejects when it is gone. */
+  /** Returns the current response; rejects when it is deleted. */
   find(): Promise<StoredResponse>;
 }
 
 /**
- * A kept response as the stream that it would have been. One that is still being made is followed: its items come when it ends. The
- * pieces of a text were not kept, so that it comes as one; the last event is sent whatever `startingAfter` says, since it carries all.
+ * Streams a stored response. One that still runs is followed, and its items are sent when it ends. A text is one delta, because deltas are not
+ * stored. The last event is sent whatever `startingAfter` is, because it contains the whole response.
  */
 export function replay(
   first: StoredResponse,
@@ -69,7 +70,7 @@ class Writer {
     return [...created, ...this.#frames([{ type: 'response.queued', response: snapshot }])];
   }
 
-  /** Said once, however often it is asked for. */
+  /** Returns the `in_progress` event at the first call, and nothing at later ones. */
   beginning({ response }: StoredResponse): GatewayEvent[] {
     if (this.#begun) return [];
     this.#begun = true;
@@ -82,7 +83,7 @@ class Writer {
     return [...this.beginning(stored), ...this.#frames(this.#unfold(response), last)];
   }
 
-  /** The events of the items. Whatever became of the response, those that it has were complete or cut like these. */
+  /** Returns the events of the items. The response is decoded as completed whatever its status is, so that its items are complete events. */
   #unfold(response: JsonObject): JsonObject[] {
     const { output } = response;
     if (!Array.isArray(output) || output.length === 0) return [];
@@ -111,18 +112,18 @@ function write(event: JsonObject, number: number): string {
   return writeSse({ event: String(event['type']), json: { ...event, sequence_number: number } });
 }
 
-/** The response as it was before it had an outcome. */
+/** Returns the response without its outcome. */
 function unfinished(response: JsonObject, status: string): JsonObject {
   const { completed_at: _completed, ...rest } = response;
   return { ...rest, status, error: null, incomplete_details: null, output: [], usage: null };
 }
 
-/** Clients wait for one of three last events: what was cancelled is told as incomplete, and says itself what it is. */
+/** Returns the type of the last event. Clients know three of them: a cancelled response ends with `response.incomplete` and its own status. */
 function terminalOf({ status }: JsonObject): string {
   return status === 'completed' || status === 'failed' ? `response.${status}` : 'response.incomplete';
 }
 
-/** The response repeats what was asked under the names of the request. */
+/** Returns the context for the encoder. The response serves as the body of the request, because it repeats the request's members. */
 function contextOf(response: JsonObject): ReplyContext {
   const { id, model, created_at: created } = response;
   return {

@@ -1,3 +1,4 @@
+/** Looks up the earlier responses, conversations and items that a request refers to, and writes them out in its input. */
 import { caller, GatewayError, isObject, type JsonObject, type JsonValue, type Call } from 'sluice';
 import type { ResponseStore, StoredResponse } from './core-types.ts';
 import { checkPaidMembers } from '../_paid-members.ts';
@@ -6,32 +7,32 @@ import { referenceIn } from './items.ts';
 
 /** A request with all that it refers to. */
 export interface Resolved {
-  /** The body as if the client had written everything itself; undefined when it refers to nothing. */
+  /** The body with all references replaced by items; undefined where it refers to nothing. */
   readonly expanded: JsonObject | undefined;
-  /** Items of earlier turns: they stand before the client's own in the expanded input. */
+  /** Items of earlier turns, which come before the client's own in the expanded input. */
   readonly history: readonly JsonObject[];
-  /** The client's own input as items, references replaced by what they name: read when it is to be kept, as it may be long. */
+  /** Returns the client's own input as items, with references replaced. A function, because a long input is read only when it is stored. */
   readonly input: () => readonly JsonObject[];
   /** The stored response that this turn follows. */
   readonly previous?: string;
   /** The conversation that grows with this turn. */
   readonly conversation?: string;
-  /** The channel whose provider keeps the earlier turns too. */
+  /** The channel whose provider stores the earlier turns too. */
   readonly channel?: string | undefined;
 }
 
-/** Whose responses a call may see: the id of its key, or nobody's where no key is asked. */
+/** Returns the owner of the responses of a call: the id of its key, or an empty text without a key. */
 export function ownerOf(call: Call): string {
   return call.get(caller)?.id ?? '';
 }
 
-/** True for a body that names what is kept elsewhere. */
+/** True for a body that refers to stored responses, conversations or items. */
 function refersToKept({ previous_response_id, conversation, input }: JsonObject): boolean {
   if (typeof previous_response_id === 'string' || given(conversation)) return true;
   return Array.isArray(input) && input.some((item) => isObject(item) && referenceIn(item) !== undefined);
 }
 
-/** Looks up what a request refers to. Rejects with 400 or 404 when the caller has no such thing; another caller's is no different. */
+/** Looks up what a request refers to. Throws 400 or 404 where the caller has no such object, also where another caller has it. */
 export async function resolve(call: Call, store: ResponseStore, maxTurns: number): Promise<Resolved> {
   await checkComparison(call, store);
   if (!refersToKept(call.bodyOutline))
@@ -39,7 +40,7 @@ export async function resolve(call: Call, store: ResponseStore, maxTurns: number
   const { body } = call;
   const written = inputItems(body.input);
   const found = await earlierTurns(call, store, maxTurns);
-  // A trigger asks for compaction where it ends the input: in the history it was answered, and would be out of place.
+  // A trigger is valid as the last item of the input only. Those in the history were handled before.
   const earlier = { ...found, history: found.history.filter(({ type }) => type !== 'compaction_trigger') };
   const places = new Map(earlier.history.map((item) => [item.id, item]));
   const input: JsonObject[] = [];
@@ -47,13 +48,13 @@ export async function resolve(call: Call, store: ResponseStore, maxTurns: number
     const id = referenceIn(item);
     input.push(id === undefined ? item : (places.get(id) ?? (await referred(call, store, id, index))));
   }
-  // Kept items may bring tools along, which no call has asked for yet.
+  // Stored items may contain tools that were not checked for this key.
   checkPaidMembers(call.get(caller), { input: [...earlier.history, ...input] });
   const { previous_response_id: _, conversation: __, ...rest } = body;
   return { ...earlier, input: () => input, expanded: { ...rest, input: [...earlier.history, ...input] } };
 }
 
-/** Throws 404 where the provider shall compare its cache with a response that is not the caller's. */
+/** Throws 404 where `comparison_response_id` names a response that is not the caller's. */
 async function checkComparison(call: Call, store: ResponseStore): Promise<void> {
   const { prompt_cache_options: options } = call.bodyOutline;
   if (!isObject(options) || !given(options['comparison_response_id'])) return;
@@ -66,14 +67,14 @@ async function checkComparison(call: Call, store: ResponseStore): Promise<void> 
     });
 }
 
-/** What an `input` says, as a list: a text is one message of the user's. */
+/** Returns the items of an `input`: a text is one message of the user. */
 function inputItems(input: JsonValue | undefined): readonly JsonObject[] {
   if (typeof input === 'string')
     return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }];
   return Array.isArray(input) ? input.filter(isObject) : [];
 }
 
-/** The items of a response's `output`. */
+/** Returns the items of a response's `output`. */
 export function outputItems({ output }: JsonObject): readonly JsonObject[] {
   return Array.isArray(output) ? output.filter(isObject) : [];
 }
@@ -137,12 +138,12 @@ async function fromChain(call: Call, store: ResponseStore, id: string, maxTurns:
   };
 }
 
-/** Only what ended with an answer: nothing can follow a turn that failed, was cancelled or still runs. */
+/** True for a response that can be continued: one that failed, was cancelled or still runs cannot. */
 function canBeFollowed({ response }: StoredResponse): boolean {
   return response.status === 'completed' || response.status === 'incomplete';
 }
 
-/** The part of a conversation that came before the first turn of a chain, where that turn was part of one. */
+/** Returns the items of a conversation before the first turn of a chain, where that turn was part of a conversation. */
 async function conversationBefore(
   chain: readonly StoredResponse[],
   store: ResponseStore,

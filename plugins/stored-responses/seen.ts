@@ -1,14 +1,15 @@
+/** Determines from a stored record whether a response still runs. One whose process no longer renews its lease counts as failed. */
 import type { StoredResponse } from './core-types.ts';
 
-/** The states of a response that is still being made. */
+/** States of a response that still runs. */
 export const runningStates: readonly string[] = ['queued', 'in_progress'];
 
-/** Whether the response is still being made, as far as the record says. */
+/** True where the response still runs according to its record. */
 export function isRunning({ response }: StoredResponse): boolean {
   return runningStates.includes(String(response['status']));
 }
 
-/** Whether a run is under way at `now`, in Unix milliseconds: one whose process no longer reports is not. */
+/** True where the response runs and its lease has not expired at `now`, in Unix milliseconds. */
 export function isAlive(
   { status, runsUntil = 0 }: { readonly status: string; readonly runsUntil?: number },
   now: number,
@@ -16,10 +17,7 @@ export function isAlive(
   return runningStates.includes(status) && runsUntil >= now;
 }
 
-/**
- * A record as a reader may see it: a run whose process no longer reports has failed. `now` is in Unix milliseconds. Gives the same
- * object when there is nothing to correct.
- */
+/** Returns a record as clients may see it: as failed where its lease has expired at `now` (Unix milliseconds). Otherwise returns the same object. */
 export function asSeen(stored: StoredResponse, now: number): StoredResponse {
   const { runsUntil = 0, ...rest } = stored;
   if (!isRunning(stored) || runsUntil >= now) return stored;

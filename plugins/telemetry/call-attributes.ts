@@ -1,3 +1,4 @@
+/** Collects the values of an ended call, and makes the attributes of its span and log record from them. */
 import type { Attributes } from '@opentelemetry/api';
 import { caller, isChat, type Call, type CallOutcome, type ChatRequest } from 'sluice';
 import type { Channels } from './channels.ts';
@@ -30,7 +31,7 @@ export interface EndedCall {
   readonly attributes: () => Attributes;
 }
 
-/** Maximum number of characters of the sentence of an error: it may quote the request. */
+/** Maximum number of characters of an error message, which may quote the request. */
 export const maxMessage = 1_000;
 
 /** Collects the values of a call that has ended. */
@@ -184,7 +185,7 @@ export function contentAttributes(
   });
 }
 
-/** Arguments of a tool may be nested deeper than can be written: such a text is left out, and the rest of the span is not. */
+/** Runs `write`; undefined where arguments of a tool are nested too deeply to be written, so that the rest of the span is exported. */
 function written(write: () => string | undefined): string | undefined {
   try {
     return write();

@@ -1,3 +1,4 @@
+/** Spans of OpenTelemetry that are built when they have ended, without a tracer. */
 import type { Attributes, HrTime, SpanContext, SpanKind, SpanStatus } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace';

@@ -1,3 +1,4 @@
+/** Exports batches of one signal over OTLP, and counts those that are dropped. */
 import type { ExportResult } from '@opentelemetry/core';
 import type { ISerializer } from '@opentelemetry/otlp-transformer';
 import type { Losses, Signal } from './losses.ts';

@@ -1,3 +1,4 @@
+/** Counts and logs telemetry that was not exported. */
 import type { Log, PluginCounter } from 'sluice';
 
 /** Kind of telemetry. */
@@ -28,7 +29,7 @@ export class Losses {
     this.#observers.push(observer);
   }
 
-  /** Counts a loss. `cause`: what the receiver or the connection said. */
+  /** Counts a loss. `cause`: error of the receiver or of the connection. */
   add(signal: Signal, reason: LossReason, count: number, cause?: string): void {
     if (count <= 0) return;
     this.#counter.add({ signal, reason }, count);

@@ -1,3 +1,4 @@
+/** Writes the messages, instructions and tools of a call as JSON attributes of the GenAI conventions, cut to a maximum number of bytes. */
 import type { Block, ChatRequest, Message, Tool } from 'sluice';
 import type { Redactor } from './redact.ts';
 import { argumentsOf, type Part, type ReplyText } from './reply-text.ts';
@@ -147,7 +148,7 @@ function partOf(block: Block, redact: (text: string) => string): Part {
   }
 }
 
-/** Media are named, never copied. */
+/** Returns a part that names a medium without its data. */
 function mediaPart(
   { type, source }: Extract<Block, { readonly source: unknown }>,
   redact: (text: string) => string,

@@ -1,11 +1,12 @@
+/** Names of operations and providers in the GenAI conventions. */
 import type { Operation } from 'sluice';
 
-/** `gen_ai.operation.name` where the conventions have a word for an operation; the gateway's own word elsewhere. */
+/** `gen_ai.operation.name` of operations, where the conventions have a name other than the gateway's. */
 const operations: { readonly [O in Operation]?: string } = {
   embed: 'embeddings',
 };
 
-/** Formats whose chats have another word than `chat`. */
+/** `gen_ai.operation.name` of chats in formats for which it is not `chat`. */
 const chats: Readonly<Record<string, string>> = {
   'generate-content': 'generate_content',
   'text-completions': 'text_completion',
@@ -17,7 +18,7 @@ export function operationName(operation: Operation, format: string): string {
   return operations[operation] ?? operation.replaceAll('-', '_');
 }
 
-/** `gen_ai.provider.name` by kind of channel, where the conventions have another word than the kind's name. */
+/** `gen_ai.provider.name` by kind of channel, where it is not the name of the kind. */
 const providers: Readonly<Record<string, string>> = {
   'azure-foundry': 'azure.ai.inference',
   'azure-openai': 'azure.ai.openai',

@@ -1,3 +1,4 @@
+/** Schema of the telemetry options: the OTLP receiver, signals, sampling, content of spans, and the limits of queues. */
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
 import { isPattern } from './redact.ts';

@@ -1,3 +1,4 @@
+/** Loads the packages of OpenTelemetry, which are optional peer dependencies. */
 import { requirePackage } from 'sluice';
 
 /** The packages of OpenTelemetry that the plugin needs, with the versions that belong together. */

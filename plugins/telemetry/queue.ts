@@ -1,3 +1,4 @@
+/** Limits the spans and log records that wait for export, in number and in bytes. */
 import type { Context } from '@opentelemetry/api';
 import type { LogRecordProcessor, ReadableLogRecord, ReadWriteLogRecord } from '@opentelemetry/sdk-logs';
 import type { ReadableSpan, Span, SpanProcessor } from '@opentelemetry/sdk-trace';

@@ -1,6 +1,7 @@
+/** Removes credentials and matches of the operator's patterns from texts before export. */
 import { maskSecrets } from 'sluice';
 
-/** Stands in place of what was removed. */
+/** Replacement for removed text. */
 const removed = '…';
 
 /** Number of characters behind the limit that are searched as well, so that a match at the limit is found whole. */
@@ -15,7 +16,7 @@ export function isPattern(text: string): boolean {
   }
 }
 
-/** Makes texts fit to be exported. */
+/** Redacts a text and cuts it to `limit` characters. */
 export type Redactor = (text: string, limit: number) => string;
 
 /** Returns a function that removes what the patterns match and what looks like a credential, and cuts a text to a number of characters. */

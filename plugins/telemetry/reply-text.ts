@@ -1,3 +1,4 @@
+/** Collects the texts of a response for the content of its span, up to a limit. */
 import type { GatewayEvent } from 'sluice';
 import { word } from './settings.ts';
 
@@ -16,10 +17,10 @@ interface Growing {
 /** Maximum number of blocks of one response that are kept. */
 const maxBlocks = 500;
 
-/** Maximum number of choices of one response that are kept: providers number them. */
+/** Maximum number of choices of one response that are kept, because providers assign their numbers. */
 export const maxChoices = 128;
 
-/** Keeps the texts of a response up to a limit: answers, refusals, reasoning and calls of tools. Media are named without their data. */
+/** Texts of a response: answers, refusals, reasoning and tool calls. Media are named without their data. */
 export class ReplyText {
   readonly #limit: number;
   readonly #blocks = new Map<number, Growing>();

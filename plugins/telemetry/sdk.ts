@@ -1,3 +1,4 @@
+/** Sets up the SDK of OpenTelemetry: providers, processors and exporters of the enabled signals, and their shutdown. */
 import { randomUUID } from 'node:crypto';
 import type { PluginTools } from 'sluice';
 import { OtlpExporter } from './exporter.ts';

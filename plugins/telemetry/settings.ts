@@ -1,7 +1,8 @@
+/** Makes span attributes from the settings of a chat request, and cuts the texts that clients choose. */
 import type { Attributes } from '@opentelemetry/api';
 import { isChat, type Call, type ChatRequest, type JsonValue } from 'sluice';
 
-/** Maximum number of characters of a text that a client chooses: a model's name, an id, a word of its settings. */
+/** Maximum number of characters of a text that a client chooses: a model's name, an id, a value of a setting. */
 export const maxWord = 256;
 
 /** Returns the request of a chat without its long texts; undefined for other calls, and for one that was refused before it was read. */
@@ -15,7 +16,7 @@ export function outlineOf(call: Call): ChatRequest | undefined {
   }
 }
 
-/** Returns the settings of a chat under the names of the GenAI conventions, without those that hold words of the client. */
+/** Returns the settings of a chat under the names of the GenAI conventions, without those whose values are texts or ids of the client. */
 export function settingsAttributes({ settings }: ChatRequest): Attributes {
   const { maxOutput, temperature, topP, topK, choices, seed } = settings;
   const { frequencyPenalty, presencePenalty, reasoning, responseFormat, serviceTier } = settings;
@@ -36,7 +37,7 @@ export function settingsAttributes({ settings }: ChatRequest): Attributes {
   });
 }
 
-/** Returns words of the client: stop sequences, and the ids by which it says what a call belongs to: a user, a conversation, a response. */
+/** Returns texts and ids of the client: stop sequences, user, conversation and previous response. */
 export function referenceAttributes(call: Call, { settings }: ChatRequest): Attributes {
   const { previous_response_id: previous, conversation } = call.body;
   return present({

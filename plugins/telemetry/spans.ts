@@ -1,3 +1,4 @@
+/** Writes the spans of an ended call: of the call, of its attempts, and of plugins. */
 import type { SpanContext, SpanStatus } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { SpanProcessor } from '@opentelemetry/sdk-trace';

@@ -1,3 +1,4 @@
+/** Continues traces by W3C Trace Context (`traceparent`, `tracestate`), and decides which calls are sampled. */
 import type { Context, SpanContext } from '@opentelemetry/api';
 import type { IdGenerator, Sampler } from '@opentelemetry/sdk-trace';
 import { callKey, type Call, type Target } from 'sluice';

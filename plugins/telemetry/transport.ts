@@ -1,3 +1,4 @@
+/** Sends OTLP exports over HTTP, with retries, backoff and `retry-after`. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Services } from 'sluice';
@@ -29,7 +30,10 @@ export interface TransportOptions {
   readonly timeout: number;
 }
 
-/** Returns the maximum number of milliseconds that {@link Transport.send} takes: it may wait for a pause that another export was asked for, and then for its own. */
+/**
+ * Returns the maximum number of milliseconds that {@link Transport.send} takes: it may wait for a pause that another export was asked for, and
+ * then for its own.
+ */
 export function longestSend(timeout: number): number {
   return 2 * (timeout + maxPause);
 }
@@ -60,7 +64,7 @@ export class Transport {
       const { response, error, pause } = await this.#try(body, deadline);
       if (response !== undefined) return response;
       if (error.isFinal || this.#left(deadline) <= 0) throw error;
-      // A shorter pause than that before a retry is none: it would let a receiver have the same export sent again and again.
+      // A `retry-after` shorter than the backoff is ignored, because a receiver could have the same export sent again and again by it.
       if (pause === undefined || pause <= backoff || patience <= 0) {
         // oxlint-disable-next-line no-await-in-loop -- see above
         await this.#wait(Math.min(backoff * (0.8 + Math.random() * 0.4), this.#left(deadline)));

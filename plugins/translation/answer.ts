@@ -1,3 +1,7 @@
+/**
+ * Classifies a provider's response by its first bytes (SSE, JSON, file), detects errors, also those under a success status, and feeds the response
+ * to a reader.
+ */
 import { Observable, Subject, takeUntil, type Observer, type Subscriber } from 'rxjs';
 import {
   GatewayError,
@@ -10,20 +14,20 @@ import {
 import { upstreamError, type Frame, tellsError } from 'sluice/channel-kit';
 import { isNamed } from 'sluice/internal';
 
-/** Most bytes of an error answer that are read. */
+/** Maximum number of bytes of an error response that are read. */
 const errorLimit = 64 * 1024;
 
-/** What an answer turned out to be, whatever its content type claims. */
+/** Format of a response by its first byte, whatever its content type is. */
 export type Shape = 'sse' | 'json' | 'other';
 
-/** Most blank bytes that may stand before an answer. Some providers send an empty line now and then while they think. */
+/** Maximum number of blank bytes before a response. Some providers send empty lines while the model thinks. */
 const mostBlanks = 64 * 1024;
 
-/** Finds out what an answer is by the first of its bytes that is not blank, however it is cut. */
+/** Determines the format of a response by its first byte that is not blank. */
 export class ShapeFinder {
   #blanks = 0;
 
-  /** What the answer is, and where in this chunk it begins. Undefined for a blank chunk. Throws when nothing comes but those. */
+  /** Returns the format, and the index in the chunk at which the response begins. Undefined for a blank chunk. Throws for too many blank bytes. */
   find(chunk: Buffer): { readonly shape: Shape; readonly start: number } | undefined {
     const start = firstByte(chunk);
     if (start >= 0) return { shape: shapeOf(chunk[start]), start };
@@ -33,7 +37,7 @@ export class ShapeFinder {
   }
 }
 
-/** Where the first byte stands that is neither white space nor part of a byte order mark; -1 when there is none. */
+/** Returns the index of the first byte that is neither white space nor part of a byte order mark; -1 where there is none. */
 function firstByte(chunk: Buffer): number {
   for (let index = 0; index < chunk.length; index += 1) if (!blanks.has(chunk[index] ?? 0)) return index;
   return -1;
@@ -41,14 +45,14 @@ function firstByte(chunk: Buffer): number {
 
 const blanks: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09, 0xef, 0xbb, 0xbf]);
 
-/** JSON begins with a bracket, SSE with a field's name or a comment. */
+/** Returns the format of a response by its first byte: JSON begins with a bracket, SSE with a field's name or a comment. */
 function shapeOf(byte: number | undefined): Shape {
   if (byte === 0x7b || byte === 0x5b) return 'json';
   // d(ata), e(vent), i(d), r(etry), and the colon of a comment
   return byte === 0x64 || byte === 0x65 || byte === 0x69 || byte === 0x72 || byte === 0x3a ? 'sse' : 'other';
 }
 
-/** Bytes in which a message shows that it is one, where a file was asked for. */
+/** Number of bytes by which a message is recognised where a file is expected. */
 const messageLength = 256;
 const message =
   /^\s*(?:\{\s*("(error|message|msg|detail|code|object|type|status)"|\})|(?:data|event): ?[{\w]|<(?:!doctype|html)\b)/i;
@@ -56,8 +60,8 @@ const messageBegun =
   /^\s*(?:$|\{\s*(?:"[a-z]{0,7})?$|(?:d|da|dat|data|data:|e|ev|eve|even|event|event:) ?$|<[!a-z]{0,8}$)/i;
 
 /**
- * Tells a file that was asked for from a message, or events, in its place, however the answer is cut: errors are labelled as all kinds of
- * things, and sound begins with none of these words.
+ * Distinguishes an expected file from a message or events in its place. The content type alone is not enough, because errors come under many of
+ * them, and no audio file begins like a message.
  */
 export class FileFinder {
   readonly #type: string;
@@ -67,7 +71,7 @@ export class FileFinder {
     this.#type = String(answer?.headers['content-type'] ?? '');
   }
 
-  /** True for a file, false for what is none, undefined while it may be either. */
+  /** Returns true for a file, false for anything else, undefined while it may be either. */
   find(chunk: Buffer): boolean | undefined {
     if (/json|html|event-stream/i.test(this.#type)) return false;
     this.#start = Buffer.concat([this.#start, chunk.subarray(0, messageLength - this.#start.length)]);
@@ -77,14 +81,14 @@ export class FileFinder {
   }
 }
 
-/** Where an answer's error is gathered; undefined when its status promises a reply. Throws for a redirect: none is followed. */
+/** Returns a collector for an error response; undefined for a status of success. Throws for a redirect, because none is followed. */
 export function errorOf(answer: AnswerEvent): ErrorAnswer | undefined {
   if (answer.status >= 400) return new ErrorAnswer(answer);
   if (answer.status >= 300) throw garbage('a redirect');
   return undefined;
 }
 
-/** Gathers an error answer and says what the client shall be told. */
+/** Collects the body of an error response, and converts it into the error for the client. */
 export class ErrorAnswer {
   readonly #answer: AnswerEvent;
   readonly #chunks: Buffer[] = [];
@@ -104,7 +108,7 @@ export class ErrorAnswer {
     throw this.error();
   }
 
-  /** What is known so far: the status alone says enough when the rest is cut. */
+  /** Returns the error by what was received so far: the status is enough where the body is cut. */
   error(): GatewayError {
     return upstreamError(
       this.#answer.status,
@@ -114,7 +118,7 @@ export class ErrorAnswer {
   }
 }
 
-/** Members that a chat reply has, or the first frame of one, in whatever format. */
+/** Members of a chat response or of its first frame, in all formats. */
 const replyMembers = [
   'choices',
   'content',
@@ -125,12 +129,12 @@ const replyMembers = [
   'usageMetadata',
 ];
 
-/** Members by which providers, and proxies before them, tell of a failure under a status of success. */
+/** Members by which providers, and proxies in front of them, report a failure under a status of success. */
 const failureMembers = ['code', 'message', 'msg', 'detail', 'errors', 'base_resp', 'error_code', 'error_msg'];
 
 /**
- * The failure that a body or a frame tells of, where it should be a chat reply or the beginning of one; undefined where it is none.
- * `event` is the name of the frame's event.
+ * Returns the failure that a body, or the first frame of a stream, reports in place of a chat response; undefined where it is none. `event`: name
+ * of the SSE event.
  */
 export function failureIn(body: JsonObject, event?: string): GatewayError | undefined {
   const { type, object } = body;
@@ -144,7 +148,7 @@ export function failureIn(body: JsonObject, event?: string): GatewayError | unde
     : undefined;
 }
 
-/** The object that a frame of a stream holds, or the first in its list; undefined when it holds none. */
+/** Returns the JSON object of a frame, or the first one of its array; undefined where there is none. */
 export function objectIn(data: string): JsonObject | undefined {
   let value: unknown;
   try {
@@ -156,17 +160,20 @@ export function objectIn(data: string): JsonObject | undefined {
   return isObject(first) ? first : undefined;
 }
 
-/** Throws what one of the first frames of a chat stream tells of, where that is a failure. What is no JSON is for others to judge. */
+/** Throws the failure that one of the first frames of a chat stream reports. Frames that are no JSON are ignored here. */
 export function checkFirstFrame({ data, event }: Frame): void {
   const body = objectIn(data);
   const failure = body === undefined ? undefined : failureIn(body, event);
   if (failure !== undefined) throw failure;
 }
 
-/** What stands in every frame by which a stream that has begun tells that it broke. */
+/** Texts of which every error frame of a stream contains one. */
 export const errorMarks = ['"error"', 'event: error', 'event:error'] as const;
 
-/** True for a frame by which a stream that has begun tells that it broke. An event of a kind of its own may speak of errors that are none of the stream's. */
+/**
+ * True for a frame by which a stream that has begun tells that it broke. An event of a kind of its own may speak of errors that are none of the
+ * stream's.
+ */
 export function isErrorFrame({ data, event }: Frame): boolean {
   if (event === 'error') return true;
   if (!data.includes(errorMarks[0])) return false;
@@ -177,27 +184,27 @@ export function isErrorFrame({ data, event }: Frame): boolean {
   );
 }
 
-/** The provider sent something that is no answer: an HTML page, plain text, nothing at all. */
+/** Returns the error for a provider that sent something other than a response: an HTML page, plain text, an empty body. */
 export function garbage(what: string): GatewayError {
   return new GatewayError('upstream_error', `The upstream sent ${what} instead of an answer.`, {
     origin: 'upstream',
   });
 }
 
-/** What takes in one answer: status and headers, then bytes, then the end. Its methods throw what the client shall be told. */
+/** Reader of one response: status and headers, then bytes, then the end. Its methods throw the error for the client. */
 export interface AnswerReader {
   answer(event: AnswerEvent): void;
   push(chunk: Buffer): void;
   end(): void;
-  /** An event of a channel that answers in events. */
+  /** An event of a channel that responds with events. */
   event?(event: GatewayEvent): void;
-  /** The error that was being told when the connection broke. */
+  /** Returns the error whose response was incomplete when the connection broke. */
   failed(): GatewayError | undefined;
-  /** The answer is over; `broken`: it ends with an error. What is still to be told is told now. */
+  /** Called at the end of the response, to emit the last events. `broken`: the response ends with an error. */
   over?(broken: boolean): void;
 }
 
-/** Feeds a provider's answer to the reader that `make` gives; what the reader emits is the stream. */
+/** Feeds a provider's response to the reader that `make` returns. The stream has the events that the reader emits. */
 export function readAnswer(
   source: Observable<GatewayEvent>,
   make: (emit: (event: GatewayEvent) => void) => AnswerReader,
@@ -209,12 +216,12 @@ export function readAnswer(
   });
 }
 
-/** Hands the events of one answer to its reader. */
+/** Passes the events of one response to its reader. */
 class Reading implements Observer<GatewayEvent> {
   readonly #subscriber: Subscriber<GatewayEvent>;
   readonly #reader: AnswerReader;
 
-  /** Ends the source at once, also one that gives all it has while it is being subscribed to. */
+  /** Ends the source at once, also one that emits all its events synchronously on subscription. */
   readonly #over: Subject<void>;
 
   constructor(subscriber: Subscriber<GatewayEvent>, reader: AnswerReader, over: Subject<void>) {

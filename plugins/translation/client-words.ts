@@ -1,9 +1,10 @@
+/** Converts neutral paths of parameters into those of the client's format, and finds the parameter that a path of a format means. */
 import { plainMember, type ChatSettings } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 
 /**
- * A loss's path as the client would write it: `settings.topP` → `generationConfig.topP`, `messages[0].content[1].cache` →
- * `messages[0].content[1].cache_control`. Paths that are already the client's stay.
+ * Converts the path of a dropped field into the client's format: `settings.topP` → `generationConfig.topP`, `messages[0].content[1].cache` →
+ * `messages[0].content[1].cache_control`. Other paths stay as they are.
  */
 export function inClientWords(codec: Pick<Codec, 'settingPath' | 'words'>, path: string): string {
   const words = codec.words ?? {};

@@ -1,3 +1,4 @@
+/** Decodes a provider's response into events: SSE, streams of JSON, whole JSON bodies, files and errors. */
 import type { Observable } from 'rxjs';
 import {
   GatewayError,
@@ -34,24 +35,24 @@ import {
 import { undoSpelling, type Undoing } from './undo-spelling.ts';
 import { Used } from './used.ts';
 
-/** Largest whole reply that is held where nothing else is said, in bytes. */
+/** Default maximum number of bytes of a whole response. */
 export const defaultWholeLimit = 256 * 1024 * 1024;
 
-/** What is known of the answer before it comes. */
+/** Options for decoding a response. */
 export interface DecodeOptions {
-  /** Largest whole reply that is held, in bytes. Default 256 MiB. */
+  /** Maximum number of bytes of a whole response. Default: 256 MiB. */
   readonly wholeLimit?: number | undefined;
   readonly codec: Codec;
   readonly traits: ModelTraits;
-  /** What was asked for; the answer decides by its first bytes what it is. */
+  /** True where a stream was requested. The first bytes of the response decide whether it is one. */
   readonly stream: boolean;
-  /** A guess at the input tokens of a chat, for providers that do not tell. */
+  /** Estimates the input tokens of a chat, for providers that do not report usage. */
   readonly estimateInput?: () => number;
-  /** How the request spelled what the reply must spell back. */
+  /** Names that the request changed and that must be changed back in the response. */
   readonly undoing?: Undoing;
 }
 
-/** A provider's answer as events, whatever format the client speaks. */
+/** Returns the events of a provider's response. */
 export function decodeReply(
   source: Observable<GatewayEvent>,
   options: DecodeOptions,
@@ -63,14 +64,14 @@ export function decodeReply(
   );
 }
 
-/** Decodes one answer: a stream frame by frame, a whole reply when it is complete, an error answer as the error it means. */
+/** Decodes one response: a stream frame by frame, a whole response when it is complete, an error response into an error. */
 export class DecodedAnswer {
   readonly #options: DecodeOptions;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #used: Used | undefined;
   readonly #shape = new ShapeFinder();
   #error: ErrorAnswer | undefined;
-  /** Where the reply may be a file: reads it, tells whether it is one, and what came while that was not clear. */
+  /** For a response that may be a file: its decoder, the test for a file, and the bytes that are held until the test is decided. */
   #file: { readonly sink: BytesAnswer; readonly finder: FileFinder; readonly held: HeldBytes } | undefined;
   #sink: { push(chunk: Buffer): void; end(): void } | undefined;
   #gaveEvents = false;
@@ -135,18 +136,18 @@ export class DecodedAnswer {
     this.#sink.end();
   }
 
-  /** The error that was being told when the connection broke. */
+  /** Returns the error whose response was incomplete when the connection broke. */
   failed(): GatewayError | undefined {
     return this.#error?.error();
   }
 
-  /** Clients and budgets count on usage at the end. Before the first word the call may still be answered elsewhere. */
+  /** Emits an estimated usage where none was reported. Not after a failure before the first text, because another channel may still respond. */
   over(broken: boolean): void {
     const usage = broken && this.#used?.spoke !== true ? undefined : this.#used?.untold();
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 
-  /** What an answer is shows in its first bytes, unless it is sound: that may begin with any but those of a message. */
+  /** Decides between the file decoder and the format by the first byte, once the test for a file has a result. */
   #sort(isFile: boolean | undefined): void {
     const file = this.#file;
     if (isFile === undefined || file === undefined) return;
@@ -211,7 +212,7 @@ class SseAnswer {
       try {
         this.#run(rest);
       } catch (error) {
-        // The last frame has no blank line behind it: when it does not parse either, the connection was cut inside it.
+        // The last frame is not followed by a blank line. Where it cannot be parsed the connection was cut inside of it.
         throw error instanceof GatewayError && error.code === 'upstream_error' ? truncatedResponse() : error;
       }
     }

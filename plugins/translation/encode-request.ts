@@ -1,3 +1,4 @@
+/** Encodes a request in the channel's format, and collects the fields that are dropped. */
 import { GatewayError, isChat, type GatewayRequest, type UpstreamRequest, type Loss } from 'sluice';
 import type { Codec, EncodedRequest, EncodeTarget } from 'sluice/channel-kit';
 import { inClientWords } from './client-words.ts';
@@ -9,14 +10,14 @@ import { asStreamed, settle } from './settle.ts';
 import { undoingOf, type Undoing } from './undo-spelling.ts';
 import { unreadOf, type Unread } from './unread.ts';
 
-/** An encoded request, and its body as it is sent where that is written already. */
+/** An encoded request, with the bytes of its body where they are written already. */
 export type Encoded = EncodedRequest & {
   readonly written?: Buffer;
   /** True when the provider is asked for a stream. */
   readonly stream: boolean;
 };
 
-/** The decoded request, or a piece of it, in the channel's words. What is lost on the way is added to `losses` in the client's words. */
+/** Encodes the decoded request, or a part of it, in the channel's format. Dropped fields are added to `losses` with paths of the client's format. */
 export function encodeRequest(
   call: Call,
   target: Target,
@@ -46,8 +47,8 @@ export function encodeRequest(
 }
 
 /**
- * A request without its long texts in the channel's words, with the client's own bytes in their place. Undefined, and nothing is lost, where
- * that cannot be: whoever encodes all of it finds out why.
+ * Encodes a request whose long texts are not decoded, and inserts their bytes from the client's body. Undefined where that is not possible; `losses`
+ * is unchanged then, and encoding the whole request shows the reason.
  */
 export function encodeUnread(
   call: Call,
@@ -57,7 +58,7 @@ export function encodeUnread(
   losses: Loss[],
   { request, texts }: Unread,
 ): Encoded | undefined {
-  // What room an answer has is a matter of the words.
+  // The output limit depends on the texts.
   if (withRoom(request, target.traits, call.omittedBytes) !== target.traits) return undefined;
   const lost: Loss[] = [];
   try {
@@ -70,13 +71,13 @@ export function encodeUnread(
   }
 }
 
-/** A request as it goes to the channel, and what is left to know of it. */
+/** A request as it is sent to the channel, and the changes of names that the response must undo. */
 export interface WrittenRequest {
   readonly upstream: UpstreamRequest;
   readonly undoing: Undoing;
 }
 
-/** {@link encodeRequest}, and the bytes of it. */
+/** As {@link encodeRequest}, and writes the body. */
 export function writeRequest(
   call: Call,
   target: Target,
@@ -88,7 +89,7 @@ export function writeRequest(
   return writtenOf(call, target, codec, encodeRequest(call, target, codec, options, losses, request));
 }
 
-/** {@link encodeUnread}, and the bytes of it. */
+/** As {@link encodeUnread}, and writes the body. */
 export function writeUnread(
   call: Call,
   target: Target,
@@ -106,7 +107,7 @@ function writtenOf(call: Call, target: Target, codec: Codec, encoded: Encoded): 
   return { upstream: upstreamRequest(call, target, codec, encoded), undoing: undoingOf(encoded) };
 }
 
-/** What a codec is given to report losses to: each is added once, in the client's words. */
+/** Returns the function by which a codec reports dropped fields: each is added once, with its path in the client's format. */
 export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarget['drop'] {
   // Made on first use: most calls lose nothing.
   let told: ToldPlaces | undefined;
@@ -117,7 +118,7 @@ export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarge
   };
 }
 
-/** An encoded request as it goes to the channel. */
+/** Returns an encoded request as it is sent to the channel. */
 export function upstreamRequest(call: Call, target: Target, codec: Codec, encoded: Encoded): UpstreamRequest {
   const { path, query, headers, method, form, body, written, stream } = encoded;
   return {
@@ -136,7 +137,7 @@ export function upstreamRequest(call: Call, target: Target, codec: Codec, encode
   };
 }
 
-/** Encoders name settings neutrally; the client reads its own words. */
+/** Returns an error of an encoder with the path of the setting in the client's format. */
 function respelled(error: unknown, codec: Codec): unknown {
   if (!(error instanceof GatewayError) || error.param?.startsWith('settings.') !== true) return error;
   const path = inClientWords(codec, error.param);
@@ -146,7 +147,7 @@ function respelled(error: unknown, codec: Codec): unknown {
   });
 }
 
-/** The client's headers. Node joins repeated ones itself; the one that it leaves as a list is a response header. */
+/** Returns the client's headers. All values are texts, because Node joins repeated request headers. */
 function plainHeaders(call: Call): Readonly<Record<string, string>> {
   return call.wire.headers as Readonly<Record<string, string>>;
 }

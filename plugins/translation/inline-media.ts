@@ -1,3 +1,4 @@
+/** Fetches media that a request names by URL, for targets that need the bytes. */
 import { firstValueFrom, from, mergeMap, toArray } from 'rxjs';
 import {
   chatOf,
@@ -15,15 +16,18 @@ import type { Call, InternalTools, Target } from 'sluice/internal';
 import type { Media } from './core-types.ts';
 import type { TranslationOptions } from './options.ts';
 
-/** Fetches of one call at the same time. */
+/** Maximum number of fetches of one call at the same time. */
 const atOnce = 4;
 
 type Linked = MediaBlock & { readonly source: Extract<MediaBlock['source'], { kind: 'url' }> };
 
-/** True when the request holds media by URL of which this target wants the bytes. Where the client speaks the channel's format only the model's traits can want them. */
+/**
+ * True when the request holds media by URL of which this target wants the bytes. Where the client speaks the channel's format only the model's
+ * traits can want them.
+ */
 export function needsBytes(call: Call, codec: Codec, { traits }: Target): boolean {
   if (codec.format === call.codec.format && traits.fetchesUrls !== false) return false;
-  // No address is left out of it.
+  // The outline contains all URLs.
   const { outline: request } = call;
   if (!isChat(request)) return false;
   const wanted = wantedOf(codec, traits);
@@ -43,7 +47,7 @@ function isMedia(block: Block): block is MediaBlock {
   return block.type === 'image' || block.type === 'audio' || block.type === 'video' || block.type === 'file';
 }
 
-/** What the fetching of media works with. */
+/** Services and options for fetching media. */
 export interface InlineOptions {
   readonly codec: Codec;
   readonly target: Target;
@@ -52,7 +56,10 @@ export interface InlineOptions {
   readonly losses: Loss[];
 }
 
-/** The call with the bytes of all media that the target wants so. Rejects with 400 naming the URL's place in the client's request. */
+/**
+ * Returns the call with fetched bytes in place of the URLs that the target does not take. Throws 400 with the path of the URL in the client's
+ * request.
+ */
 export async function inlineMedia(call: Call, options: InlineOptions): Promise<Call> {
   const { codec, target, chosen, tools, losses } = options;
   const { system, messages } = chatOf(call);
@@ -96,7 +103,7 @@ function mediaOf(call: Call, block: Linked, { fetchMedia }: InternalTools): Prom
   return fetchMedia(call, url, { kinds: [block.type], at: placeOf(call, block) });
 }
 
-/** One file may stand in a request many times: what counts is what will be sent. */
+/** Throws 400 where all media together exceed the limit. A file that is named several times counts each time, because it is sent each time. */
 function checkTotal(
   call: Call,
   blocks: readonly Linked[],
@@ -124,13 +131,13 @@ function inlined(block: Linked, media: Media | undefined, texts: Map<Media, stri
   return { ...block, type: typeOf(block, mimeType), source: { kind: 'data', data, mimeType } };
 }
 
-/** Bytes do not tell one kind of text from another, which the client may know; MP3 goes by the name that every provider takes. */
+/** Returns the MIME type to send. For texts the client's type wins, because bytes do not show it. MP3 gets the type that every provider accepts. */
 function shownType(mimeType: string, given: string | undefined): string {
   if (mimeType === 'text/plain' && given?.startsWith('text/') === true) return given;
   return mimeType === 'audio/mpeg' ? 'audio/mp3' : mimeType;
 }
 
-/** An address without a type counts as a document until its bytes are there. */
+/** Returns the type of the block. A URL without a MIME type counts as a document until its bytes are known. */
 function typeOf({ type, source }: Linked, mimeType: string): MediaBlock['type'] {
   const family = mimeType.slice(0, mimeType.indexOf('/'));
   const isMedium = family === 'image' || family === 'audio' || family === 'video';
@@ -158,7 +165,7 @@ function contentWith(
   return changed ? replaced : content;
 }
 
-/** Where the client wrote the URL: `messages[0].content[1]` is the piece, and the field in it is whichever holds the URL. */
+/** Returns the path of a URL in the client's request: the path of the block, and of the member in it that has the URL. */
 function placeOf(call: Call, { at, source }: Linked): string {
   if (at === undefined) return 'messages';
   let piece: JsonValue | undefined = call.body;
@@ -169,7 +176,7 @@ function placeOf(call: Call, { at, source }: Linked): string {
   return `${at}${fieldOf(piece, source.url, 2) ?? ''}`;
 }
 
-/** `.image_url.url` for the field of that depth at most in which this text stands. */
+/** Returns the path of the member with this text, such as `.image_url.url`, at most `depth` levels down. */
 function fieldOf(value: JsonValue | undefined, text: string, depth: number): string | undefined {
   if (!isObject(value) || depth === 0) return undefined;
   for (const [name, member] of Object.entries(value)) {

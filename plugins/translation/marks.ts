@@ -1,13 +1,14 @@
+/** Searches the bytes of a stream that passes through for the marks of usage, errors and the end of the stream. */
 import type { Codec } from 'sluice/channel-kit';
 import { errorMarks } from './answer.ts';
 
-/** How much is looked through at once, in bytes: a text is made of it. */
+/** Number of bytes that are converted to text and searched at a time. */
 const piece = 64 * 1024;
 
-/** Looks for the marks of a format, and for those of errors, in what passes. */
+/** Searches bytes for the marks of a format and of errors. */
 export class MarkSearch {
   readonly #pattern: RegExp;
-  /** A mark may straddle two pieces. */
+  /** Overlap of two pieces, because a mark may be divided between them. */
   readonly #overlap: number;
 
   constructor({ usage, terminal }: Codec['marks']) {
@@ -16,7 +17,7 @@ export class MarkSearch {
     this.#overlap = all.reduce((most, mark) => Math.max(most, mark.length), 1) - 1;
   }
 
-  /** True when one of the marks stands somewhere in these bytes. */
+  /** Returns true when the bytes contain one of the marks. */
   standIn(bytes: Buffer): boolean {
     if (bytes.length <= piece) return this.#pattern.test(bytes.toString('latin1'));
     for (let at = 0; at < bytes.length; at += piece) {
@@ -28,7 +29,7 @@ export class MarkSearch {
 
 const searches = new WeakMap<Codec['marks'], MarkSearch>();
 
-/** The search for these marks. */
+/** Returns the search for these marks, which is cached. */
 export function marksOf(marks: Codec['marks']): MarkSearch {
   let search = searches.get(marks);
   if (search === undefined) searches.set(marks, (search = new MarkSearch(marks)));

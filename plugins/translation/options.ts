@@ -1,3 +1,4 @@
+/** Schema of the translation options: dropped parameters, unsupported input, output limits and the maximum size of a response. */
 import { z } from 'zod';
 import { defaultWholeLimit } from './decode-reply.ts';
 

@@ -1,3 +1,4 @@
+/** Applies the traits of a model to a request that passes through: edits members at the top of its body, or decides that it must be decoded. */
 import {
   isChat,
   isObject,
@@ -16,7 +17,7 @@ import { encodeRequest } from './encode-request.ts';
 import type { TranslationOptions } from './options.ts';
 import { asStreamed, settle, type Settled } from './settle.ts';
 
-/** What the traits of a model change in a request of a format that its channel speaks. */
+/** Changes by the traits of a model in a request that is already in the channel's format. */
 export interface Adaptation {
   /** Members at the top of the body that are replaced, or removed where the value is undefined. */
   readonly edits: MemberEdits;
@@ -59,7 +60,10 @@ export function adapt(
 /** Losses are reported when the request is encoded. */
 function ignoreLoss(): void {}
 
-/** True where the client asks for reasoning in words of the spec that are put into the provider's in its own bytes. */
+/**
+ * True where the client asks for reasoning in the format's official members, which are converted into the provider's elsewhere, in the bytes of
+ * the body.
+ */
 function isSpecWord({ codec, bodyOutline }: Call, { traits }: Target): boolean {
   return codec.official !== undefined && codec.official(bodyOutline, traits, () => {}) !== bodyOutline;
 }
@@ -73,7 +77,7 @@ function compared(
   members: ReadonlySet<string>,
 ): Adaptation | 'decode' | undefined {
   const { codec, bodyOutline } = call;
-  // What was edited on the way is not what the client wrote.
+  // Settings that plugins have edited differ from the client's body.
   const isPatched = call.edits.settings !== undefined;
   const losses: Loss[] = [];
   const { body, unwrapTool, customTools } = encodeRequest(call, target, codec, chosen, losses, request);
@@ -98,7 +102,7 @@ function isCut({ omittedBytes, wire }: Call, member: string): boolean {
   return omittedBytes > 0 && wire.outline?.cut.includes(member) === true;
 }
 
-/** The settings that the traits have something to say about. */
+/** Returns the settings that the traits of the model change or may change. */
 function settledNames(request: ChatRequest, { request: settled, traits }: Settled): readonly SettledName[] {
   const { settings, tools } = request;
   const names: SettledName[] = [];
@@ -156,7 +160,7 @@ function reachesInside(request: ChatRequest, { request: settled, traits }: Settl
   return traits.systemRole === 'system' && (system.some(isOfDeveloper) || messages.some(isOfDeveloper));
 }
 
-/** True for what is marked for the provider's cache. */
+/** True for a part that is marked for the provider's cache. */
 function isMarked({ cache }: { readonly cache?: unknown }): boolean {
   return cache !== undefined;
 }
@@ -165,10 +169,10 @@ function isMarkedTurn(turn: Message): boolean {
   return isMarked(turn) || turn.content.some(isMarked);
 }
 
-/** Formats in which models want their reasoning back with the calls that it led to. */
+/** Formats in which models require their reasoning to be sent back with the tool calls that it led to. */
 const replaying: ReadonlySet<string> = new Set(['chat-completions', 'messages']);
 
-/** True where a stand-in goes into the history for reasoning that the client does not have. */
+/** True where a placeholder must be added to the history for reasoning that the client does not have. */
 function replaysReasoning(
   { format, messages }: ChatRequest,
   { reasoning }: ChatSettings,
@@ -179,7 +183,7 @@ function replaysReasoning(
   return messages.some((turn) => lacksReasoning(turn, format === 'messages'));
 }
 
-/** True for turns of one speaker: what tools gave is the user's. */
+/** True for consecutive messages of the same side, where results of tools belong to the user's. */
 function isOfOneSide({ role }: Pick<Message, 'role'>, before: Pick<Message, 'role'> | undefined): boolean {
   const side = (one: Message['role']): string => (one === 'tool' ? 'user' : one);
   return before !== undefined && side(role) === side(before.role);
@@ -189,7 +193,7 @@ function callsSeveral({ content }: ChatRequest['messages'][number]): boolean {
   return content.filter(({ type }) => type === 'tool-call').length > 1;
 }
 
-/** True for a turn whose content was a list of nothing but texts, or that holds such a result of a tool. */
+/** True for a message whose content is a list of texts only, or that has such a result of a tool. */
 function listsTexts({ content, plain }: Pick<Message, 'content' | 'plain'>): boolean {
   const isList = plain !== true && content.length > 0 && content.every(({ type }) => type === 'text');
   return isList || content.some((block) => block.type === 'tool-result' && listsTexts(block));
@@ -199,7 +203,7 @@ function isOfDeveloper({ extra }: ChatRequest['messages'][number]): boolean {
   return extra?.['chat-completions']?.$role === 'developer';
 }
 
-/** True for a turn that calls tools and has none of the reasoning that led to it; its proof stands for it where `takesProofs`. */
+/** True for a message with tool calls and without reasoning. Where `takesProofs`, a proof counts as reasoning. */
 function lacksReasoning({ role, content }: Message, takesProofs: boolean): boolean {
   if (role !== 'assistant' || !content.some(({ type }) => type === 'tool-call')) return false;
   return !content.some(
@@ -208,7 +212,7 @@ function lacksReasoning({ role, content }: Message, takesProofs: boolean): boole
   );
 }
 
-/** The body with the edits made. */
+/** Returns the body with the edits applied. */
 export function edited(body: JsonObject, edits: MemberEdits): JsonObject {
   const next: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(body))

@@ -1,3 +1,4 @@
+/** Adapts a decoded request to the traits of a model before it is encoded: tools, output limit, thinking, streaming and unknown members. */
 import {
   GatewayError,
   isObject,
@@ -13,24 +14,24 @@ import { settleForcedTools, settleFunctionTools, thinksAbout } from 'sluice/inte
 import type { TranslationOptions } from './options.ts';
 import { clampOutput } from './output-limit.ts';
 
-/** A request as a model with these traits can be asked it, before it is put into words. */
+/** A request that fits the traits of a model, before it is encoded. */
 export interface Settled {
   readonly request: ChatRequest;
   readonly traits: ModelTraits;
-  /** True when the provider is asked for a stream: also for a whole reply, where the model thinks in streams alone. */
+  /** True when a stream is requested from the provider, also for a whole response where the model thinks in streams only. */
   readonly stream: boolean;
-  /** Members at the top of the client's body of which the provider refuses something that it does not know. */
+  /** Members at the top of the client's body that contain something unknown to the provider, which it would refuse. */
   readonly unknown: readonly string[];
 }
 
-/** Returns the request as a stream or a whole reply, as the call wants it: a plugin may have changed the call. */
+/** Returns the request with `stream` as in the call, which a plugin may have changed. */
 export function asStreamed(request: ChatRequest, { stream }: Pick<Call, 'stream'>): ChatRequest {
   return request.stream === stream ? request : { ...request, stream };
 }
 
 /**
- * Settles what no format has to do with: forced tools on models that think, and members that only the provider of another API knows. What changes is
- * reported in neutral words, members in the client's.
+ * Adapts a request to the traits of a model where no format is concerned. Changes are reported to `drop` by neutral paths, unknown members by the
+ * client's.
  */
 export function settle(
   request: ChatRequest,
@@ -53,8 +54,8 @@ export function settle(
 }
 
 /**
- * The request without tools, calls and results where the operator lets drop what cannot be carried. Throws 400 otherwise, because a client that gave
- * tools waits for their calls.
+ * Returns the request without tools, tool calls and results where the option `unsupported` is `drop`. Otherwise throws 400, because a client that sends
+ * tools expects calls of them.
  */
 function withoutTools(
   request: ChatRequest,
@@ -88,7 +89,7 @@ function isOfTools({ type }: Message['content'][number]): boolean {
   return type === 'tool-call' || type === 'tool-result';
 }
 
-/** A whole reply that nobody wishes thinking for is asked for without it, where the model would think by itself and in streams alone. */
+/** Switches thinking off for a whole response whose client does not ask for it, where the model thinks by default and in streams only. */
 function withoutDefaultThinking(request: ChatRequest, traits: ModelTraits): ChatRequest {
   const { stream, settings } = request;
   if (traits.thinksInStreamsOnly !== true || stream || traits.thinksByDefault !== true) return request;
@@ -98,7 +99,7 @@ function withoutDefaultThinking(request: ChatRequest, traits: ModelTraits): Chat
 
 const none: readonly string[] = [];
 
-/** What a format says of forced tools is about models that think in its own words. */
+/** Returns the format's rule for forced tools, which applies to models whose thinking is controlled by the format's own members. */
 function usualRule(
   { forcedTools }: Pick<Codec, 'forcedTools'>,
   { reasoning }: ModelTraits,

@@ -1,16 +1,17 @@
+/** Prepares a long request for encoding without decoding its long texts: marks stand in their place. */
 import { isChat, type Block, type ChatRequest, type Message } from 'sluice';
 import type { Codec } from 'sluice/channel-kit';
 import { MarkedTexts, type Call } from 'sluice/internal';
 
-/** A request in which marks stand for its long texts. */
+/** A request with marks in place of its long texts. */
 export interface Unread {
   readonly request: ChatRequest;
   readonly texts: MarkedTexts;
 }
 
 /**
- * The request of a long call for an encoder that does not read long texts: of what somebody reads on the way the words are there. Undefined
- * where it has to be decoded whole: it was edited, nothing was left out of it, or too much of it is read.
+ * Returns the request of a long call for an encoder that accepts marks. Texts that the encoder reads are decoded. Undefined where the whole request
+ * must be decoded: it was edited, no text was left out, or something must be known of its texts.
  */
 export function unreadOf(call: Call, codec: Codec): Unread | undefined {
   const { outline, bytes } = call.wire;
@@ -28,10 +29,10 @@ export function unreadOf(call: Call, codec: Codec): Unread | undefined {
   return reader.readsAll ? undefined : { request: { ...request, system, messages }, texts };
 }
 
-/** Fills in what somebody reads of a history. */
+/** Replaces the marks of texts that the encoder reads. */
 class Reader {
   readonly #texts: MarkedTexts;
-  /** Something has to be known of the history that the marks do not tell. */
+  /** True where the whole history must be decoded. */
   readsAll = false;
 
   constructor(texts: MarkedTexts) {
@@ -41,7 +42,7 @@ class Reader {
   messages(messages: readonly Message[]): readonly Message[] {
     return messages.map((message, index) => {
       if (message.extra?.['chat-completions']?.$reasoning_details !== undefined) this.readsAll = true;
-      // The provider goes on with the last words of the model's own: they are looked at closely.
+      // A last message of the model is a beginning that the provider continues, so that the encoder reads its text.
       const goesOn = message.role === 'assistant' && index === messages.length - 1;
       const content = this.#blocks(message.content, goesOn);
       return content === message.content ? message : { ...message, content };
@@ -68,14 +69,14 @@ class Reader {
       case 'tool-call':
         return this.#called(block);
       case 'tool-result': {
-        // Whether a failed call says so is read.
+        // The encoder reads whether the result of a failed call mentions the failure.
         const content = this.#blocks(block.content, all || block.failed === true);
         return content === block.content ? block : { ...block, content };
       }
       case 'opaque':
         return block;
       default:
-        // The words of a document are its bytes.
+        // The text of a document is in its bytes.
         if (Object.values(block.extra ?? {}).some(({ $source }) => $source === 'text')) this.readsAll = true;
         return block;
     }
@@ -87,14 +88,14 @@ class Reader {
 
   #called(block: Extract<Block, { readonly type: 'tool-call' }>): Block {
     if (!this.#texts.isMarked(block.input)) return block;
-    // Arguments that were no JSON, as some formats write them.
+    // Arguments that are no JSON, in the way in which some formats wrap them.
     if (block.input.includes('"_raw"')) this.readsAll = true;
     return { ...block, input: this.#wordsOf(block.input) };
   }
 
   #wordsOf(text: string): string {
     const words = this.#texts.restored(text);
-    // The client's own words would be taken for a mark.
+    // A text of the client that looks like a mark would be taken for one.
     if (this.#texts.isMarked(words)) this.readsAll = true;
     return words;
   }

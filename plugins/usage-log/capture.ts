@@ -1,11 +1,12 @@
+/** Captures the bodies of requests and responses for the usage log, up to a maximum size. */
 import type { GatewayEvent, JsonValue, Observing } from 'sluice';
 import type { Call } from 'sluice/internal';
 import type { Redactor } from './redact.ts';
 
-/** How many times the limit a request may be large so that it is still redacted, which works on the whole of it. */
+/** Maximum size of a request that is redacted and stored in part, as a multiple of the limit, because redaction works on the whole body. */
 const redactable = 32;
 
-/** A request's body as the log keeps it; undefined when there was none. */
+/** Returns a request's body as it is stored; undefined where there is none. */
 export function capturedRequest({ wire }: Call, limit: number, redactor: Redactor): string | undefined {
   const { bytes, body } = wire;
   if (bytes.length === 0 || body === undefined) return undefined;
@@ -13,10 +14,7 @@ export function capturedRequest({ wire }: Call, limit: number, redactor: Redacto
   return cut(redactor.request(body), limit);
 }
 
-/**
- * Gathers a reply up to a limit: what passes through as the bytes that it is, everything else as the blocks that it consists of. Media are
- * left out.
- */
+/** Captures a response up to a limit: the bytes of one that passes through, otherwise its blocks. Media are left out. */
 export class ReplyCapture implements Observing {
   readonly #limit: number;
   readonly #bytes: Buffer[] = [];
@@ -28,13 +26,13 @@ export class ReplyCapture implements Observing {
     this.#limit = limit;
   }
 
-  /** Follows the reply. */
+  /** Adds an event of the response. */
   event(event: GatewayEvent): void {
     if (this.#size >= this.#limit) return;
     switch (event.type) {
       case 'frames':
       case 'bytes': {
-        // A copy: a part of what was read would keep the whole of it.
+        // Copied, because a part of a buffer keeps the whole buffer in memory.
         const part = Buffer.from(event.bytes.subarray(0, this.#limit - this.#size));
         this.#bytes.push(part);
         this.#size += part.length;
@@ -58,7 +56,7 @@ export class ReplyCapture implements Observing {
     }
   }
 
-  /** What was gathered; undefined when nothing was. */
+  /** Returns the captured response, redacted; undefined where nothing was captured. */
   told(redactor: Redactor): string | undefined {
     if (this.#bytes.length > 0)
       return cut(

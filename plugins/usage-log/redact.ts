@@ -1,15 +1,16 @@
+/** Removes credentials, and what the operator's rules name, from bodies before they are stored in the usage log. */
 import { isObject, maskSecrets, parseJson, type JsonValue } from 'sluice';
 
-/** What stands in place of what was removed. */
+/** Replacement for removed text. */
 const removed = '…';
 
-/** Makes bodies fit to be kept. */
+/** Redacts bodies of requests and responses. */
 export interface Redactor {
-  /** The body of a request, as text: without the credentials that clients send for MCP servers. */
+  /** Returns the body of a request as text, without the credentials that clients send for MCP servers. */
   request(body: JsonValue): string;
-  /** A body that is known as JSON, as text. */
+  /** Returns a JSON body as text. */
   json(body: JsonValue): string;
-  /** A body as it went over the wire: JSON, or lines of server-sent events. What should be JSON and is cut off goes. */
+  /** Redacts the text of a body: JSON or Server-Sent Events. JSON that is cut off is removed. */
   text(body: string): string;
 }
 
@@ -67,7 +68,7 @@ function parsed(text: string): JsonValue | undefined {
 
 type Path = readonly string[];
 
-/** Where requests of all formats have credentials for MCP servers, which need not look like any. */
+/** Paths of credentials for MCP servers in requests of all formats, because such values need not look like credentials. */
 const serverCredentials: readonly Path[] = [
   'tools.*.authorization',
   'tools.*.headers',
@@ -76,7 +77,7 @@ const serverCredentials: readonly Path[] = [
   'tools.*.mcp_servers.*.streamable_http_transport.headers',
 ].map((path) => path.split('.'));
 
-/** The value without what the paths lead to. */
+/** Returns a value without the members at these paths. */
 function without(value: JsonValue, paths: readonly Path[]): JsonValue {
   if (typeof value !== 'object' || value === null) return value;
   const inside = (name: string, member: JsonValue): JsonValue => {
@@ -93,7 +94,7 @@ function without(value: JsonValue, paths: readonly Path[]): JsonValue {
   );
 }
 
-/** What is left of a path behind a member of this name. */
+/** Returns the rest of a path behind a member of this name; none where the path does not match. */
 function beyond([first, ...rest]: Path, name: string): readonly Path[] {
   if (first === '**') return [['**', ...rest], ...beyond(rest, name)];
   return first === name || first === '*' ? [rest] : [];

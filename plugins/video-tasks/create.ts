@@ -1,3 +1,4 @@
+/** Creates video tasks: sends the request to the provider, then stores the task together with its charge. */
 import { from, lastValueFrom, toArray, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent } from 'sluice';
 import type { VideoReport, VideoRequest } from 'sluice/channel-kit';
@@ -18,23 +19,23 @@ import { ownerOf } from './owner.ts';
 import type { Poller } from './poller.ts';
 import { withBytes } from './references.ts';
 
-/** What making a task needs besides its call. */
+/** Services and options for creating tasks. */
 export interface Creating {
   readonly store: TaskStore;
   readonly poller: Poller;
   readonly tools: Pick<InternalTools, 'bookkeeper' | 'detached' | 'log'>;
-  /** Milliseconds until a task is given up, and until one is forgotten. */
+  /** Milliseconds until an unfinished task fails, and until a task is removed. */
   readonly deadline: number;
   readonly retention: number;
-  /** Bytes of an image that was sent as a file. */
+  /** Maximum number of bytes of an image that is sent as a file. */
   readonly reference: number;
-  /** What a client may see of where a video is. */
+  /** Returns a task with the URLs that the client may see. */
   readonly shown: (call: Call, task: Task) => Task;
 }
 
 /**
- * Makes a task: asks the provider, keeps what it said together with what it is charged, and only then tells the client. It goes on when
- * the client leaves, since the provider may have begun and will be paid.
+ * Creates a task: sends the request to the provider, stores the task together with its charge, and only then responds. Continues when the client
+ * leaves, because the provider may have begun and charges for it.
  */
 export async function createTask(
   call: Call,
@@ -60,7 +61,7 @@ export async function createTask(
         cause: error,
       });
     }
-    // What came to its end at once was charged all the same, and is given back: so the books say what happened.
+    // A task that has ended at once was charged and is refunded where it failed, so that the records show both.
     if (isFinished(seen)) await poller.finish(seen);
     return from<GatewayEvent[]>([
       ...events.filter(({ type }) => type !== 'result'),
@@ -74,7 +75,7 @@ export async function createTask(
 interface Prepared {
   readonly edits: CallEdits;
   readonly request: VideoRequest;
-  /** The task that is made anew. */
+  /** The task that is remixed. */
   readonly origin: Task | undefined;
 }
 
@@ -90,7 +91,7 @@ async function prepared(call: Call, { store, reference }: Creating): Promise<Pre
           ...bytes,
           model: origin.model,
           remixOf: origin.upstreamId,
-          // It is charged by the length and the size of the first.
+          // Charged by the length and the size of the original.
           ...(origin.seconds === undefined ? {} : { seconds: origin.seconds }),
           ...(origin.size === undefined ? {} : { size: origin.size }),
         };
@@ -135,7 +136,7 @@ async function submit(own: Detached, next: Next): Promise<Made> {
   return { events, report: result.value as VideoReport };
 }
 
-/** A video that is made anew has its model from the first: the client has not said it again. */
+/** Sets the model of a remix in its record, because the request does not name one. */
 function named(settlement: Settlement | undefined, origin: Task | undefined): Settlement | undefined {
   if (settlement === undefined || origin === undefined) return settlement;
   return { ...settlement, record: { ...settlement.record, model: origin.model } };
@@ -191,7 +192,7 @@ function taskOf(making: Making, { deadline, retention }: Creating): Task {
   };
 }
 
-/** The provider works on something that nobody will find again: it is told to stop where it can be, and nobody pays. */
+/** Cancels a task at the provider that could not be stored, and records it without a charge. */
 async function undo(
   task: Task,
   settlement: Settlement | undefined,

@@ -1,3 +1,4 @@
+/** Endpoints of video tasks in all formats: status, content, lists, cancellation and deletion. */
 import { of } from 'rxjs';
 import {
   GatewayError,
@@ -13,17 +14,17 @@ import type { Task, TaskStore } from './core-types.ts';
 import { contentOf, partIn, type ContentTools } from './content.ts';
 import { ownerOf } from './owner.ts';
 
-/** What the endpoints need. */
+/** Services and options of the endpoints. */
 export interface TaskEndpoints extends ContentTools {
   readonly store: TaskStore;
   readonly endpoint: InternalTools['endpoint'];
-  /** Milliseconds: how old an answer of a provider may be, and how long a client waits for a new one. */
+  /** Maximum age of a stored state, and maximum wait of a client for a new one, in milliseconds. */
   readonly fresh: number;
   readonly patience: number;
   readonly shown: (call: Call, task: Task) => Task;
 }
 
-/** Adds the paths that show tasks and end them, in every format for videos. Another caller's look as if they did not exist. */
+/** Adds the endpoints. Tasks of other callers are reported as not found. */
 export function addEndpoints(around: TaskEndpoints): void {
   const tasks = new OwnTasks(around);
   addStatuses(tasks);
@@ -128,7 +129,7 @@ function addEnds({ store, poller }: TaskEndpoints, tasks: OwnTasks): void {
   });
 }
 
-/** Tasks of callers, and how they are shown. */
+/** Finds the tasks of a caller, and encodes them in the client's format. */
 class OwnTasks {
   readonly #around: TaskEndpoints;
 
@@ -142,7 +143,7 @@ class OwnTasks {
     return task;
   }
 
-  /** As it is now: the provider is asked where nobody has done so lately. */
+  /** Returns a task, whose state is requested from the provider where the stored one is too old. */
   async current(call: Call, id: string): Promise<Task> {
     const task = await this.found(call, id);
     return isFinished(task) || Date.now() - Math.max(task.askedAt, task.createdAt) < this.#around.fresh

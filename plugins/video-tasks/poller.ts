@@ -1,3 +1,4 @@
+/** Polls providers for the state of video tasks until each has ended, and cancels tasks. */
 import { randomUUID } from 'node:crypto';
 import { lastValueFrom, toArray } from 'rxjs';
 import { GatewayError, toGatewayError, type Log } from 'sluice';
@@ -7,7 +8,7 @@ import type { Task, TaskLease, TaskStore } from './core-types.ts';
 import { Polling } from '../_polling.ts';
 import { refundOf } from './refund.ts';
 
-/** How providers are asked. Times are in milliseconds. */
+/** Options of the polling of tasks. Times are in milliseconds. */
 export interface PollerOptions {
   readonly first: number;
   readonly most: number;
@@ -15,10 +16,10 @@ export interface PollerOptions {
   readonly patience: number;
 }
 
-/** After so many refusals in a row a provider is believed to have no such task any more. */
+/** Number of consecutive refusals after which a task counts as lost at the provider. */
 const mostRefusals = 3;
 
-/** Asks providers how their tasks are, until each has come to its end. */
+/** Polls tasks, and refunds those that fail. */
 export class Poller {
   readonly #store: TaskStore;
   readonly #tools: Pick<InternalTools, 'catalog' | 'taskCalls'>;
@@ -54,22 +55,22 @@ export class Poller {
     );
   }
 
-  /** Looks again and again for tasks that are due. */
+  /** Starts polling the tasks that are due. */
   start(): void {
     this.#polling.start();
   }
 
-  /** When a task that was just made, or asked about so often, is to be asked about. */
+  /** Returns the time of the next poll after `asks` polls. */
   nextAsk(asks: number, now: number): number {
     return this.#polling.nextAsk(asks, now);
   }
 
-  /** The task as its provider has it now; as it was known where somebody else is asking, or the provider takes longer than `patience`. */
+  /** Polls one task and returns it. Returns the stored state where another process polls it, or the provider takes longer than `patience`. */
   refresh(task: Task, patience: number): Promise<Task> {
     return this.#polling.refresh(task, patience);
   }
 
-  /** Keeps the end of a task and gives back what was charged for it, once; false when it had come to an end before. */
+  /** Stores the end of a task together with its refund, once. Resolves with false where the task had ended before. */
   async finish(task: Task): Promise<boolean> {
     const done = await this.#store.finish(task, refundOf(task, Date.now()));
     if (done)
@@ -93,7 +94,7 @@ export class Poller {
     return asked;
   }
 
-  /** The task after its provider was asked. */
+  /** Requests the state of a task, and returns the task with it. */
   async #next(task: Task): Promise<Task> {
     const target = this.#targetOf(task);
     let told = task;
@@ -124,7 +125,7 @@ export class Poller {
     );
   }
 
-  /** Most failures say nothing of the task. A provider that keeps saying that the question is wrong has it no longer. */
+  /** Returns the task after a failed poll. Most failures are not about the task. One that the provider refuses several times in a row is given up. */
   #refused(task: Task, error: GatewayError): Task {
     const now = Date.now();
     if (error.code === 'content_policy_violation') return abandon(task, error.code, error.message, now);
@@ -137,7 +138,7 @@ export class Poller {
     return { ...task, refusals };
   }
 
-  /** Where a finished video is now; undefined when the provider does not say. */
+  /** Requests the current URL of a finished video or its thumbnail; undefined where the provider does not return one. */
   async freshUrl(task: Task, part: string): Promise<string | undefined> {
     const target = this.#targetOf(task);
     if (target === undefined) return undefined;
@@ -149,7 +150,7 @@ export class Poller {
     }
   }
 
-  /** Tells the provider to stop. Rejects with GatewayError when it cannot, or will not. */
+  /** Cancels a task at the provider. Rejects with GatewayError where the provider cannot cancel, or refuses. */
   async cancel(task: Task): Promise<void> {
     const target = this.#targetOf(task);
     const spoken = target?.channel.speaks['delete-video'];
@@ -180,7 +181,7 @@ async function reportIn(call: ReturnType<InternalTools['taskCalls']>): Promise<V
   return result.value as VideoReport;
 }
 
-/** What a task is asked by. */
+/** Returns the request for a task's state or deletion. */
 export function requestFor(
   { upstreamFormat, upstreamModel, upstreamId, handle, images }: Task,
   operation: 'get-video' | 'delete-video',

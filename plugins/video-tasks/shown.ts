@@ -1,32 +1,33 @@
+/** Converts a video task into what its owner may see: URLs of the gateway, or those of the provider. */
 import type { Call } from 'sluice';
 import { codecFor, type InternalTools } from 'sluice/internal';
 import type { Task } from './core-types.ts';
 import { requestFor } from './poller.ts';
 
-/** How clients get at a finished video. */
+/** Options for the URLs of finished videos. */
 export interface Delivery {
-  /** `proxy`: through the gateway, so that nobody sees the provider's addresses; `redirect`: there. */
+  /** `proxy`: through the gateway, so that clients do not see the provider's URLs; `redirect`: from the provider. */
   readonly delivery: 'proxy' | 'redirect';
-  /** Where clients reach the gateway; undefined: where this one did. */
+  /** Base URL of the gateway for clients. Undefined: the address that the request was sent to. */
   readonly publicUrl: string | undefined;
 }
 
-/** What knows how a task's provider is asked about it. */
+/** Services by which the codec of a task is found. */
 type Knowing = Pick<InternalTools, 'catalog' | 'format'>;
 
-/** The words in which a task's provider is asked about it: a format's, or those of its channel alone. */
+/** Returns the codec for requests about a task: that of a format, or of the channel. */
 export function codecOf({ channel: id, upstreamFormat }: Task, { catalog, format }: Knowing) {
   const channel = catalog.channels.find((one) => one.id === id);
   return codecFor(upstreamFormat, 'get-video', channel, format);
 }
 
-/** True when the bytes of a task are only for whoever shows the provider's key. */
+/** True when the content of a task can be fetched with the provider's key only. */
 export function isGuarded(task: Task, tools: Knowing): boolean {
   const codec = codecOf(task, tools);
   return codec?.contentRequest?.(requestFor(task, 'get-video'), 'video', task.url) !== undefined;
 }
 
-/** The task as its owner may see it: with addresses that lead somewhere. */
+/** Returns a task as its owner may see it, with URLs that the client can fetch. */
 export function shownTask(call: Call, task: Task, { delivery, publicUrl }: Delivery, tools: Knowing): Task {
   const { url, thumbnailUrl, ...rest } = task;
   if (task.state !== 'completed') return rest;
@@ -40,7 +41,7 @@ export function shownTask(call: Call, task: Task, { delivery, publicUrl }: Deliv
   };
 }
 
-/** Where the client found the gateway. */
+/** Returns the origin of the gateway by the request's headers; empty for an invalid `host`. */
 function originOf({ wire: { headers } }: Call): string {
   const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
   const host = headers.host ?? '';
