@@ -1,4 +1,4 @@
-/** Decides what the demo channel answers a chat request: reasoning, tool calls, text and media. */
+/** Decides how the demo channel answers a chat request: reasoning, tool calls, text and media. */
 import { parseObject, type FinishReason, type Reasoning, type Proof } from 'sluice';
 import { fromSchema } from './from-schema.ts';
 import { formOf, recalled } from './instructions.ts';

@@ -22,7 +22,7 @@ const optionNames: Readonly<Record<string, string>> = {
   num_ctx: 'num_ctx',
 };
 
-/** Members that are sent unchanged. The last two are Ollama's own, which clients may send. */
+/** Members of Ollama's API. The last two are its own, which clients may send. */
 const members: ReadonlySet<string> = new Set(['model', 'messages', 'tools', 'stream', 'keep_alive', 'think']);
 const read: ReadonlySet<string> = new Set([
   ...members,

@@ -49,7 +49,7 @@ export class Exchange extends Lifetime {
   readonly gate = new Gate();
   readonly startedAt = performance.now();
   readonly created = Math.floor(Date.now() / 1000);
-  /** Unix seconds at which the reply was complete; told by the first who asks. */
+  /** Unix seconds at which the response was complete; set by the first reader. */
   completed: number | undefined;
   readonly id: string;
   readonly operation: Operation;
@@ -61,14 +61,14 @@ export class Exchange extends Lifetime {
   decoded: GatewayRequest | undefined;
   #outlined: GatewayRequest | undefined;
   #bodyOutline: JsonObject | undefined;
-  /** What the client sends over a WebSocket that passes through. */
+  /** Messages of the client over a WebSocket that passes through. */
   input: Observable<SocketMessage> | undefined;
   #inputGate: Gate | undefined;
-  /** What the call was ended with from outside of its stream. */
+  /** Error that ended the call from outside of its stream. */
   failure: GatewayError | undefined;
-  /** Whoever writes the reply. Without one there is nobody to tell of a failure. */
+  /** Writer of the response, which reports a failure to the client. Absent where nothing is written. */
   writer: { fail(error: GatewayError): void } | undefined;
-  /** Where errors of callbacks at the end of the call go. */
+  /** Receives the errors of callbacks at the end of the call. */
   endErrors: EndErrorReporter = warnOfEndError;
   model = '';
   stream = false;
@@ -76,7 +76,7 @@ export class Exchange extends Lifetime {
   /** The call on whose behalf a plugin makes this one. */
   parent: Call | undefined = undefined;
   #held: Held | undefined;
-  /** What was lost on the way back. */
+  /** Dropped fields of the response. */
   readonly losses: Loss[] = [];
   readonly account: Account;
   /** The record of the response of this exchange. */
@@ -130,7 +130,7 @@ export class Exchange extends Lifetime {
     return (this.#bodyOutline ??= JSON.parse(outline.text) as JsonObject);
   }
 
-  /** Takes in the outline of a long request, once it was checked. */
+  /** Sets the outline of a long request that was checked. */
   outline({ body, ...outline }: Outline, request: GatewayRequest): void {
     this.wire.outline = outline;
     this.#bodyOutline = body;
@@ -143,7 +143,7 @@ export class Exchange extends Lifetime {
     this.#outlined = undefined;
   }
 
-  /** An exchange of the same request whose life is its own. It owns the account from now on. */
+  /** Returns an exchange of the same request with a lifetime of its own. It owns the account from then on. */
   twin(stream: boolean): Exchange {
     const { id, operation, format, codec, wire, account } = this;
     const twin = new Exchange(id, operation, format, codec, wire, account);
@@ -159,7 +159,7 @@ export class Exchange extends Lifetime {
     return twin;
   }
 
-  /** Holds on to something until the end. Once. */
+  /** Holds a shared resource until the call ends. Called at most once. */
   hold(held: Held): void {
     if (this.hasEnded) held.letGo();
     else this.#held = held;
@@ -181,12 +181,15 @@ export class Exchange extends Lifetime {
     this.account.end(this.#record);
   }
 
-  /** Something in the reply that the client's format has no place for: for the log, after the headers have gone. */
+  /** Notes a dropped field of the response for the log, because the headers have been sent. */
   reportLoss(loss: Loss): void {
     this.losses.push(loss);
   }
 
-  /** Takes in the body once it was read. Throws 400 for a name that no model can have, in whichever format and wherever it stood. */
+  /**
+   * Sets the body that was read, with the model and the framing that it asks for. Throws 400 for a name that no model can have, in any
+   * format and position.
+   */
   understand(bytes: Buffer, body: JsonObject): void {
     checkMemberNames(body);
     const { model, stream } = this.codec.peek(body, this.wire.params);

@@ -15,10 +15,10 @@ export interface Running {
   readonly handler: Handler;
 }
 
-/** What {@link orderPlugins} needs of a plugin. */
+/** Members of a plugin that {@link orderPlugins} reads. */
 type Ordered = Pick<PluginSpec<never>, 'name' | 'stage' | 'after' | 'before'>;
 
-/** Plugins that exist but do not run: for the sentence about those that need them. */
+/** Plugins that exist but do not run, for errors about plugins that must run after them. */
 export interface Absent {
   /** Switched off, with the place where that stands. */
   readonly off?: ReadonlyMap<string, string>;
@@ -114,7 +114,7 @@ function called(handler: Handler, call: Call, next: Next): Promise<Observable<Ga
   }
 }
 
-/** What one `next` has given, and what became of it. */
+/** Result of one call of `next`, and its state. */
 class Followed {
   readonly events: Promise<Observable<GatewayEvent>>;
   state: 'running' | 'answered' | 'failed' = 'running';
@@ -136,7 +136,10 @@ class Followed {
   }
 }
 
-/** What the steps of one composition follow. Most handlers give back the very promise that they got, which the step behind them follows already. */
+/**
+ * Results that the steps of one pipeline follow. Most handlers return the very promise that they received, which the step behind them
+ * follows already.
+ */
 class Following {
   #latest: Followed | undefined;
 
@@ -145,15 +148,15 @@ class Following {
     return this.#latest;
   }
 
-  /** What has ended is not held on to. */
+  /** Drops a result that has settled. */
   readonly #over = (followed: Followed): void => {
     if (this.#latest === followed) this.#latest = undefined;
   };
 }
 
 /**
- * What a handler's calls of `next` have given. No list: nearly every handler makes one call, and a list of one for each handler was a tenth of
- * all memory that a small call takes.
+ * Results of a handler's calls of `next`. Not an array, because nearly every handler makes one call, and an array of one for each handler
+ * was a tenth of all memory that a small call takes.
  */
 class Made {
   #first: Followed | undefined;
@@ -164,7 +167,7 @@ class Made {
     else (this.#others ??= []).push(one);
   }
 
-  /** What the only call has given. */
+  /** Result of the only call. */
   get only(): Followed['events'] | undefined {
     return this.#others === undefined ? this.#first?.events : undefined;
   }
@@ -175,9 +178,9 @@ class Made {
 }
 
 /**
- * Says by name what every author gets wrong once. It follows the promises that are there, each once, and puts none around them: with an
- * async function around each handler and another around each `next`, a small call through all plugins cost a third more, and with two
- * promises of its own for each handler a fifth more.
+ * Runs a handler, and names its plugin in an error where it breaks the rules of the pipeline. It follows the promises that are there, each
+ * once, and adds none: with an async function around each handler and another around each `next`, a small call through all plugins cost a
+ * third more, and with two promises of its own for each handler a fifth more.
  */
 function checkedStep({ name, handler }: Running, next: Next, following: Following): Next {
   return (call: Call) => {
@@ -202,7 +205,7 @@ function checkedStep({ name, handler }: Running, next: Next, following: Followin
       return events;
     };
     const given = called(handler, call, guarded);
-    // What the step behind has given, and looked at.
+    // The promise of the step behind, which that step has checked.
     if (made.only === given) {
       returned = true;
       return given;

@@ -14,13 +14,13 @@ export class Desks {
   readonly #health = new HealthDesk();
   readonly #peers = new PeersDesk();
 
-  /** The worker serves from now on. */
+  /** Adds a worker that serves. */
   join(worker: WorkerProcess): void {
     this.#workers.set(worker.id, worker);
     this.#peers.join(worker.id, (news) => worker.offer({ type: 'peers', news }));
   }
 
-  /** The worker has ended. */
+  /** Removes a worker that has ended. */
   forget({ id }: WorkerProcess): void {
     this.#workers.delete(id);
     this.#rates.forget(id);

@@ -72,7 +72,7 @@ export class PrimaryLink {
     return true;
   }
 
-  /** What the gateway in this process knows of the others. */
+  /** Returns the connections of this process to the others. */
   processes(worker: number, workers: number): Processes & ProcessLines {
     const rates: RatesLine = {
       send: (question) => this.send({ type: 'rates', question }),

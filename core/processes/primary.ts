@@ -40,9 +40,9 @@ export class Primary {
   readonly #secrets = new HandedSecrets();
   /** Replaced when the config is known. The first one logs what happens before that. */
   #log: Log = createLog(firstLogLevel());
-  /** What is in force: the facts of the first worker of the generation that serves. */
+  /** Facts of the first worker of the generation that serves. */
   #facts: Facts | undefined;
-  /** What workers ask for where the config leaves the port open. */
+  /** Port that workers listen on where the config has port 0; 0: any free one. */
   #freePort = 0;
   #generation = 0;
   readonly #launcher: Launcher;
@@ -158,7 +158,7 @@ export class Primary {
     await this.#allEnded();
   }
 
-  /** Whoever waits to start a worker is told that there is none to be started any more. */
+  /** Starts no more workers: ends all waits for a start, and stops watching files. */
   #startNoMore(): void {
     this.#stopping = true;
     this.#stopped.resolve();

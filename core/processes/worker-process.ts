@@ -46,7 +46,7 @@ export interface WorkerOwner {
   log(): Log;
 }
 
-/** Says which program workers run. Called before the first of them is made. */
+/** Sets the program that workers run. Called before the first one is started. */
 export function prepareWorkers(program: string): void {
   cluster.schedulingPolicy = cluster.SCHED_RR;
   cluster.setupPrimary({ exec: program, args: [], execArgv: workerArguments(process.execArgv) });
@@ -149,7 +149,7 @@ export class WorkerProcess {
     return true;
   }
 
-  /** Another one has taken over: it finishes what it has, in the time that a reload gives. */
+  /** Lets the worker finish its calls within `timeouts.reload`, because another one has taken over. */
   retire(): void {
     if (this.#state === 'leaving') return;
     this.#state = 'leaving';
@@ -169,7 +169,7 @@ export class WorkerProcess {
     else this.tell({ type: 'announce' });
   }
 
-  /** The gateway stops: it finishes what it has, in the time that this gives. */
+  /** Lets the worker finish its calls within `timeouts.drain`, because the gateway stops. */
   stop(): void {
     this.#state = 'leaving';
     this.tell({ type: 'stop' });
@@ -220,7 +220,7 @@ export class WorkerProcess {
       );
   }
 
-  /** Kills it when it has not ended in its time: something in it is stuck. */
+  /** Kills the worker when it has not ended after `time` milliseconds. */
   #endWithin(time: number): void {
     const timer = setTimeout(() => {
       this.#owner.log().error({ worker: this.worker }, 'a worker did not end in its time, and is killed');

@@ -134,7 +134,7 @@ export class Attempt {
     reject?.(new GatewayError('client_closed_request', 'The call ended before it was answered.'));
   }
 
-  /** A failure as it may be told: without the client's own credential. */
+  /** Returns a failure without the client's own credential in its message. */
   #told(error: GatewayError): GatewayError {
     const own = this.target.channel.forwards === undefined ? undefined : clientCredentialOf(this.#call);
     return own === undefined ? error : withoutCredential(error, own.value);
@@ -161,8 +161,8 @@ export class Attempt {
 }
 
 /**
- * What an error says about where it happened: a refusal of the caller's mistake is an answer. What failed in the gateway says nothing, nor
- * does a connection that had been closed while nobody used it.
+ * Returns the outcome that an error means for health. A response that refuses a mistake of the client is a success. An error of the gateway
+ * and a stale connection say nothing about the target.
  */
 function outcomeOf(error: unknown): Outcome {
   if (!(error instanceof GatewayError) || error.origin !== 'upstream' || error.staleConnection) return 'left';

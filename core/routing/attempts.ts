@@ -70,7 +70,7 @@ class Attempts {
   #failures: GatewayError[] | undefined;
   #tries = 0;
   #waited = 0;
-  /** How many further targets may be asked at the same time. */
+  /** Number of hedges that are left. */
   #hedges: number;
   /** The targets that were asked again after they had asked for it. */
   #repeated: Target[] | undefined;
@@ -141,8 +141,8 @@ class Attempts {
   }
 
   /**
-   * Every target that is left is held back. One that rests may let a call in to find out how it is, or else a short wait may do: undefined
-   * when it has passed. Throws when neither helps: an outage of all is no better for asking them more.
+   * Handles the case that health holds back every target that is left. Enters one that admits a probe, or waits shortly and resolves with
+   * undefined. Throws when neither is possible, because more requests do not help while all targets are down.
    */
   async #whenReady(): Promise<Entered | undefined> {
     const { health } = this.#options;
@@ -174,8 +174,8 @@ class Attempts {
   }
 
   /**
-   * What an attempt that failed leaves to be done: a connection that had been closed unseen is replaced at once, and nobody is blamed; any
-   * other failure is noted, and thrown again.
+   * Handles an attempt that failed. On a stale connection the target gets the request again at once, and health records no failure. Any
+   * other failure is recorded and thrown again.
    */
   async #again(entered: Entered, thrown: unknown, current?: Current): Promise<Observable<GatewayEvent>> {
     let error = toGatewayError(thrown);
@@ -258,7 +258,10 @@ class Attempts {
     return { milliseconds: Math.min(own, left), callsOwn: left < own };
   }
 
-  /** What the client is told. `wait`: milliseconds until one of the targets that were held back may be asked; `cooling`: all of them cool down. */
+  /**
+   * Returns the error for the client. `wait`: milliseconds until one of the targets that health holds back is ready; `cooling`: all of them
+   * are in a cooldown.
+   */
   #failure(wait?: number, cooling = false): GatewayError {
     const retryAfter = wait === undefined ? undefined : Math.max(1, Math.ceil(wait / 1000));
     if (this.#failures !== undefined) {

@@ -189,7 +189,7 @@ function candidate(channel: Channel, model: string): Candidate | undefined {
   };
 }
 
-/** What the gateway does by itself for any channel that chats: tokens can be counted, and histories summarised, here. */
+/** Operations that the gateway does by itself for any channel that chats: it counts tokens and summarises histories. */
 const overChat: ReadonlySet<Operation> = new Set(['count-tokens', 'compact']);
 
 function canDo({ speaks }: Channel, operation: Operation): boolean {

@@ -46,8 +46,8 @@ export function nobodyKnows(failures: readonly GatewayError[], model: string): G
 }
 
 /**
- * Selects the error to return when every attempt failed: the latest one that is not a rate limit, else the latest with the shortest
- * `retryAfter` (seconds). `ready`: another such time, from health.
+ * Selects the error to return when every attempt failed: the latest one that is not a rate limit, else the latest one with the shortest
+ * `retryAfter` (seconds) of all. `ready`: another such time, from health.
  */
 export function tellingError(failures: readonly GatewayError[], ready?: number): GatewayError {
   const other = failures.findLast(({ code }) => code !== 'rate_limit_exceeded');

@@ -20,8 +20,8 @@ const repeatable: ReadonlySet<Operation> = new Set<Operation>([
 ]);
 
 /**
- * How many further targets a call may be sent to while the first is silent. None where the settings want none; for what makes or keeps
- * something at the provider; and where the call should go to one place, unless that is only for the sake of a warm cache.
+ * Returns the maximum number of hedges for a call. 0 where the settings allow none, where the call creates or keeps something at the
+ * provider, and where it has an affinity that is not only for a warm cache.
  */
 export function mostHedges(call: Call, { hedge }: Pick<RoutingSettings, 'hedge'>): number {
   if (hedge === false || !repeatable.has(call.operation)) return 0;

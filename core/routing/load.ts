@@ -14,7 +14,7 @@ interface Measured {
   at: number;
 }
 
-/** What runs over one key of one channel, and how soon its models begin to answer. */
+/** Running attempts of one key of a channel, and the times after which its models began to respond. */
 export class KeyLoad {
   readonly #channel: ChannelLoad;
   readonly #models = new Map<string, Measured>();
@@ -88,7 +88,7 @@ export class ChannelLoad {
 }
 
 /**
- * Loads of all targets of this process. It outlives a configuration: calls of the one before still run.
+ * Loads of all targets of this process. They outlive a configuration, because calls of the one before still run.
  * Its size is that of the configuration, whatever models strangers name.
  */
 export class TargetLoads {

@@ -47,17 +47,17 @@ export class ModelDiscovery {
     this.#every = options.every ?? 3_600_000;
   }
 
-  /** Undefined as long as the provider has never told. The same set until it tells another. */
+  /** Names of the models; undefined until the first list. The same set until the names change. */
   get names(): ReadonlySet<string> | undefined {
     return this.#names;
   }
 
-  /** What the provider told last of prices. The same object until it tells something. */
+  /** Prices in the last list. The same object until there is another list. */
   get prices(): object | undefined {
     return this.#said?.prices;
   }
 
-  /** What a model costs, as the provider told last. */
+  /** Returns the price of a model in the last list. */
   priceOf(name: string): KnownPrice | undefined {
     const { prices, at = 0 } = this.#said ?? {};
     const row = prices !== undefined && Object.hasOwn(prices, name) ? prices[name] : undefined;
@@ -73,7 +73,7 @@ export class ModelDiscovery {
     }
   }
 
-  /** Asks from now on; `changed` is called when the names are others than before. */
+  /** Begins to ask. `changed` is called when the names differ from those before. */
   begin(changed: () => void): void {
     const again = (wait: number): void => {
       if (this.#closed) return;
@@ -84,7 +84,7 @@ export class ModelDiscovery {
     again(Math.max(0, this.#every - this.#age()));
   }
 
-  /** Asks no more. */
+  /** Stops asking. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);

@@ -15,7 +15,7 @@ export interface HealthOptions {
   readonly now?: () => number;
   /** 0 to 1. */
   readonly random?: () => number;
-  /** Opens the way to other gateways. Default: there are none. */
+  /** Connects to other gateways. Default: there are none. */
   readonly share?: (hooks: SharingHooks) => HealthSharing;
 }
 
@@ -80,7 +80,7 @@ export class HealthBook implements Health, VisitJudge {
     const now = this.#now();
     if (!known.admits(now) || breaker?.admits(now) === false) return undefined;
     const visit = new CallVisit(this, known, model);
-    // Its patience is over: it costs nothing any more.
+    // Its cooldown is over, so that nothing has to be stored for the model.
     if (breaker?.standing(now) === 'up') this.#places.drop(known, breaker);
     if (known.rests > 0) this.#beginProbe(known, visit);
     if (breaker !== undefined && breaker.rests > 0) this.#beginProbe(breaker, visit);
@@ -118,7 +118,7 @@ export class HealthBook implements Health, VisitJudge {
 
   /* ---- What visits tell ------------------------------------------------------------------------------------------- */
 
-  /** A probe has shown that the place answers; for any other visit this says nothing yet. */
+  /** Closes the breakers that the attempt probes. For any other attempt, the start of a response says nothing yet. */
   answered(visit: CallVisit): void {
     const { key, model } = visit;
     if (key.probe === visit) this.#close(key);
@@ -173,7 +173,7 @@ export class HealthBook implements Health, VisitJudge {
       return;
     }
     if (key.rests > 0) {
-      // Others have said so before. That the key is refused is worse news.
+      // Earlier attempts have opened it. A refusal of the key opens it for longer.
       if (!refused || key.base >= refusedRest) return;
       key.rests = 0;
     } else {
@@ -228,7 +228,7 @@ export class HealthBook implements Health, VisitJudge {
     this.#claims.probed(breaker);
   }
 
-  /** The probe came to nothing: the next one may go. */
+  /** Ends a probe without a result, so that the next call may probe. */
   #giveUp(breaker: Place): void {
     this.#change(breaker, () => {
       breaker.probe = undefined;
@@ -252,7 +252,7 @@ export class HealthBook implements Health, VisitJudge {
     if (wasProbing) this.#claims.release(breaker);
   }
 
-  /** Changes a place, and tells of it where it then stands differently. */
+  /** Changes a breaker, shares its state, and notifies listeners where it differs. */
   #change(breaker: Place, act: () => void, tell = true, elsewhere = false): void {
     const before = breaker.standing(this.#now());
     act();
@@ -275,7 +275,7 @@ export class HealthBook implements Health, VisitJudge {
   #heard(heard: SharedPlace): void {
     const { name, cool, rests, forgotten } = heard;
     const { channel, key, model } = name;
-    // That all is well where nothing is known is no news.
+    // A closed breaker needs no entry where nothing is known.
     const isNews = rests > 0 || cool > 0;
     const known = isNews ? this.#places.needKey(channel, key) : this.#places.key(channel, key);
     if (known === undefined) return;
@@ -287,7 +287,7 @@ export class HealthBook implements Health, VisitJudge {
     this.#change(
       breaker,
       () => {
-        // What came after it was forgotten may come with it.
+        // The message may also have what happened after the reset.
         if (forgotten === true) breaker.forget();
         breaker.hear(this.#now(), heard);
       },

@@ -2,7 +2,7 @@
 import type { PlaceName, Standing } from '../../sdk/health.ts';
 import type { SharedPlace, Trouble } from './sharing.ts';
 
-/** Longest time between two probes that come before their time, and the share of a rest that it may be. */
+/** Interval between two early probes: at most so many milliseconds, and at most this share of the time for which the breaker is open. */
 const earlyGap = 1_000;
 const earlyShare = 0.1;
 
@@ -15,29 +15,29 @@ export interface RestTimes {
 
 /**
  * Breaker of one key of one channel, or of one model behind it. All times are milliseconds of one monotonic clock. No library is used,
- * because those wrap a promise for each call and know no keys, models or other gateways.
+ * because libraries for policies wrap a promise around each call and know no keys, models or other gateways.
  */
 export class CircuitBreaker<Who> {
   readonly name: PlaceName;
-  /** Until when the provider asked for patience. */
+  /** Time until which the provider asked to be left alone (cooldown). */
   coolUntil = 0;
-  /** Until when the place rests; it goes on resting until a probe has shown that it answers. */
+  /** Time until which no probe is due. The breaker stays open until a probe succeeds. */
   restUntil = 0;
-  /** The first rest of the present series; each that follows is twice as long. */
+  /** Duration of the first opening in the present series. Each further one is twice as long. */
   base = 0;
-  /** Rests in a row; 0 while the place may be asked. */
+  /** Number of consecutive openings; 0 while the breaker is closed. */
   rests = 0;
-  /** Who finds out whether it answers again. */
+  /** Probe that runs. */
   probe: Who | undefined;
-  /** Until when another gateway finds it out. */
+  /** Time until which another gateway probes. */
   elsewhereUntil = 0;
-  /** Until when it is this gateway's turn to find it out. */
+  /** Time until which this gateway has the right to probe. */
   claimedUntil = 0;
   isClaiming = false;
-  /** When somebody last wanted to go there while it rested. */
+  /** Time of the last call that looked for a target here while the breaker was open. */
   wantedAt = Number.NEGATIVE_INFINITY;
   last: Trouble | undefined;
-  /** When it was last tried in vain. */
+  /** Time of the last failure that opened the breaker or ended a probe, here or at another gateway. */
   #triedAt = 0;
   #rest = 0;
 
@@ -50,21 +50,21 @@ export class CircuitBreaker<Who> {
     return this.coolUntil > now ? 'cooling' : 'up';
   }
 
-  /** True when a probe may go to a place that rests without haste. */
+  /** True when a probe is due. */
   isDue(now: number): boolean {
     return (
       this.restUntil <= now && this.coolUntil <= now && this.probe === undefined && this.elsewhereUntil <= now
     );
   }
 
-  /** When it is worth coming back. */
+  /** Returns the time at which another look is worthwhile. */
   until(now: number): number {
     // How a probe ends nobody knows: who asks again in a second learns of it.
     const probing = this.probe !== undefined || this.elsewhereUntil > now ? now + earlyGap : 0;
     return Math.max(this.coolUntil, this.restUntil, probing);
   }
 
-  /** True when a call may go there: as one of many, as the probe, or as a probe before its time. */
+  /** True when a call is admitted: as one of many, as the probe, or as an early probe. */
   admits(now: number): boolean {
     if (this.coolUntil > now || this.probe !== undefined || this.elsewhereUntil > now) return false;
     return this.restUntil <= now || now - this.#triedAt >= Math.min(earlyGap, this.#rest * earlyShare);
@@ -74,7 +74,10 @@ export class CircuitBreaker<Who> {
     if (until > this.coolUntil) this.coolUntil = until;
   }
 
-  /** It rests from now on: the first time for about `base`, then twice as long each time, with some chance in it so that gateways part. */
+  /**
+   * Opens the breaker: the first time for about `base` milliseconds, then twice as long each time, with jitter so that gateways do not
+   * probe together.
+   */
   open(now: number, base: number, { mostRest, random }: RestTimes): void {
     this.base = base;
     this.rests += 1;
@@ -86,7 +89,7 @@ export class CircuitBreaker<Who> {
     this.claimedUntil = 0;
   }
 
-  /** The probe found it still broken. One that came before its time lengthens nothing. */
+  /** Ends a probe that failed. Only one that was due opens the breaker for longer, or one that failed for a reason with a longer `base`. */
   reopen(now: number, base: number, times: RestTimes): void {
     this.probe = undefined;
     this.#triedAt = now;
@@ -101,14 +104,14 @@ export class CircuitBreaker<Who> {
     this.elsewhereUntil = 0;
   }
 
-  /** Nothing is known any more. */
+  /** Resets the breaker. */
   forget(): void {
     this.close();
     this.coolUntil = 0;
     this.last = undefined;
   }
 
-  /** As another gateway found it. */
+  /** Takes over the state that another gateway reports. */
   hear(now: number, heard: SharedPlace): void {
     this.elsewhereUntil = 0;
     if (heard.cool > 0) this.cool(now + heard.cool);

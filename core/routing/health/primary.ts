@@ -4,7 +4,7 @@ import type { PlaceName } from '../../sdk/health.ts';
 
 /** Message of a worker to the primary process. */
 export type HealthWord =
-  /** It wants to hear what is known, and what others find out from now on. */
+  /** Asks for the states that are known, and for all changes from then on. */
   | { readonly kind: 'join' }
   | { readonly kind: 'tell'; readonly places: readonly SharedPlace[] }
   | { readonly kind: 'claim'; readonly id: number; readonly name: PlaceName; readonly lease: number }
@@ -13,33 +13,33 @@ export type HealthWord =
 /** Message of the primary process to a worker. */
 export type HealthNews =
   | { readonly kind: 'heard'; readonly places: readonly SharedPlace[] }
-  /** Milliseconds until its turn: 0 when it is now. */
+  /** Milliseconds until the worker may send the probe; 0: now. */
   | { readonly kind: 'turn'; readonly id: number; readonly wait: number };
 
 /** Connection of a worker to the primary process. */
 export interface HealthLine {
-  /** False when it leads nowhere any more. */
+  /** Returns false when the connection is closed. */
   send(word: HealthWord): boolean;
-  /** Tells who wants to hear what comes. */
+  /** Sets the receiver of messages. */
   listen(listener: (news: HealthNews) => void): void;
 }
 
 /** Interval in milliseconds between two messages about changes. The first change is sent at once, later ones together. */
 const tellEvery = 25;
 
-/** How often places that rest are looked at, in milliseconds. */
+/** Interval of `tick`, in milliseconds. */
 const tickEvery = 400;
 
-/** Longest wait to hear whose turn it is, in milliseconds. */
+/** Timeout of a claim, in milliseconds. */
 const patience = 1_000;
 
-/** Questions for a turn that may be open at a time. */
+/** Maximum number of open claims. */
 const mostOpen = 1_000;
 
-/** Places and turns that are remembered for all: those that changed last. */
+/** Maximum number of states, and of rights to probe, in the primary process. The oldest are dropped. */
 const mostPlaces = 5_000;
 
-/** How long is remembered what nobody changes any more, in milliseconds. */
+/** Time for which a state is stored after its last change, in milliseconds. */
 const keptFor = 3_600_000;
 
 /** Returns the worker's end of the connection. */
@@ -123,7 +123,7 @@ class PrimarySharing implements HealthSharing {
     else for (const place of news.places) this.#hooks.heard(place);
   }
 
-  /** It answers again: whatever changed meanwhile was told to nobody. */
+  /** Sends all states when the primary process responds again, because changes were not sent meanwhile. */
   #back(): void {
     this.#isUp = true;
     for (const place of this.#hooks.known()) this.tell(place);
@@ -162,7 +162,7 @@ class PrimarySharing implements HealthSharing {
 
 interface Kept {
   readonly place: SharedPlace;
-  /** When it was told. */
+  /** Time at which the state was received. */
   readonly at: number;
 }
 
@@ -186,7 +186,7 @@ export class HealthDesk {
     this.#now = now;
   }
 
-  /** Takes what a worker says; `tell` is the way to it. */
+  /** Handles a message of a worker. `tell` sends a message to it. */
   hear(member: number, word: HealthWord, tell: (news: HealthNews) => void): void {
     switch (word.kind) {
       case 'join': {
@@ -208,7 +208,7 @@ export class HealthDesk {
     }
   }
 
-  /** It has ended: what it was to find out another may. */
+  /** Removes a worker that has ended, and releases its rights to probe. */
   forget(member: number): void {
     this.#members.delete(member);
     for (const [id, { whose }] of this.#turns) if (whose === member) this.#turns.delete(id);

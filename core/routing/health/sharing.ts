@@ -6,19 +6,19 @@ export interface SharedPlace {
   readonly name: PlaceName;
   readonly cool: number;
   readonly rest: number;
-  /** 0: it may be asked. */
+  /** 0: the breaker is closed. */
   readonly rests: number;
   readonly base: number;
   readonly last?: Trouble;
-  /** True when somebody wants everything about it forgotten. */
+  /** True when the breaker was reset. */
   readonly forgotten?: boolean;
 }
 
 /** Callbacks into the circuit breakers of this process. */
 export interface SharingHooks {
-  /** Another gateway found this out. */
+  /** Takes a state that another gateway reports. */
   readonly heard: (place: SharedPlace) => void;
-  /** All that should be told to a store that may have lost its memory. */
+  /** Returns all states, for a store that may have lost its data. */
   readonly known: () => readonly SharedPlace[];
   /** Called about twice a second, while the store answers. */
   readonly tick: () => void;
@@ -29,8 +29,8 @@ export interface HealthSharing {
   readonly isUp: boolean;
   tell(place: SharedPlace): void;
   /**
-   * Asks to be the one gateway that finds out whether a place answers, for so many milliseconds. Resolves with 0 when it is, else with
-   * how long another will be; undefined when nobody can be asked.
+   * Claims the right to probe for `lease` milliseconds. Resolves with 0 when it is granted, else with the milliseconds for which another
+   * one has it; undefined when there is no response.
    */
   claim(name: PlaceName, lease: number): Promise<number | undefined>;
   release(name: PlaceName): void;
