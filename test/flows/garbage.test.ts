@@ -17,7 +17,7 @@ const long = {
 
 /** Enough at a time that whatever holds the calls changes its shape now and then. */
 const lanes = 32;
-const callsPerLane = 30;
+const callsPerLane = 18;
 
 const here = (path: string): string =>
   JSON.stringify(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
@@ -116,7 +116,7 @@ async function loadWith(sent: string): Promise<void> {
       expect(statusCode).toBe(200);
       await body.dump();
       done += 1;
-      if (done % 200 === 0) await collected('minor');
+      if (done % 120 === 0) await collected('minor');
     }
   };
   await Promise.all(Array.from({ length: lanes }, lane));
