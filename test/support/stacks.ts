@@ -1,3 +1,6 @@
 // Errors hold as much of the stack as where a gateway runs. The test runner asks for ten times that, which costs what throws thousands of
 // them on purpose, as the tests of damaged requests and replies, a fourteenth of their time.
 Error.stackTraceLimit = 10;
+
+// What runs is the source itself, whose places need no map: each stack that somebody reads would be searched for in all of them.
+process.setSourceMapsEnabled(false);
