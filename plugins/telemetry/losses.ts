@@ -10,7 +10,7 @@ export type LossReason = 'queue_full' | 'export_failed' | 'rejected';
 /** Milliseconds between two lines of the log about losses. */
 const pause = 60_000;
 
-/** Counts telemetry that was not exported. Logs the first loss at once, and further ones at most once a minute. */
+/** Counts of losses. The first loss is logged at once, further ones at most once a minute. */
 export class Losses {
   readonly #log: Log;
   readonly #counter: PluginCounter;

@@ -14,7 +14,7 @@ export function capturedRequest({ wire }: Call, limit: number, redactor: Redacto
   return cut(redactor.request(body), limit);
 }
 
-/** Captures a response up to a limit: the bytes of one that passes through, otherwise its blocks. Media are left out. */
+/** A response up to a limit: the bytes of one that passes through, otherwise its blocks. Media are left out. */
 export class ReplyCapture implements Observing {
   readonly #limit: number;
   readonly #bytes: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** The sender of a request to the admin API, however it is authenticated: with the admin password, as a user, or by a token. */
+/** Actors of the admin API: the admin password, users and tokens, with their roles and restrictions. */
 import type { TeamMembership, User, UserRole } from '../core-types.ts';
 
 /** The sender of a request, and what it may see and change. */
