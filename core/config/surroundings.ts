@@ -111,7 +111,7 @@ export function openSurroundings(
     credentials: openCredentials(users, stores),
     ledger,
     bookkeeper,
-    usageLog: openUsageLog(stores),
+    usageLog: openUsageLog(stores, { inThread: true }),
     rates,
     health: ownHealth,
     load: new TargetLoads(),

@@ -35,7 +35,9 @@ const postgresSchema = z.strictObject({
     .min(2)
     .max(200)
     .optional()
-    .describe('most connections of each process; others wait for one. Default: 8'),
+    .describe(
+      'most connections of each process; others wait for one. Default: 8. While the admin API reads sums, half as many more',
+    ),
   replica: secretUrl(z.string().regex(postgres, 'must be a postgres:// URL'))
     .optional()
     .describe('read replica for usage, statistics and searches of the admin API. Default: none'),

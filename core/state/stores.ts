@@ -247,6 +247,12 @@ export async function* entriesOf<Value>(
   yield* store.iterator(undefined);
 }
 
+/**
+ * Matches every stored text in which a text begins with a colon, which Keyv marks and takes back in a function that is called for each value: it
+ * takes four times as long as the parser alone.
+ */
+const hasColonText = /[:,[]":|^":/;
+
 function openNamespace<Value>(database: Database, name: string, report: ReportError): Keyv<Value> {
   checkName(name);
   const store = new Keyv<Value>({
@@ -260,7 +266,7 @@ function openNamespace<Value>(database: Database, name: string, report: ReportEr
   const deserialize = store.deserialize;
   store.deserialize = async (text) => {
     try {
-      return await deserialize?.(text);
+      return hasColonText.test(text) ? await deserialize?.(text) : (JSON.parse(text) as never);
     } catch (error) {
       report(
         new Error(`An entry of "${name}" in ${database.url} is damaged and counts as missing.`, {

@@ -1,6 +1,6 @@
 /** The overview: what was called in a time, by whom, compared with the time before. */
 import type { InternalTools } from 'sluice/internal';
-import type { UsageGrouping, UsageSums } from './core-types.ts';
+import type { UsageGrouping } from './core-types.ts';
 import type { OverviewQuery, OverviewRange } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 import { before, sumsAsked, totalsIn, totalsOf } from './usage-sums.ts';
@@ -28,13 +28,10 @@ const widths = [
   { most: Number.MAX_SAFE_INTEGER, bucket: day },
 ] as const;
 
-type OverviewTools = Pick<InternalTools, 'usageLog' | 'rates' | 'bookkeeper' | 'catalog' | 'upkeep'>;
-
-/** Adds names to sums by keys and owners. */
-export type Naming = (
-  by: UsageGrouping,
-  sums: readonly UsageSums[],
-) => Promise<(UsageSums & { name?: string })[]>;
+type OverviewTools = Pick<
+  InternalTools,
+  'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog' | 'upkeep'
+>;
 
 /** The time of an overview. `since` is at the start of a bucket: half a first one would look like a fall. */
 function timeOf(query: OverviewQuery, now: number) {
@@ -58,8 +55,7 @@ function isOfBearer({ keyId, team, member, organisation }: OverviewQuery): boole
 
 /** The route of the overview. `running` says how many calls run now. */
 export function overviewHandler(
-  { usageLog, rates, bookkeeper, catalog, upkeep }: OverviewTools,
-  named: Naming,
+  { usageLog, apiKeys, rates, bookkeeper, catalog, upkeep }: OverviewTools,
   running: () => Promise<number>,
 ): Handlers<'overview'>['overview'] {
   return async function overview({ query }) {
@@ -68,7 +64,9 @@ export function overviewHandler(
     const { range: _range, zone, since: _since, until: wanted, ...owned } = query;
     const filter = { ...owned, since, ...(wanted === undefined ? {} : { until }) };
     const ranking = async (by: Exclude<UsageGrouping, object>) =>
-      named(by, (await usageLog.sums(filter, by, { limit: mostListed, order: 'calls', rest: false })).sums);
+      (await usageLog.sums(filter, by, { limit: mostListed, order: 'calls', rest: false, names: true })).sums;
+    // Names are read from a table that an upgrade fills.
+    await apiKeys.names([]);
     const earlier = before(filter, now);
     const series =
       zone !== undefined && bucket === day

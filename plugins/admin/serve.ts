@@ -12,6 +12,7 @@ import { scopeOf, type Scope } from './access/scope.ts';
 import { setEtag } from './access/version.ts';
 import type { Author } from './audit.ts';
 import { IdempotentCreates } from './idempotent.ts';
+import { JsonBytes } from './json-bytes.ts';
 import { checkOrigin, createOutside, refuse, secure, type Outside } from './http.ts';
 import { readBody, readQuery } from './read.ts';
 import type { RouteName, RouteSpec, routes } from './routes.ts';
@@ -52,10 +53,10 @@ type OutputOf<Spec, Member extends string> = Spec extends {
   : unknown;
 type AskedOf<Name extends RouteName> = Asked<OutputOf<Routes[Name], 'query'>, OutputOf<Routes[Name], 'body'>>;
 
-/** What a route answers with: JSON, or a stream where its type is another. */
+/** What a route answers with: JSON, which may be bytes where it is large, or a stream where its type is another. */
 type AnswerOf<Name extends RouteName> = Routes[Name] extends { readonly type: string }
   ? Readable
-  : DeepReadonly<z.output<Routes[Name]['answer']>>;
+  : DeepReadonly<z.output<Routes[Name]['answer']>> | (Name extends 'sumUsage' ? JsonBytes : never);
 
 /** A function for each of these routes. */
 export type Handlers<Name extends RouteName = RouteName> = {
@@ -122,7 +123,8 @@ export function createServe(
     if (spec.versioned !== undefined) setEtag(ctx, value);
     ctx.status = spec.status ?? 200;
     if (spec.type !== undefined) ctx.type = spec.type;
-    ctx.body = value;
+    if (value instanceof JsonBytes) ctx.type = 'json';
+    ctx.body = value instanceof JsonBytes ? value.bytes : value;
   }
 
   const serve = (name: RouteName, spec: RouteSpec, handler: AnyHandler) =>

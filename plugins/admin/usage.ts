@@ -2,11 +2,12 @@
 import { Readable } from 'node:stream';
 import { GatewayError } from 'sluice';
 import type { InternalTools } from 'sluice/internal';
-import type { UsageGrouping, UsageSums } from './core-types.ts';
+import type { UsageSums } from './core-types.ts';
 import type { Audit } from './audit.ts';
 import { csvOf } from './csv.ts';
 import { eachWithNames, withNames } from './key-names.ts';
 import { overviewHandler } from './overview.ts';
+import { JsonBytes, jsonOf } from './json-bytes.ts';
 import type { Handlers } from './serve.ts';
 import { before, datesOf, sumsAsked, totalsIn } from './usage-sums.ts';
 
@@ -19,15 +20,6 @@ export function usageHandlers(
   running: () => Promise<number>,
 ): Handlers<'listUsage' | 'findUsage' | 'sumUsage' | 'exportUsage' | 'overview'> {
   const { usageLog, apiKeys } = tools;
-  /** Adds names to sums by keys and owners. */
-  const named = async (by: UsageGrouping | 'day', sums: readonly UsageSums[]) => {
-    if (by === 'team' || by === 'member' || by === 'organisation')
-      return sums.map((sum) => withName(sum, apiKeys.owners.find(String(sum.group))?.name));
-    if (by !== 'keyId') return [...sums];
-    const names = await apiKeys.names(sums.map(({ group }) => String(group)));
-    return sums.map((sum) => withName(sum, names.get(String(sum.group))));
-  };
-
   return {
     async listUsage({ query: { limit, after, sort, ...filter } }) {
       const page =
@@ -51,9 +43,15 @@ export function usageHandlers(
         ...(bucket === undefined ? {} : { bucket }),
         ...(zone === undefined ? {} : { zone }),
       };
-      const list = async (of: typeof filter) => {
+      // Names are read from a table that an upgrade fills.
+      if (by === 'keyId') await apiKeys.names([]);
+      const list = async (of: typeof filter): Promise<Record<string, unknown>> => {
+        if (by !== 'day' && by !== 'time') {
+          const { json, ...others } = await usageLog.sumsInJson(of, by, options);
+          return { ...others, sums: new JsonBytes(json) };
+        }
         const found = await sumsAsked(usageLog, of, asked, options);
-        if (by !== 'day') return { ...found, sums: by === 'time' ? found.sums : await named(by, found.sums) };
+        if (by === 'time') return { ...found };
         const dates = datesOf(zone ?? 'UTC', of.since ?? 0, of.until ?? now);
         return { ...found, sums: found.sums.map((sum) => withName(sum, dates.get(Number(sum.group)))) };
       };
@@ -62,14 +60,11 @@ export function usageHandlers(
         list(filter),
         totalsIn(usageLog, filter),
         earlier &&
-          Promise.all([list(earlier), totalsIn(usageLog, earlier)]).then(([{ sums }, all]) => ({
-            since: earlier.since,
-            until: earlier.until,
-            totals: all,
-            sums: [...sums],
-          })),
+          Promise.all([list(earlier), totalsIn(usageLog, earlier)]).then(([{ sums }, all]) =>
+            jsonOf({ since: earlier.since, until: earlier.until, totals: all, sums }),
+          ),
       ]);
-      return { ...found, sums: [...found.sums], totals, ...(previous === undefined ? {} : { previous }) };
+      return jsonOf({ ...found, totals, previous });
     },
     async exportUsage(asked) {
       const { ctx, query } = asked;
@@ -77,7 +72,7 @@ export function usageHandlers(
       ctx.attachment(`usage-${new Date().toISOString().slice(0, 10)}.csv`);
       return Readable.from(csvOf(eachWithNames(apiKeys, usageLog.each(query))));
     },
-    overview: overviewHandler(tools, named, running),
+    overview: overviewHandler(tools, running),
   };
 }
 

@@ -465,9 +465,7 @@ describe('one of a kind', () => {
         found.filter(
           // The thread has its own event loop, and its connection reads alone.
           (place) =>
-            !/^core\/state\/database\/(?:sqlite-writes|migrations|index|sqlite-reader-thread)\.ts:/.test(
-              place,
-            ) &&
+            !/^core\/state\/database\/(?:sqlite-writes|migrations|index|sqlite-to-read)\.ts:/.test(place) &&
             // Commands that run alone, in a process that serves nobody.
             !/^core\/state\/backup\/(?:sqlite|tables)\.ts:/.test(place),
         ),

@@ -81,6 +81,8 @@ export interface UsageTotals {
 export interface UsageSums extends UsageTotals {
   /** Common value of the group: the bucket's start, a key id, a model, a channel, a format or a status. Empty where calls have none. */
   readonly group: string | number;
+  /** Name of the key or owner, where it was asked for and there is one. */
+  readonly name?: string;
   /**
    * Milliseconds at the 50th, 95th and 99th percentile, within two percent; zeros where nothing was measured. Absent where they were not asked
    * for, and from sums by key and of one key.
@@ -99,6 +101,8 @@ export interface UsageSumsOptions {
   readonly percentiles?: boolean;
   /** False: the groups that are not listed are not summed. Default true. */
   readonly rest?: boolean;
+  /** True: groups have the names of their keys and owners. Default false. */
+  readonly names?: boolean;
 }
 
 /** Sums by groups, and how complete they are. */
@@ -113,6 +117,9 @@ export interface UsageSumsList {
    */
   readonly incompleteBefore?: number;
 }
+
+/** As {@link UsageSumsList}, with the groups as bytes of JSON: an array of {@link UsageSums} with names. */
+export type UsageSumsInJson = Omit<UsageSumsList, 'sums'> & { readonly json: Uint8Array };
 
 /**
  * How records are grouped: by a member, or by time in buckets of so many milliseconds. Calls without an owner, a tag or an end user are in no
@@ -167,6 +174,12 @@ export interface UsageLog {
    * reads the records themselves, in slices.
    */
   sums(filter: UsageFilter, grouping: UsageGrouping, options?: UsageSumsOptions): Promise<UsageSumsList>;
+  /** As `sums`, for answers that are passed on as they are: thousands of groups need not become objects on the event loop that serves calls. */
+  sumsInJson(
+    filter: UsageFilter,
+    grouping: UsageGrouping,
+    options?: Omit<UsageSumsOptions, 'names'>,
+  ): Promise<UsageSumsInJson>;
   /**
    * Returns what keys have spent since the beginning of the UTC day of a time, at most 31 days ago. Keys without calls are left out. Reads one
    * row for each key and day. At most 500 keys.

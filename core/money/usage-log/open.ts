@@ -7,7 +7,6 @@ import { recordOf } from './read-rows.ts';
 import { recordColumns } from './rows.ts';
 import { failedAttemptsIn } from './failed-attempts.ts';
 import { fewestFolded } from './folding.ts';
-import { createKeySpend } from './key-spend.ts';
 import { createLargest } from './largest.ts';
 import { createNewest } from './newest.ts';
 import { createPruning } from './pruning.ts';
@@ -18,7 +17,8 @@ import { standingOf } from './standing.ts';
 import { createSubjectSumming } from './subject-sums.ts';
 import { subjectLimits, type SubjectLimits } from './subjects.ts';
 import { createSumming } from './summing.ts';
-import { createSums } from './sums.ts';
+import { createSumsReader } from './sums-reader.ts';
+import { openSumsThread } from './sums-thread.ts';
 import type { UsageLog } from './index.ts';
 
 /** How a log is opened. */
@@ -29,15 +29,16 @@ export interface LogOptions {
   readonly subjects?: SubjectLimits;
   /** Fewest calls of 27 days for which sums of days are folded into those of more days. */
   readonly fold?: number;
+  /** True: sums are read in a thread of their own, where the database is not in memory. Default false. */
+  readonly inThread?: boolean;
 }
 
 /** Opens the log in the gateway's database. */
 export function openUsageLog(
   { database }: Pick<Stores, 'database'>,
-  { slices = maxSlices, subjects = subjectLimits, fold = fewestFolded }: LogOptions = {},
+  { slices = maxSlices, subjects = subjectLimits, fold = fewestFolded, inThread = false }: LogOptions = {},
 ): UsageLog {
   const ask = operatorReads(database);
-  const askLarge = largeReads(database);
   /** What is removed or judged must not be some time behind. */
   const askPrimary = longReads(database);
   const addRecords = createSumming(database, fold);
@@ -70,8 +71,8 @@ export function openUsageLog(
       );
       return row === undefined ? undefined : recordOf(row);
     },
-    sums: createSums(ask, askLarge, database.kind),
-    spentByKeys: createKeySpend(ask, database.kind),
+    ...((inThread ? openSumsThread(database) : undefined) ??
+      createSumsReader({ kind: database.kind, ask, askLarge: largeReads(database) })),
     addToSums,
     failedAttempts: (since) => failedAttemptsIn(ask, since),
     each: (filter) => exportOf(ask, select, filter),

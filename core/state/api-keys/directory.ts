@@ -6,6 +6,7 @@ import { rows, sqlOf, type Row } from '../database/sql.ts';
 import type { Filling } from './filling.ts';
 import type { KeyPage } from './index.ts';
 import { scopeCondition, type KeyScope } from './key-scope.ts';
+import { unescaped } from './stored-names.ts';
 import { ownedBy, searching, searchingInScope, type Found, type OwnedBy, type Search } from './search.ts';
 
 /** Maximum number of keys or names in one query. */
@@ -181,8 +182,4 @@ function placeOf(after: string): string {
 /** Escapes a text as entries do: a leading colon is doubled. */
 function escaped(text: string): string {
   return text.startsWith(':') ? `:${text}` : text;
-}
-
-function unescaped(text: string): string {
-  return text.startsWith('::') ? text.slice(1) : text;
 }

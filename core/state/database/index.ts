@@ -1,12 +1,13 @@
 /** Opens and checks the database that a URL names: SQLite here, PostgreSQL through `postgres.ts`. */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, extname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isPostgres, urlOf, type DatabaseSettings } from '../../settings/database.ts';
 import { appliedInSqlite, migrateSqlite, missingSteps } from './migrations.ts';
 import { openPostgres, type PostgresDatabase } from './postgres.ts';
+import { ReadingThread } from './reading-thread.ts';
 import type { Row, SqlValue } from './sql-values.ts';
-import { SqliteReader } from './sqlite-reader.ts';
+import type { SqliteQuestion } from './sqlite-reader-thread.ts';
 import { schema } from './tables/index.ts';
 import { blockedFor } from './sqlite-writes.ts';
 
@@ -25,6 +26,11 @@ export interface SqliteDatabase {
    * committed data.
    */
   read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  /**
+   * Returns a thread that runs a program on this database, with connections of its own; it ends when the database is closed. Undefined for a
+   * database in memory.
+   */
+  startThread(program: URL): ReadingThread | undefined;
   /**
    * Returns a number that changes when another connection, of this process or another, has written; writes of this connection do not change it.
    * Costs a few microseconds.
@@ -66,20 +72,30 @@ export function openSqlite(url: string): SqliteDatabase {
     connection.close();
     throw error;
   }
-  const reader = path === ':memory:' ? undefined : new SqliteReader(path);
+  const threads: ReadingThread[] = [];
+  const startThread = (program: URL): ReadingThread | undefined => {
+    if (path === ':memory:') return undefined;
+    const thread = new ReadingThread(program, { kind: 'sqlite', path });
+    threads.push(thread);
+    return thread;
+  };
+  const reader = startThread(new URL(`sqlite-reader-thread${extname(import.meta.url)}`, import.meta.url));
   const dataVersion = connection.prepare('PRAGMA data_version');
   return {
     kind: 'sqlite',
     url,
     connection,
     read: async (sql, values) =>
-      reader === undefined ? connection.prepare(sql).all(...values) : reader.ask(sql, values),
+      reader === undefined
+        ? connection.prepare(sql).all(...values)
+        : ((await reader.ask({ sql, values } satisfies SqliteQuestion)) as readonly Row[]),
+    startThread,
     version: () => Number(dataVersion.get()?.['data_version']),
     get isOpen() {
       return connection.isOpen;
     },
     close: () => {
-      reader?.close();
+      for (const thread of threads) void thread.close();
       if (connection.isOpen) connection.close();
     },
   };

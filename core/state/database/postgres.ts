@@ -4,6 +4,7 @@ import { appliedInPostgres, migratePostgres, missingSteps, type Migration, type 
 import { openReplica } from './postgres-replica.ts';
 import { openPostgresServer, type PoolState, type PostgresServer } from './postgres-server.ts';
 import type { PostgresSession } from './postgres-session.ts';
+import { ReadingThread } from './reading-thread.ts';
 
 export type { PostgresRow, PostgresSession, PostgresValue } from './postgres-session.ts';
 
@@ -27,6 +28,8 @@ export interface PostgresDatabase extends PostgresSession {
    * As `query`, for what an operator reads: from the read replica, which may be some time behind, where there is one that answers.
    */
   read: PostgresSession['query'];
+  /** Returns a thread that runs a program on this database, with connections of its own; it ends when the database is closed. */
+  startThread(program: URL): ReadingThread;
   /** How connections of the server are held: see {@link PostgresServer.pooling}. */
   readonly pooling: PostgresServer['pooling'];
   /** How the connections of the primary and of the replica stand. */
@@ -46,10 +49,12 @@ export function openPostgres(
   steps: readonly Step[],
   report: (error: Error) => void = () => {},
 ): PostgresDatabase {
-  const { url, poolSize, replica: replicaUrl } = typeof target === 'string' ? { url: target } : target;
+  const settings = typeof target === 'string' ? { url: target } : target;
+  const { url, poolSize, replica: replicaUrl } = settings;
   const server = openPostgresServer(url, poolSize);
   const migration: Migration = { steps, url: server.url };
   const replica = replicaUrl === undefined ? undefined : openReplica(replicaUrl, poolSize, report);
+  const threads: ReadingThread[] = [];
   let opening: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
@@ -87,6 +92,11 @@ export function openPostgres(
       await ready();
       return (await replica?.read(sql, values, options)) ?? server.query(sql, values, options);
     },
+    startThread(program) {
+      const thread = new ReadingThread(program, { kind: 'postgres', settings }, report);
+      threads.push(thread);
+      return thread;
+    },
     async transaction(work) {
       await ready();
       return server.transaction(work);
@@ -101,6 +111,11 @@ export function openPostgres(
     get isOpen() {
       return server.isOpen;
     },
-    close: () => (closing ??= Promise.all([server.close(), replica?.close()]).then(() => {})),
+    close: () =>
+      (closing ??= Promise.all([
+        server.close(),
+        replica?.close(),
+        ...threads.map((thread) => thread.close()),
+      ]).then(() => {})),
   };
 }

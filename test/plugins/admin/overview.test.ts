@@ -15,16 +15,13 @@ async function viewOf(query: object) {
         return Promise.resolve({ sums: [{ group: 'one', ...usage }] });
       },
     },
+    apiKeys: { names: () => Promise.resolve(new Map()) },
     rates: { state: 'ok' },
     bookkeeper: { waiting: 0 },
     catalog: { channels: [], isOn: () => true },
     upkeep: { warned: [] },
   } as unknown as Parameters<typeof overviewHandler>[0];
-  const overview = overviewHandler(
-    tools,
-    (_by, sums) => Promise.resolve([...sums]),
-    () => Promise.resolve(0),
-  );
+  const overview = overviewHandler(tools, () => Promise.resolve(0));
   const { tags } = await overview({ query: overviewQuery.parse(query) } as Parameters<typeof overview>[0]);
   return { groupings, tags: tags.map(({ group }) => group) };
 }

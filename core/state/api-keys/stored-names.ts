@@ -1,0 +1,64 @@
+/** Reads names of keys and owners from the database, for threads that hold no copies of them. */
+import { parseObject } from '../../json/parse.ts';
+import type { Ask } from '../database/long-reads.ts';
+
+/** Number of names that are read in one question to the database. */
+const batchSize = 500;
+
+/** Returns the names of those of these keys that there are or were. */
+export async function storedKeyNames(ask: Ask, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const names = await namesIn(ask, 'SELECT id, name FROM api_keys WHERE id', ids, unescaped);
+  const gone = ids.filter((id) => !names.has(id));
+  for (const [id, name] of await namesIn(ask, entriesOf('api-keys-deleted'), gone, (text) => {
+    const value = valueIn(text);
+    return typeof value === 'string' ? unescaped(value) : undefined;
+  }))
+    names.set(id, name);
+  return names;
+}
+
+/** Returns the names of those of these owners that there are. */
+export async function storedOwnerNames(
+  ask: Ask,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  return namesIn(ask, entriesOf('owners'), ids, (text) => {
+    const value = valueIn(text);
+    return typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string'
+      ? unescaped(value.name)
+      : undefined;
+  });
+}
+
+/** Returns a text of an entry: those that begin with a colon have another one before it. */
+export function unescaped(text: string): string {
+  return text.startsWith('::') ? text.slice(1) : text;
+}
+
+const entriesOf = (namespace: string): string =>
+  `SELECT key AS id, value AS name FROM keyv WHERE namespace = '${namespace}' AND key`;
+
+function valueIn(text: string): unknown {
+  return parseObject(text)?.['value'];
+}
+
+async function namesIn(
+  ask: Ask,
+  question: string,
+  ids: readonly string[],
+  nameIn: (text: string) => string | undefined,
+): Promise<Map<string, string>> {
+  const names = new Map<string, string>();
+  for (let start = 0; start < ids.length; start += batchSize) {
+    const some = ids.slice(start, start + batchSize);
+    // There are few lengths of the question, because each statement is kept.
+    const length = 2 ** Math.ceil(Math.log2(some.length));
+    const values = Array.from({ length }, (_, index) => some[index] ?? some[0] ?? '');
+    // oxlint-disable-next-line no-await-in-loop -- one question at a time, however many ids there are
+    for (const { id, name } of await ask(`${question} IN (${values.map(() => '?').join()})`, values)) {
+      const found = nameIn(String(name));
+      if (found !== undefined) names.set(String(id), found);
+    }
+  }
+  return names;
+}

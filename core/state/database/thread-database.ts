@@ -1,0 +1,42 @@
+/** The database as the program of a thread reads it. */
+import { workerData } from 'node:worker_threads';
+import { largeReads, operatorReads, type Ask } from './long-reads.ts';
+import { usualPoolSize } from './postgres-pool.ts';
+import type { ThreadTarget } from './reading-thread.ts';
+import { openSqliteToRead } from './sqlite-to-read.ts';
+import { send } from './thread-answers.ts';
+
+/** The thread's own connections to the database. */
+export interface ThreadDatabase {
+  readonly kind: ThreadTarget['kind'];
+  /** See `operatorReads` and `largeReads`. */
+  readonly ask: Ask;
+  readonly askLarge: Ask;
+  close(): Promise<void>;
+}
+
+/** Opens the database that the thread was started for. */
+export async function openThreadDatabase(): Promise<ThreadDatabase> {
+  const target = workerData as ThreadTarget;
+  if (target.kind === 'sqlite') {
+    const read = openSqliteToRead(target.path);
+    const ask: Ask = async (sql, values) => read(sql, values);
+    return { kind: 'sqlite', ask, askLarge: ask, close: async () => {} };
+  }
+  // Not loaded for a file.
+  const [{ openPostgres }, { schema }] = await Promise.all([
+    import('./postgres.ts'),
+    import('./tables/index.ts'),
+  ]);
+  const { poolSize = usualPoolSize, ...settings } = target.settings;
+  // Beside the connections of the process itself.
+  const database = openPostgres({ ...settings, poolSize: Math.ceil(poolSize / 2) }, schema, (error) =>
+    send({ report: error.message }),
+  );
+  return {
+    kind: 'postgres',
+    ask: operatorReads(database),
+    askLarge: largeReads(database),
+    close: () => database.close(),
+  };
+}
