@@ -372,6 +372,7 @@ describe('one of a kind', () => {
     'channels/demo/video.ts': 'the boxes of a film that is written here',
     'core/upstream/reader.ts': 'the pieces of one read of the socket',
     'core/upstream/socket.ts': 'the head of a refusal, up to its limit',
+    'plugins/admin/json-bytes.ts': 'the parts of an answer that is written here',
     'plugins/mcp/servers/lines.ts': 'one line of a process, up to its limit',
     'plugins/mcp/servers/token-vault.ts': 'the parts of a sealed token',
     'plugins/quota/meter.ts': 'a sample of a fixed size',

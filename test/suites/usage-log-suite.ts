@@ -854,6 +854,13 @@ export function usageLogSuite(
       await insert(...records, usageRecord('unmeasured', { model: 'z' }));
       await beforeAndAfter(async () => {
         const [first] = await sums({ model: 'm' }, 'model', { percentiles: true });
+        // Of a short time the counts are added up by another program.
+        const short = { model: 'm', since: newYear - 86_400_000, until: newYear + 30 * 86_400_000 };
+        expect(await sums(short, 'model', { percentiles: true })).toEqual([first]);
+        const byTime = { bucket: 86_400_000 };
+        expect(await sums({ ...short, since: 0 }, byTime, { percentiles: true })).toEqual(
+          await sums(short, byTime, { percentiles: true }),
+        );
         for (const [index, share] of [0.5, 0.95, 0.99].entries()) {
           expect(Math.abs((first?.ms?.[index] ?? 0) / (share * 3700) - 1)).toBeLessThan(0.021);
           expect(Math.abs((first?.firstMs?.[index] ?? 0) / (share * 1000) - 1)).toBeLessThan(0.021);

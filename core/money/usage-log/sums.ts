@@ -10,10 +10,11 @@ import type {
   UsageTotals,
 } from './index.ts';
 import { sumIn } from './added-up.ts';
+import { binsStatement, percentileBins } from './bins.ts';
 import { foldedIn } from './folded.ts';
 import { foldsFor, foldsOfKind, usedFolds, type Fold } from './folds.ts';
-import { levelFor, minute, segmentsOf, type Folded, type Segment } from './levels.ts';
-import { percentilesStatement, timesOf } from './percentiles.ts';
+import { day, levelFor, minute, segmentsOf, type Folded, type Segment } from './levels.ts';
+import { percentilesStatement, timesOf, type TimesOfCalls } from './percentiles.ts';
 import { askedOnce, type Ask } from '../../state/database/long-reads.ts';
 import { groupOf, type Group } from './sums-grouping.ts';
 import { rangeOf } from './questions.ts';
@@ -33,6 +34,9 @@ const mostLookedUp = 1_000;
 const ofRecords = ['id', 'minMs', 'maxMs', 'minMicroDollars', 'maxMicroDollars'] as const;
 
 const hour = 3_600_000;
+
+/** Longest time whose bins are added up here, in milliseconds: of a longer one they are too many bytes. */
+const longestOfBins = 62 * day;
 
 /** Maximum number of attempts of a query whose folds were removed while it ran. The last attempt uses no folds. */
 const attempts = 3;
@@ -57,10 +61,6 @@ export function createSums(ask: Ask, askLarge: Ask, kind: Database['kind']): Usa
 }
 
 function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
-  const timesIn = async (filter: UsageFilter, segments: readonly Segment[], { sql: group }: Group) => {
-    const { sql, values } = percentilesStatement(kind, sourceWithBins(kind, filter, segments), group);
-    return timesOf(await askLarge(sql, values));
-  };
   return async (
     filter: UsageFilter,
     grouping: UsageGrouping,
@@ -125,7 +125,8 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
           )
         : groupsStatement(kind, sourceOf(kind, filter, segments, apart), group, listed);
     const list = await listOf(askLarge, kind, statement, group, listed);
-    const times = percentiles && !needsKeys ? await timesIn(filter, segments, group) : undefined;
+    const times =
+      percentiles && !needsKeys ? await timesIn({ askLarge, kind }, filter, segments, group) : undefined;
     return {
       ...(withRest ? list : { sums: list.sums }),
       ...(times === undefined
@@ -134,6 +135,24 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
       ...(incompleteBefore === undefined ? {} : { incompleteBefore }),
     };
   };
+}
+
+/** Returns the times of the calls of each group. */
+async function timesIn(
+  { askLarge, kind }: { readonly askLarge: Ask; readonly kind: Database['kind'] },
+  filter: UsageFilter,
+  segments: readonly Segment[],
+  { sql: group }: Group,
+): Promise<(name: string) => TimesOfCalls> {
+  const source = sourceWithBins(kind, filter, segments);
+  const [first, last] = [segments[0]?.since ?? 0, segments.at(-1)?.until ?? 0];
+  const isOfMany = segments.some(({ level, since, until }) => level === 'records' && until - since > hour);
+  if (isOfMany || Math.min(last, Date.now()) - first > longestOfBins) {
+    const { sql, values } = percentilesStatement(kind, source, group);
+    return timesOf(await askLarge(sql, values));
+  }
+  const { sql, values } = binsStatement(kind, source, group);
+  return timesOf(percentileBins(await askLarge(sql, values)));
 }
 
 /** Returns the range of a filter. Rounded to whole hours at an end whose records were removed. */
