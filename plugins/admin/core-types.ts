@@ -108,3 +108,6 @@ export type AdminToken = NonNullable<Awaited<ReturnType<AdminTokens['find']>>>;
 
 /** Facts about the response of a call. */
 export type CallRecord = ReturnType<typeof accountOf>['record'];
+
+/** Options of sums in JSON. */
+export type UsageSumsInJsonOptions = NonNullable<Parameters<UsageLog['sumsInJson']>[2]>;

@@ -2,14 +2,14 @@
 import { Readable } from 'node:stream';
 import { GatewayError } from 'sluice';
 import type { InternalTools } from 'sluice/internal';
-import type { UsageSums } from './core-types.ts';
+import type { UsageFilter, UsageSums, UsageSumsInJsonOptions } from './core-types.ts';
 import type { Audit } from './audit.ts';
 import { csvOf } from './csv.ts';
 import { eachWithNames, withNames } from './key-names.ts';
 import { overviewHandler } from './overview.ts';
 import { JsonBytes, jsonOf } from './json-bytes.ts';
 import type { Handlers } from './serve.ts';
-import { before, datesOf, sumsAsked, totalsIn } from './usage-sums.ts';
+import { before, datesOf, sumsAsked, totalsIn, type Asked } from './usage-sums.ts';
 
 type UsageTools = Pick<InternalTools, 'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog' | 'upkeep'>;
 
@@ -36,35 +36,28 @@ export function usageHandlers(
       return found;
     },
     async sumUsage({ query: { by, bucket, zone, compare, limit, order, percentiles, ...filter } }) {
-      const options = { limit, order, percentiles: percentiles === 'true' };
       const now = Date.now();
-      const asked = {
-        by,
-        ...(bucket === undefined ? {} : { bucket }),
-        ...(zone === undefined ? {} : { zone }),
-      };
       // Names are read from a table that an upgrade fills.
       if (by === 'keyId') await apiKeys.names([]);
-      const list = async (of: typeof filter): Promise<Record<string, unknown>> => {
-        if (by !== 'day' && by !== 'time') {
-          const { json, ...others } = await usageLog.sumsInJson(of, by, options);
-          return { ...others, sums: new JsonBytes(json) };
-        }
-        const found = await sumsAsked(usageLog, of, asked, options);
-        if (by === 'time') return { ...found };
-        const dates = datesOf(zone ?? 'UTC', of.since ?? 0, of.until ?? now);
-        return { ...found, sums: found.sums.map((sum) => withName(sum, dates.get(Number(sum.group)))) };
-      };
       const earlier = compare === undefined ? undefined : before(filter, now);
       const [found, totals, previous] = await Promise.all([
-        list(filter),
+        sumsOf(
+          usageLog,
+          { by, bucket, zone, now, options: { limit, order, percentiles: percentiles === 'true' } },
+          filter,
+          earlier,
+        ),
         totalsIn(usageLog, filter),
-        earlier &&
-          Promise.all([list(earlier), totalsIn(usageLog, earlier)]).then(([{ sums }, all]) =>
-            jsonOf({ since: earlier.since, until: earlier.until, totals: all, sums }),
-          ),
+        earlier && totalsIn(usageLog, earlier),
       ]);
-      return jsonOf({ ...found, totals, previous });
+      const { earlierSums, ...sums } = found;
+      return jsonOf({
+        ...sums,
+        totals,
+        previous:
+          earlier &&
+          jsonOf({ since: earlier.since, until: earlier.until, totals: previous, sums: earlierSums }),
+      });
     },
     async exportUsage(asked) {
       const { ctx, query } = asked;
@@ -78,4 +71,45 @@ export function usageHandlers(
 
 function withName(sum: UsageSums, name: string | undefined): UsageSums & { name?: string } {
   return name === undefined ? sum : { ...sum, name };
+}
+
+/** Which sums are asked for. */
+interface Wanted extends Omit<Asked, 'bucket' | 'zone'> {
+  readonly bucket: number | undefined;
+  readonly zone: string | undefined;
+  readonly now: number;
+  readonly options: UsageSumsInJsonOptions;
+}
+
+/** Returns the sums of a filter, and those of the time before. */
+async function sumsOf(
+  usageLog: UsageTools['usageLog'],
+  { by, bucket, zone, now, options }: Wanted,
+  filter: UsageFilter,
+  earlier: UsageFilter | undefined,
+): Promise<Record<string, unknown>> {
+  if (by !== 'day' && by !== 'time') {
+    const {
+      json,
+      before: old,
+      ...others
+    } = await usageLog.sumsInJson(filter, by, {
+      ...options,
+      ...(earlier === undefined ? {} : { before: earlier }),
+    });
+    return { ...others, sums: new JsonBytes(json), earlierSums: old && new JsonBytes(old) };
+  }
+  const asked = {
+    by,
+    ...(bucket === undefined ? {} : { bucket }),
+    ...(zone === undefined ? {} : { zone }),
+  };
+  const byTime = async (of: UsageFilter) => {
+    const list = await sumsAsked(usageLog, of, asked, options);
+    if (by === 'time') return list;
+    const dates = datesOf(zone ?? 'UTC', of.since ?? 0, of.until ?? now);
+    return { ...list, sums: list.sums.map((sum) => withName(sum, dates.get(Number(sum.group)))) };
+  };
+  const [list, old] = await Promise.all([byTime(filter), earlier && byTime(earlier)]);
+  return { ...list, earlierSums: old?.sums };
 }

@@ -10,7 +10,7 @@ import type { AgedGateway } from './gateway.ts';
 export interface ReadCost {
   readonly name: string;
   readonly ms: number;
-  /** CPU time of the thread that serves calls, without that of the calls beside the read. */
+  /** CPU time of the threads that serve calls, without that of the calls beside the read and of what they do anyway. */
   readonly mainCpu: number;
   /** CPU time of the database server; undefined with SQLite. */
   readonly serverCpu: number | undefined;
@@ -114,7 +114,13 @@ async function measureOne(
     failure = error instanceof Error ? error.message : String(error);
   }
   const ms = performance.now() - begun;
-  const mainCpu = gateway.cpu().main - cpu;
+  const used = gateway.cpu().main - cpu;
+  const usedByServer = server === undefined ? 0 : serverCpu(server) - ofServer;
+  // A connection of the server says what it has read when it has been idle for a second.
+  const idle = { cpu: gateway.cpu().main, since: performance.now() };
+  await pause(1_500);
+  const perMs = (gateway.cpu().main - idle.cpu) / (performance.now() - idle.since);
+  const mainCpu = Math.max(0, used - perMs * ms);
   const cost = {
     name,
     ms,
@@ -124,10 +130,7 @@ async function measureOne(
     ...(failure === undefined ? {} : { failure }),
   } as const;
   if (server === undefined) return { ...cost, serverCpu: undefined, rows: undefined };
-  const used = serverCpu(server) - ofServer;
-  // A connection of the server says what it has read when it has been idle for a second.
-  await pause(1_500);
-  return { ...cost, serverCpu: used, rows: (await rowsRead(statements)) - rowsBefore };
+  return { ...cost, serverCpu: usedByServer, rows: (await rowsRead(statements)) - rowsBefore };
 }
 
 /** The process that a server's connections are children of. */

@@ -26,8 +26,8 @@ export interface AddingUp {
   readonly bucket: number | undefined;
   /** True: by keys or subjects instead of names and times. */
   readonly byId: boolean;
-  /** SELECT of the keys of `usage_totals` that are added up; absent for all. */
-  readonly among?: string;
+  /** SELECT of the keys or subjects that are added up; absent for all. */
+  readonly among?: Source;
 }
 
 /**
@@ -47,10 +47,11 @@ export function outcomesOf(calls: string): string {
 
 const isOf = (condition: string): string => `names IN (SELECT id FROM usage_names WHERE ${condition})`;
 
-/** Returns the rows of sums that are added up, with numbers of keys or subjects and of names. */
+/** Returns the rows of sums that are added up, with numbers of keys or subjects and of names. `columns`: others of the table, as `t`. */
 export function rowsToAdd(
   kind: Database['kind'],
   { table, segments, ofTable, ofNames, among }: Omit<AddingUp, 'bucket' | 'byId'>,
+  columns = ['start', idOf(table), 'names', 'calls', ...addedAmounts].map((name) => `t.${name}`).join(', '),
 ): Source {
   const id = idOf(table);
   const parts = segments.map(({ level, since, until }): Source => {
@@ -58,10 +59,10 @@ export function rowsToAdd(
     const hasKeys = table === 'usage_totals' && Number(level) >= 5;
     const times = among === undefined ? rangeOfStarts(since, until) : listedStarts(level, since, until);
     return {
-      sql: `SELECT t.start, t.${id}, t.names, t.calls, ${addedAmounts.map((name) => `t.${name}`).join(', ')} FROM ${table} t
-      WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND ${times.sql}${among === undefined ? '' : ` AND t.${id} ${isAmong(kind, among)}`}${ofTable.sql}
+      sql: `SELECT ${columns} FROM ${table} t
+      WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND ${times.sql}${among === undefined ? '' : ` AND t.${id} ${isAmong(kind, among.sql)}`}${ofTable.sql}
         ${ofNames.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${ofNames.sql})`}`,
-      values: [...times.values, ...ofTable.values, ...ofNames.values],
+      values: [...times.values, ...(among?.values ?? []), ...ofTable.values, ...ofNames.values],
     };
   });
   return {

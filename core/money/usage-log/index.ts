@@ -101,6 +101,8 @@ export interface UsageSumsOptions {
   readonly percentiles?: boolean;
   /** False: the groups that are not listed are not summed. Default true. */
   readonly rest?: boolean;
+  /** Only these keys or owners, where sums are by these: at most 1,000. The rest is not summed then. Absent for all. */
+  readonly groups?: readonly string[];
   /** True: groups have the names of their keys and owners. Default false. */
   readonly names?: boolean;
 }
@@ -119,7 +121,20 @@ export interface UsageSumsList {
 }
 
 /** As {@link UsageSumsList}, with the groups as bytes of JSON: an array of {@link UsageSums} with names. */
-export type UsageSumsInJson = Omit<UsageSumsList, 'sums'> & { readonly json: Uint8Array };
+export type UsageSumsInJson = Omit<UsageSumsList, 'sums'> & {
+  readonly json: Uint8Array;
+  /** Groups of the filter `before`, as an array of the same kind. */
+  readonly before?: Uint8Array;
+};
+
+/** Options of sums in JSON. */
+export interface UsageSumsInJsonOptions extends Omit<UsageSumsOptions, 'names' | 'groups'> {
+  /**
+   * Another time that the groups are compared with. Of keys and owners that are not all listed, it has those that are; of others, it lists the first
+   * as `order` says.
+   */
+  readonly before?: UsageFilter;
+}
 
 /**
  * How records are grouped: by a member, or by time in buckets of so many milliseconds. Calls without an owner, a tag or an end user are in no
@@ -178,7 +193,7 @@ export interface UsageLog {
   sumsInJson(
     filter: UsageFilter,
     grouping: UsageGrouping,
-    options?: Omit<UsageSumsOptions, 'names'>,
+    options?: UsageSumsInJsonOptions,
   ): Promise<UsageSumsInJson>;
   /**
    * Returns what keys have spent since the beginning of the UTC day of a time, at most 31 days ago. Keys without calls are left out. Reads one

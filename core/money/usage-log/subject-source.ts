@@ -84,6 +84,7 @@ export function subjectSource(
   filter: UsageFilter,
   segments: readonly Segment[],
   bucket: number | undefined,
+  groups?: readonly string[],
 ): Source {
   const parts: string[] = [];
   const values: (string | number)[] = [];
@@ -94,7 +95,7 @@ export function subjectSource(
   const ofSums = segments.filter(({ level }) => level !== 'records');
   const ofOneCall = `, ${outcomesOf('1')}`;
   if (ofSums.length > 0 && kind !== 'records') {
-    const sums = totalsOf(database, kind, grouped, filter, ofSums, bucket);
+    const sums = totalsOf(database, kind, grouped, filter, ofSums, bucket, groups !== undefined);
     add(sums.sql, ...sums.values);
   }
   const addWaiting = (table: string, counted: string, since: number, until: number): void => {
@@ -132,7 +133,18 @@ export function subjectSource(
       ...own.values,
     );
   }
-  return { sql: parts.join(' UNION ALL '), values };
+  const sql = parts.join(' UNION ALL ');
+  if (groups === undefined) return { sql, values };
+  const among = groups.map(() => '?').join();
+  const of =
+    kind === 'records'
+      ? ''
+      : ` WHERE s.kind = ${subjectKinds[kind]} AND ${subjectColumn(kind, grouped)} IN (${among})`;
+  return {
+    sql: `WITH chosen AS MATERIALIZED (SELECT s.id FROM usage_subjects s${of})
+      SELECT * FROM (${sql}) AS of_all WHERE grouped IN (${among})`,
+    values: [...(of === '' ? [] : groups), ...values, ...groups],
+  };
 }
 
 /** Sums as `usage_subject_totals` has them. */
@@ -143,9 +155,11 @@ function totalsOf(
   filter: UsageFilter,
   segments: readonly Segment[],
   bucket: number | undefined,
+  isSome: boolean,
 ): Source {
   const { keyId: _keyId, ...others } = filter;
   const byId = grouped !== undefined;
+  const column = subjectColumn(kind, grouped);
   const sums = addedUp(database, {
     table: 'usage_subject_totals',
     segments,
@@ -153,10 +167,10 @@ function totalsOf(
     ofNames: narrowing(others, 'n.'),
     bucket,
     byId,
+    ...(isSome ? { among: { sql: 'SELECT id FROM chosen', values: [] } } : {}),
   });
   const ofAmounts = amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ');
   if (byId) {
-    const column = subjectColumn(kind, grouped);
     return {
       sql: `SELECT g.at, ${column} AS grouped, '' AS model, '' AS channel, '' AS format, 0 AS status, 0 AS failed, g.calls, ${ofAmounts},
           g.failed_calls, g.refused_calls

@@ -26,12 +26,34 @@ export function createSumsReader({ kind, ask, askLarge }: SumsReads): SumsReader
   };
   return {
     sums,
-    async sumsInJson(filter, grouping, options) {
+    async sumsInJson(filter, grouping, { before, ...options } = {}) {
       const { sums: listed, ...others } = await sums(filter, grouping, { ...options, names: true });
-      return { ...others, json: new TextEncoder().encode(JSON.stringify(listed)) };
+      const found = { ...others, json: jsonOf(listed) };
+      if (before === undefined) return found;
+      const isSome = others.rest !== undefined && listed.length <= mostGroups && isBearer(grouping);
+      const earlier = isSome
+        ? await sums(before, grouping, {
+            ...options,
+            groups: listed.map(({ group }) => String(group)),
+            names: true,
+          })
+        : await sums(before, grouping, { ...options, names: true });
+      return { ...found, before: jsonOf(earlier.sums) };
     },
     spentByKeys: createKeySpend(ask, kind),
   };
+}
+
+/** Maximum number of groups that are looked up one by one. */
+const mostGroups = 1_000;
+
+function jsonOf(sums: readonly UsageSums[]): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(sums));
+}
+
+/** True for groups that there may be very many of. */
+function isBearer(grouping: UsageGrouping): boolean {
+  return grouping === 'keyId' || isOwner(grouping);
 }
 
 async function withNames(

@@ -83,12 +83,36 @@ export function keysStatement(
      groups AS MATERIALIZED (
        SELECT key, ${sum('calls')} AS calls, COALESCE(${sum('micro_dollars')}, 0) AS micro_dollars FROM (${compared.sql}) AS compared GROUP BY key),
      listed AS MATERIALIZED (SELECT key FROM groups${firstOf(listed, 'key')})
-     SELECT COALESCE((SELECT k.key_id FROM usage_keys k WHERE k.id = chosen.key), (SELECT o.key_id FROM others o WHERE o.key = chosen.key)) AS name,
-       1 AS listed, 1 AS groups, ${own}, ${folds} AS folds
-     FROM (SELECT key, ${addedIn(kind, amounts)} FROM (${ofListed.sql}) AS rows_of_listed GROUP BY key ORDER BY key) AS chosen
+     ${chosenKeys(kind, ofListed.sql, folds)}
      UNION ALL ${together}`,
     values: [...others.values, ...compared.values, ...ofListed.values, ...(whole?.values ?? [])],
   };
+}
+
+/** As {@link keysStatement}, for some keys by their ids. */
+export function chosenKeysStatement(
+  kind: Database['kind'],
+  { others, listed: ofListed }: KeysInOrder,
+  ids: readonly string[],
+  { used }: Listed,
+): Source {
+  const among = ids.map(() => '?').join();
+  const folds = countOfFolds(used);
+  return {
+    sql: `WITH others AS MATERIALIZED (${others.sql}),
+     listed AS MATERIALIZED (
+       SELECT id AS key FROM usage_keys WHERE key_id IN (${among}) UNION ALL SELECT key FROM others WHERE key < 0 AND key_id IN (${among}))
+     ${chosenKeys(kind, ofListed.sql, folds)}
+     UNION ALL SELECT NULL, 0, 0, ${own.replaceAll(/\w+/g, '0')}, ${folds}`,
+    values: [...others.values, ...ids, ...ids, ...ofListed.values],
+  };
+}
+
+/** SELECT of the keys of `listed`. `rows`: SELECT of what there is of these. */
+function chosenKeys(kind: Database['kind'], rows: string, folds: string): string {
+  return `SELECT COALESCE((SELECT k.key_id FROM usage_keys k WHERE k.id = chosen.key), (SELECT o.key_id FROM others o WHERE o.key = chosen.key)) AS name,
+       1 AS listed, 1 AS groups, ${own}, ${folds} AS folds
+     FROM (SELECT key, ${addedIn(kind, amounts)} FROM (${rows}) AS rows_of_listed GROUP BY key ORDER BY key) AS chosen`;
 }
 
 type Answered = readonly [

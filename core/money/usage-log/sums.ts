@@ -21,8 +21,14 @@ import { rangeOf } from './questions.ts';
 import type { Row } from './read-rows.ts';
 import { namedMembers, type Source } from './narrowing.ts';
 import { subjectPlan, subjectSegments, subjectSource } from './subject-source.ts';
-import { groupsStatement, keysStatement, listedRows, type Listed } from './sums-statement.ts';
-import { keysInOrder, sourceOf, sourceWithBins } from './sums-source.ts';
+import {
+  chosenKeysStatement,
+  groupsStatement,
+  keysStatement,
+  listedRows,
+  type Listed,
+} from './sums-statement.ts';
+import { keysInOrder, sourceOf, sourceWithBins, type KeysInOrder } from './sums-source.ts';
 
 /** Maximum number of groups in one result. */
 export const mostGroups = 5_000;
@@ -69,6 +75,7 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
       order = 'cost',
       percentiles = false,
       rest: withRest = true,
+      groups,
       useFolds,
     }: UsageSumsOptions & { readonly useFolds: boolean },
   ): Promise<UsageSumsList> => {
@@ -89,10 +96,10 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
         owned.kind === 'records' ? [] : await folded(foldsOfKind(owned.kind, owned.needsNames)),
       );
       if (segments.length === 0) return { sums: [] };
-      const source = subjectSource(kind, owned, filter, segments, group.bucket);
-      const listed = { limit: most, order, used: usedFolds(segments) };
+      const source = subjectSource(kind, owned, filter, segments, group.bucket, groups);
+      const listed = { limit: groups === undefined ? most : mostGroups, order, used: usedFolds(segments) };
       const list = await listOf(askLarge, kind, groupsStatement(kind, source, group, listed), group, listed);
-      return withRest ? list : { sums: list.sums };
+      return withRest ? among(groups, list) : { sums: list.sums };
     }
     const needsKeys = filter.keyId !== undefined || grouping === 'keyId';
     const needs = {
@@ -112,19 +119,18 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
     if (segments.length === 0) return { sums: [] };
     const incompleteBefore = await unsummedBefore(ask, start);
     const byKey = grouping === 'keyId';
-    const apart = { bucket: group.bucket, byKey };
-    const listed = { limit: most, order, used: usedFolds(segments) };
-    const inOrder = byKey && most <= mostLookedUp && segments.some(({ level }) => level !== 'records');
-    const statement =
-      inOrder && (!withRest || (await hasHoursSince(ask, start)))
-        ? keysStatement(
-            kind,
-            keysInOrder(kind, filter, segments, sumIn(kind)),
-            withRest ? wholeOf(kind, filter, start, end) : undefined,
-            listed,
-          )
-        : groupsStatement(kind, sourceOf(kind, filter, segments, apart), group, listed);
-    const list = await listOf(askLarge, kind, statement, group, listed);
+    const listed = { limit: groups === undefined ? most : mostGroups, order, used: usedFolds(segments) };
+    const isOfKeys = byKey && segments.some(({ level }) => level !== 'records');
+    const inOrder = isOfKeys && most <= mostLookedUp && (!withRest || (await hasHoursSince(ask, start)));
+    const keys = (): KeysInOrder => keysInOrder(kind, filter, segments, sumIn(kind));
+    const statement = (): Source => {
+      if (isOfKeys && groups !== undefined) return chosenKeysStatement(kind, keys(), groups, listed);
+      if (inOrder)
+        return keysStatement(kind, keys(), withRest ? wholeOf(kind, filter, start, end) : undefined, listed);
+      const source = sourceOf(kind, filter, segments, { bucket: group.bucket, byKey });
+      return groupsStatement(kind, source, group, listed);
+    };
+    const list = among(groups, await listOf(askLarge, kind, statement(), group, listed));
     const times =
       percentiles && !needsKeys ? await timesIn({ askLarge, kind }, filter, segments, group) : undefined;
     return {
@@ -135,6 +141,13 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
       ...(incompleteBefore === undefined ? {} : { incompleteBefore }),
     };
   };
+}
+
+/** Returns these groups alone, where there are some. */
+function among(groups: readonly string[] | undefined, list: UsageSumsList): UsageSumsList {
+  if (groups === undefined) return list;
+  const wanted = new Set(groups);
+  return { sums: list.sums.filter(({ group }) => wanted.has(String(group))) };
 }
 
 /** Returns the times of the calls of each group. */

@@ -44,7 +44,11 @@ function narrowed(log: UsageLog, scope: Scope): UsageLog {
     page: (filter, limit, after) => log.page(narrow(filter), limit, after),
     largest: (filter, by, limit, after) => log.largest(narrow(filter), by, limit, after),
     sums: (filter, grouping, options) => log.sums(narrow(filter), grouping, options),
-    sumsInJson: (filter, grouping, options) => log.sumsInJson(narrow(filter), grouping, options),
+    sumsInJson: (filter, grouping, { before, ...options } = {}) =>
+      log.sumsInJson(narrow(filter), grouping, {
+        ...options,
+        ...(before === undefined ? {} : { before: narrow(before) }),
+      }),
     each: (filter) => log.each(narrow(filter)),
     failedAttempts: async () => new Map(),
     async find(id) {

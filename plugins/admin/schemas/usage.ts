@@ -236,7 +236,11 @@ const previousSums = z.object({
   since: time,
   until: time,
   totals: z.object(totals),
-  sums: z.array(usageSums),
+  sums: z
+    .array(usageSums)
+    .describe(
+      'where not all keys or owners are listed, and 1,000 at most are: those that are, without those that had no calls',
+    ),
 });
 
 /** Sums in the order that was asked for; by time in its order, without empty buckets. */

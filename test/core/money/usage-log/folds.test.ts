@@ -135,6 +135,27 @@ function foldsSuite(url: () => string | Promise<string>): void {
     expect(await answersOf(unfolded)).toEqual(before);
   });
 
+  test('sums of some keys and owners are theirs among the sums of all, folded or not, and of records that wait to be added', async () => {
+    const check = async (): Promise<void> => {
+      for (const [since, until] of [...times, [2 * day, 2 * day + hour]] as const)
+        for (const by of ['keyId', 'team', 'member', 'organisation'] as const)
+          for (const filter of filters) {
+            const asked = { ...filter, since: start + since, until: start + until };
+            // oxlint-disable-next-line no-await-in-loop -- one question after the other
+            const { sums } = await unfolded.sums(asked, by);
+            const groups = ['key_1', 'key_5', 'team_1', 'mem_2', 'org_1', 'waiting', 'nobody'];
+            // oxlint-disable-next-line no-await-in-loop
+            expect(await unfolded.sums(asked, by, { groups, limit: 1 })).toEqual({
+              sums: sums.filter(({ group }) => groups.includes(String(group))),
+            });
+          }
+    };
+    await check();
+    await addAll(folding());
+    await insertRecords(stores, [usageRecord('late', { ...call(9), id: 'late', keyId: 'waiting' })]);
+    await check();
+  });
+
   test('a fold is read in the place of what it was made of', async () => {
     await addAll(folding());
     const asked = { since: start, until: start + 27 * day };

@@ -42,6 +42,13 @@ function threadSuite(url: () => string | Promise<string>): void {
       const { json, ...others } = await inThread.sumsInJson(filter, by, options);
       expect({ ...others, sums: JSON.parse(text.decode(json)) as unknown }).toEqual(expected);
     }
+    const before = { since: at - 40 * hour, until: filter.since };
+    const compared = await inThread.sumsInJson(filter, 'keyId', { limit: 1, before });
+    const [first] = JSON.parse(text.decode(compared.json)) as { group: string }[];
+    const all = await log.sums(before, 'keyId', { names: true });
+    expect(JSON.parse(text.decode(compared.before))).toEqual(
+      all.sums.filter(({ group }) => group === first?.group),
+    );
     const { sums: teams } = await inThread.sums(filter, 'team', { names: true });
     expect(teams).toMatchObject([{ group: 'team_1', name: ':Red' }]);
     const { sums: keys } = await inThread.sums(filter, 'keyId', { names: true });
