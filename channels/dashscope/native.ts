@@ -19,12 +19,13 @@ import {
   type RerankRequest,
   type VideoReport,
   type VideoRequest,
+  defineVideoCodecs,
 } from 'sluice/channel-kit';
 import { awaitingImages, dashscopeImages } from './images.ts';
 import { dashscopeSpeech } from './speech.ts';
 import { bearer, overHttp } from '../_kit/http/http-channel.ts';
 import { ownWords } from '../_kit/dialect/own-words.ts';
-import { offeredResolution, ownVideos } from '../_kit/media/videos.ts';
+import { offeredResolution } from '../_kit/media/videos.ts';
 
 /** The name of DashScope's own words, which no client sends. */
 const format = 'dashscope';
@@ -146,7 +147,7 @@ function readReport(body: JsonObject): VideoReport {
   };
 }
 
-const videos = ownVideos({
+const videos = defineVideoCodecs({
   format,
   encode: encodeVideo,
   readReport,

@@ -6,10 +6,11 @@ import {
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
+  defineVideoCodecs,
 } from 'sluice/channel-kit';
 import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
 import { modelPath } from '../_kit/media/pictures.ts';
-import { inModelWords, ownVideos } from '../_kit/media/videos.ts';
+import { inModelWords } from '../_kit/media/videos.ts';
 
 /** Name of the format. */
 export const videoFormat = 'fal-videos';
@@ -75,7 +76,7 @@ const order = (model: string, id: string): string =>
   `${applicationOf(model)}/requests/${encodeURIComponent(id)}`;
 
 /** The codecs for videos. https://fal.ai/docs/inference-api/queue/cancel */
-export const falVideos = ownVideos({
+export const falVideos = defineVideoCodecs({
   format: videoFormat,
   encode,
   readReport,

@@ -23,9 +23,10 @@ import {
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
+  defineVideoCodecs,
 } from 'sluice/channel-kit';
 import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
-import { commonRatios, nearestLength, ownVideos } from '../_kit/media/videos.ts';
+import { commonRatios, nearestLength } from '../_kit/media/videos.ts';
 
 /** Name of the format. */
 export const videoFormat = 'minimax-videos';
@@ -200,7 +201,7 @@ function refuse({ base_resp: base }: JsonObject): void {
 }
 
 /** The codecs for videos. */
-export const minimaxVideos = ownVideos({
+export const minimaxVideos = defineVideoCodecs({
   format: videoFormat,
   encode,
   readReport,

@@ -7,9 +7,10 @@ import {
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
+  defineVideoCodecs,
 } from 'sluice/channel-kit';
 import { modelPath } from '../_kit/media/pictures.ts';
-import { inModelWords, ownVideos } from '../_kit/media/videos.ts';
+import { inModelWords } from '../_kit/media/videos.ts';
 
 /** Name of the format. */
 export const videoFormat = 'replicate-videos';
@@ -69,7 +70,7 @@ function readReport({ id, status, output, error }: JsonObject): VideoReport {
 const task = (id: string): string => `/predictions/${encodeURIComponent(id)}`;
 
 /** The codecs for videos. */
-export const replicateVideos = ownVideos({
+export const replicateVideos = defineVideoCodecs({
   format: videoFormat,
   encode,
   readReport,

@@ -20,11 +20,12 @@ import {
   type SpeakRequest,
   type VideoReport,
   type VideoRequest,
+  defineVideoCodecs,
 } from 'sluice/channel-kit';
 import { ownWords } from '../_kit/dialect/own-words.ts';
 import { asDataUrls, pictureAt, pictureCodecs, ratioFor } from '../_kit/media/pictures.ts';
 import { soundFor, voiceName } from '../_kit/media/speech.ts';
-import { offeredResolution, ownVideos } from '../_kit/media/videos.ts';
+import { offeredResolution } from '../_kit/media/videos.ts';
 
 /** Name of the format, which no client sends. */
 export const mediaFormat = 'xai';
@@ -160,7 +161,7 @@ function readReport(body: JsonObject): VideoReport {
 }
 
 /** Videos. They cannot be told to stop. */
-export const videoCodecs = ownVideos({
+export const videoCodecs = defineVideoCodecs({
   format: mediaFormat,
   encode: encodeVideo,
   readReport,

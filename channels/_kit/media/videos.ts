@@ -14,10 +14,8 @@ import {
   defineVideoCodecs,
   type EncodedRequest,
   type EncodeTarget,
-  type VideoReport,
   type VideoRequest,
-  type VideoCodecs,
-  type VideoTaskRequest,
+  type VideoCodecSpec,
 } from 'sluice/channel-kit';
 import { bearer, overHttp, type HttpPlace } from '../http/http-channel.ts';
 
@@ -31,27 +29,6 @@ export function offeredResolution(
   if (resolution === undefined || isOffered(resolution)) return resolution;
   drop(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
   return undefined;
-}
-
-/** A provider's own API for videos and their tasks, which no client speaks. */
-export interface OwnVideos {
-  /** The name under which its channel speaks. */
-  readonly format: string;
-  encode(request: VideoRequest, target: EncodeTarget): EncodedRequest;
-  /** Reads what it says of a task, when that is made and later. Throws GatewayError where it refuses. */
-  readReport(body: JsonObject): VideoReport;
-  ask(request: VideoTaskRequest): EncodedRequest;
-  readonly cancel?: (request: VideoTaskRequest) => EncodedRequest;
-  readonly contentRequest?: (
-    request: VideoTaskRequest,
-    part: 'video' | 'thumbnail' | 'spritesheet',
-    url: string | undefined,
-  ) => EncodedRequest | undefined;
-}
-
-/** The codecs for making videos and for the tasks. */
-export function ownVideos(videos: OwnVideos): VideoCodecs {
-  return defineVideoCodecs(videos);
 }
 
 /** Replaces a response 204 by 200 with an empty JSON object. */
@@ -83,7 +60,7 @@ export function nearestLength(
  */
 export function videosAlone(
   place: Pick<HttpPlace, 'baseUrl' | 'defaults'>,
-  words: Pick<OwnVideos, 'format' | 'encode' | 'readReport'>,
+  words: Pick<VideoCodecSpec, 'format' | 'encode' | 'readReport'>,
   task: (id: string) => string,
 ): (options: ChannelOptions, tools: ChannelTools) => ChannelParts {
   const { format } = words;
@@ -94,7 +71,7 @@ export function videosAlone(
   });
   return (options, tools) => ({
     speaks: { 'create-video': [format], 'get-video': [format], 'delete-video': [format] },
-    codecs: ownVideos({
+    codecs: defineVideoCodecs({
       ...words,
       ask: ({ id }) => at(id, 'GET'),
       cancel: ({ id }) => at(id, 'DELETE'),

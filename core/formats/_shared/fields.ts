@@ -45,6 +45,11 @@ export function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** Returns a text; undefined for any other value. */
+export function stringIn(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
 /** True for a text that says something. */
 export function isText(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== '';

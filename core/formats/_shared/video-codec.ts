@@ -169,30 +169,6 @@ function whole(write: (report: VideoReport) => JsonObject) {
   };
 }
 
-/** Where a format spells what neutral names mean. Most formats call all but length and images the same. */
-export function spellings({
-  seconds,
-  images,
-  aspectRatio = 'aspect_ratio',
-  user = 'user',
-}: {
-  readonly seconds: string;
-  readonly images: string;
-  readonly aspectRatio?: string;
-  readonly user?: string;
-}): NonNullable<VideoCodecSpec['words']> {
-  return {
-    'settings.seconds': seconds,
-    'settings.size': 'size',
-    'settings.aspectRatio': aspectRatio,
-    'settings.resolution': 'resolution',
-    'settings.seed': 'seed',
-    'settings.negativePrompt': 'negative_prompt',
-    'settings.user': user,
-    'settings.images': images,
-  };
-}
-
 /**
  * Returns a function that maps the provider's words for states, in lower case, to states of a VideoReport. It returns undefined for words
  * that the table does not have.
@@ -205,6 +181,18 @@ export function videoStateReader(
 ): (word: unknown) => VideoState | undefined {
   const known = new Map(Object.entries(table));
   return (word) => (typeof word === 'string' ? known.get(word.toLowerCase()) : undefined);
+}
+
+/**
+ * Returns both directions of a table: per state the words on the wire, of which the first is written. A format without a word for cancelled
+ * tasks writes that they failed.
+ */
+export function videoStates(table: Readonly<Record<VideoState, readonly string[]>>) {
+  const states = Object.keys(table) as VideoState[];
+  const read = videoStateReader(
+    Object.fromEntries(states.flatMap((state) => table[state].map((word) => [word, state] as const))),
+  );
+  return { read, write: (state: VideoState): string => table[state][0] ?? table.failed[0] ?? '' };
 }
 
 /** The name that a reply gives the model. */

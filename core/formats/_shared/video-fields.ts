@@ -208,23 +208,14 @@ export function ownExtra(
   return fieldsBeside(own, new Set([callback]));
 }
 
-type Members = {
+/** Settings of a video request that a decoder has read, and how its images are used. */
+export type VideoSettings = {
   readonly [Name in Setting | 'metadata' | 'imageRole']?: VideoRequest[Name] | undefined;
 };
 
-/** What the formats that gateways speak among each other call the same. Throws 400 with the path. */
-export function gatewaySettings(body: JsonObject): Members {
-  return {
-    aspectRatio: optionalRatio(body.aspect_ratio, 'aspect_ratio'),
-    resolution: optionalString(body.resolution, 'resolution'),
-    seed: optionalInteger(body.seed, 'seed'),
-    negativePrompt: optionalString(body.negative_prompt, 'negative_prompt'),
-    metadata: metadataOf(body.metadata),
-    user: optionalString(body.user, 'user'),
-  };
-}
-
 /** The neutral members of a request that are given, for a decoder to spread. */
-export function videoSettings(members: Members): Pick<VideoRequest, Setting | 'metadata' | 'imageRole'> {
+export function videoSettings(
+  members: VideoSettings,
+): Pick<VideoRequest, Setting | 'metadata' | 'imageRole'> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

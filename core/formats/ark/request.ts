@@ -5,11 +5,13 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { given, optionalArray, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
+import { listOf, defined } from '../_shared/fields.ts';
+import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import {
-  limitImages,
+  addMetadata,
   imageOf,
   imageText,
-  reportVideoSettings,
+  limitImages,
   optionalInteger,
   optionalRatio,
   optionalSeconds,
@@ -17,13 +19,35 @@ import {
   promptOf,
   unread,
   videoSettings,
-  addMetadata,
 } from '../_shared/video-fields.ts';
-import { requestedRatio, requestedResolution } from '../_shared/video-sizes.ts';
-import { extraOf, spellingIn } from '../_shared/spelling.ts';
-import { name, ratios, tasksPath } from './wire.ts';
+import { requestedRatio } from '../_shared/video-sizes.ts';
+import { videoFields, wholeSeconds } from '../_shared/video-table.ts';
 
-const read = new Set('model content duration frames ratio resolution seed safety_identifier'.split(' '));
+/** The format's name. */
+export const name = 'ark';
+
+/** Below the version: where tasks are made, asked for and cancelled. */
+export const tasksPath = '/contents/generations/tasks';
+
+/** Aspect ratios besides `adaptive`. */
+const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];
+
+const fields = videoFields({
+  seconds: { name: 'duration', decode: secondsIn, encode: wholeSeconds },
+  aspectRatio: {
+    name: 'ratio',
+    decode: ({ ratio }) => (ratio === 'adaptive' ? undefined : optionalRatio(ratio, 'ratio')),
+    encode: (request, target) => requestedRatio(request, ratios, target),
+  },
+  resolution: 'resolution',
+  seed: 'seed',
+  user: 'safety_identifier',
+});
+
+/** Names of the fields by neutral names. */
+export const words = { ...fields.words, 'settings.images': 'content' };
+
+const read = ['model', 'content', 'frames', ...fields.names];
 
 /** Frames in a second. */
 const frameRate = 24;
@@ -31,40 +55,33 @@ const frameRate = 24;
 /** Content that no other format has. */
 const nativeParts = new Set(['video_url', 'audio_url', 'draft_task']);
 
-/** A client's request. Throws 400 with the path. */
+/** Decodes a client's request. Throws a 400 error that names the field. */
 export function decode(body: JsonObject): VideoRequest {
-  const content = contentIn(body);
-  const { prompt, options } = splitOptions(content.text);
-  const seconds = secondsIn(body) ?? optionalSeconds(options.dur ?? options.duration, 'content[0].text');
-  const adaptive = body.ratio === 'adaptive';
-  const extra = unread(body, adaptive ? without(read, 'ratio') : read);
+  const { text, images, roles, native } = contentIn(body);
+  const { prompt, options } = splitOptions(text);
+  const settings = fields.decode(body);
+  const isAdaptive = body.ratio === 'adaptive';
+  const extra = unread(body, new Set(isAdaptive ? read.filter((field) => field !== 'ratio') : read));
   const spelling: JsonObject = {
-    ...(content.text === prompt ? {} : { $text: content.text }),
-    ...(content.native.length === 0 ? {} : { $content: content.native }),
-    ...(content.roles.every((role) => role === undefined)
-      ? {}
-      : { $roles: content.roles.map((role) => role ?? null) }),
+    ...(text === prompt ? {} : { $text: text }),
+    ...(native.length === 0 ? {} : { $content: native }),
+    ...(roles.every((role) => role === undefined) ? {} : { $roles: roles.map((role) => role ?? null) }),
   };
   return {
     operation: 'create-video',
     format: name,
     model: requiredModel(body.model),
-    prompt: promptOf(prompt, [...content.images, ...content.native]),
-    images: content.images,
+    prompt: promptOf(prompt, [...images, ...native]),
+    images,
     ...videoSettings({
-      seconds,
-      aspectRatio: adaptive ? undefined : (optionalRatio(body.ratio, 'ratio') ?? ratioIn(options)),
-      resolution: optionalString(body.resolution, 'resolution') ?? options.rs ?? options.resolution,
-      seed: optionalInteger(body.seed, 'seed'),
-      user: optionalString(body.safety_identifier, 'safety_identifier'),
-      imageRole: roleOf(content.roles),
+      ...settings,
+      seconds: settings.seconds ?? optionalSeconds(options.dur ?? options.duration, 'content[0].text'),
+      aspectRatio: settings.aspectRatio ?? (isAdaptive ? undefined : ratioIn(options)),
+      resolution: settings.resolution ?? options.rs ?? options.resolution,
+      imageRole: roleOf(roles),
     }),
     ...extraOf(name, extra, spelling),
   };
-}
-
-function without(names: ReadonlySet<string>, left: string): ReadonlySet<string> {
-  return new Set([...names].filter((one) => one !== left));
 }
 
 function secondsIn({ duration, frames }: JsonObject): number | undefined {
@@ -130,55 +147,42 @@ function roleOf(roles: readonly (string | undefined)[]): VideoRequest['imageRole
   return roles.length === 2 ? 'first-and-last' : 'first';
 }
 
-/** Why only a channel of this format can make the video: it begins with more than text and images. */
+/** Returns the error for a body with content that no other format has. */
 export function onlyNative(body: JsonObject): GatewayError | undefined {
-  const parts: readonly JsonValue[] = Array.isArray(body.content)
-    ? (body.content as readonly JsonValue[])
-    : [];
-  const index = parts.findIndex(
+  const index = listOf(body.content).findIndex(
     (part) => isObject(part) && typeof part.type === 'string' && nativeParts.has(part.type),
   );
   if (index < 0) return undefined;
+  const param = `content[${index}]`;
   return new GatewayError(
     'unsupported_content',
-    `content[${index}]: only a channel of the ${name} format takes this.`,
-    { param: `content[${index}]` },
+    `${param}: only a channel of the ${name} format takes this.`,
+    { param },
   );
 }
 
-/** The request as the provider takes it. */
+/** Encodes a request for the provider. */
 export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  reportVideoSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'user'], target);
+  fields.report(request, target);
   const own = ownExtra(request, name, target);
   const { $text: text, $content: native, $roles: roles } = spellingIn(request.extra, name);
-  const { prompt, seconds, seed, user } = request;
-  const ratio = requestedRatio(request, ratios, target);
-  const resolution = requestedResolution(request);
-  const whole = typeof text === 'string' ? text : prompt;
-  const images = limitImages(request.images, 9, name, target).map((image, index): JsonObject => {
-    const role = roleFor(request, roles, index);
-    return {
-      type: 'image_url',
-      image_url: { url: imageText(image, 'data-url', name) },
-      ...(role === undefined ? {} : { role }),
-    };
-  });
-  const body: JsonObject = {
+  const settings = fields.encode(request, target);
+  const images = limitImages(request.images, 9, name, target).map((image, index) => ({
+    type: 'image_url',
+    image_url: { url: imageText(image, 'data-url', name) },
+    ...defined({ role: roleFor(request, roles, index) }),
+  }));
+  const isSpelled = typeof text === 'string';
+  const whole = isSpelled ? text : request.prompt;
+  const body = {
     ...own,
     model: target.model,
-    content: [
-      ...(whole === '' ? [] : [{ type: 'text', text: whole }]),
-      ...images,
-      ...(Array.isArray(native) ? (native as readonly JsonValue[]) : []),
-    ],
-    // What stands in the text is said there.
-    ...(seconds === undefined || (typeof text === 'string' && request.format === name)
-      ? {}
-      : { duration: Math.ceil(seconds) }),
-    ...(ratio === undefined || typeof text === 'string' ? {} : { ratio }),
-    ...(resolution === undefined || typeof text === 'string' ? {} : { resolution }),
-    ...(seed === undefined ? {} : { seed }),
-    ...(user === undefined ? {} : { safety_identifier: user }),
+    content: [...(whole === '' ? [] : [{ type: 'text', text: whole }]), ...images, ...listOf(native)],
+    // The text names these already.
+    ...defined({
+      ...settings,
+      ...(isSpelled ? { duration: undefined, ratio: undefined, resolution: undefined } : {}),
+    }),
   };
   return { path: tasksPath, body: addMetadata(body, request.metadata, target) };
 }

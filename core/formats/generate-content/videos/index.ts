@@ -4,46 +4,43 @@ import type { ImageInput } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { VideoRequest } from '../../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../../../sdk/format.ts';
-import { given, optionalArray, optionalObject, optionalString, readObjects } from '../../_shared/check.ts';
+import { given, optionalArray, optionalObject, readObjects } from '../../_shared/check.ts';
 import { extraOf } from '../../_shared/spelling.ts';
 import { defineVideoCodecs } from '../../_shared/video-codec.ts';
 import {
   limitImages,
   checkCount,
-  reportVideoSettings,
-  optionalInteger,
-  optionalRatio,
-  optionalSeconds,
   ownExtra,
   promptOf,
   unread,
   videoSettings,
   addMetadata,
 } from '../../_shared/video-fields.ts';
-import { requestedRatio, requestedResolution } from '../../_shared/video-sizes.ts';
+import { requestedRatio } from '../../_shared/video-sizes.ts';
+import { videoFields, wholeSeconds } from '../../_shared/video-table.ts';
 import { modelOf } from '../request-in/index.ts';
 import { methodPath } from '../request-out/index.ts';
 import { contentRequest, readReport, writeReport } from './report.ts';
 import { formatName } from '../wire.ts';
 import { defined, setOf } from '../../_shared/fields.ts';
 
-const parameterFields = setOf(
-  'aspectRatio resolution durationSeconds seed negativePrompt sampleCount numberOfVideos',
-);
-const instanceFields = setOf('prompt image lastFrame referenceImages');
 const ratios = ['16:9', '9:16'];
+const instanceFields = setOf('prompt image lastFrame referenceImages');
 
-/** The client's places of neutral names. */
-const words: Readonly<Record<string, string>> = {
-  'settings.seconds': 'parameters.durationSeconds',
-  'settings.size': 'parameters.size',
-  'settings.aspectRatio': 'parameters.aspectRatio',
-  'settings.resolution': 'parameters.resolution',
-  'settings.seed': 'parameters.seed',
-  'settings.negativePrompt': 'parameters.negativePrompt',
-  'settings.user': 'parameters.user',
-  'settings.images': 'instances[0].image',
-};
+const fields = videoFields(
+  {
+    seconds: { name: 'durationSeconds', encode: wholeSeconds },
+    aspectRatio: {
+      name: 'aspectRatio',
+      encode: (request, target) => requestedRatio(request, ratios, target),
+    },
+    resolution: 'resolution',
+    seed: 'seed',
+    negativePrompt: 'negativePrompt',
+  },
+  'parameters.',
+);
+const parameterFields = new Set([...fields.names, 'sampleCount', 'numberOfVideos']);
 
 function decode(body: JsonObject, params: RouteParams): VideoRequest {
   const [first, ...more] = optionalArray(body.instances, 'instances') ?? [];
@@ -73,11 +70,7 @@ function decode(body: JsonObject, params: RouteParams): VideoRequest {
     prompt: promptOf(first.prompt, images),
     images,
     ...videoSettings({
-      seconds: optionalSeconds(parameters.durationSeconds, 'parameters.durationSeconds'),
-      aspectRatio: optionalRatio(parameters.aspectRatio, 'parameters.aspectRatio'),
-      resolution: optionalString(parameters.resolution, 'parameters.resolution'),
-      seed: optionalInteger(parameters.seed, 'parameters.seed'),
-      negativePrompt: optionalString(parameters.negativePrompt, 'parameters.negativePrompt'),
+      ...fields.decode(parameters),
       imageRole:
         references.length > 0
           ? 'reference'
@@ -108,24 +101,15 @@ function imageIn(value: JsonValue | undefined, path: string): ImageInput {
 }
 
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  reportVideoSettings(
-    request,
-    ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'],
-    target,
-  );
+  fields.report(request, target);
   const { $instance: instance, ...own } = ownExtra(request, formatName, target);
-  const { prompt, seconds, seed, negativePrompt, imageRole } = request;
-  const aspectRatio = requestedRatio(request, ratios, target);
-  const durationSeconds = seconds === undefined ? undefined : Math.ceil(seconds);
-  const resolution = requestedResolution(request);
+  const { prompt, imageRole } = request;
+  const settings = fields.encode(request, target);
   const images = limitImages(request.images, imageRole === 'reference' ? 3 : 2, formatName, target).map(
     imageOut,
   );
   const [first, last] = images;
-  const parameters: JsonObject = {
-    ...own,
-    ...defined({ aspectRatio, resolution, durationSeconds, negativePrompt, seed }),
-  };
+  const parameters = { ...own, ...settings };
   const whole = addMetadata(parameters, request.metadata, target);
   return {
     ...methodPath(target.model, 'predictLongRunning'),
@@ -154,7 +138,7 @@ function imageOut(image: ImageInput): JsonObject {
 /** Videos as long-running operations: `{model}:predictLongRunning`. */
 export const videos = defineVideoCodecs({
   format: formatName,
-  words,
+  words: { ...fields.words, 'settings.images': 'instances[0].image' },
   model: (_body, params) => modelOf(params),
   decode,
   encode,
