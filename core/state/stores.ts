@@ -260,7 +260,8 @@ function openNamespace<Value>(database: Database, name: string, report: ReportEr
     namespace: name,
     // The table has a column for the namespace. With Keyv's prefixes, keys that look prefixed would be ambiguous.
     useKeyPrefix: false,
-    // Otherwise Keyv hides errors of the database: reads return undefined and writes are lost.
+    // Otherwise Keyv hides errors of the database: reads return undefined and writes are lost. Keyv 6 lacks this option, and hides errors as soon as a
+    // plugin that was given the store listens for them (tried with 6.1.0). It also needs Node 22.19, and changes what methods return that plugins call.
     throwOnErrors: true,
   });
   const deserialize = store.deserialize;
