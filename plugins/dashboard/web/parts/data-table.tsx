@@ -8,7 +8,7 @@ import {
   useTable,
   type ColumnDef,
 } from '@tanstack/react-table';
-import { useMemo, type ReactNode } from 'react';
+import { useMemo, type HTMLAttributes, type ReactNode } from 'react';
 import { useRowWindow } from './row-window.ts';
 
 const features = tableFeatures({
@@ -43,6 +43,25 @@ export interface Selection {
   readonly change: (ids: ReadonlySet<string>) => void;
 }
 
+/** Properties of a table. */
+interface TableProps<Row extends object> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowId: (row: Row) => string;
+  /** Name of a row, for its checkbox. */
+  readonly rowName?: (row: Row) => string;
+  readonly onOpen?: (row: Row) => void;
+  /** Called when the last rows come into view, to load more. */
+  readonly onEnd?: (() => void) | undefined;
+  /** False where there is more than these rows: the server gives pages in its own order. */
+  readonly sortable?: boolean;
+  /** True where phones show the cells of a row one below the other, each with its title: for rows that do not open. */
+  readonly stacked?: boolean;
+  readonly order?: Order;
+  readonly selection?: Selection | undefined;
+}
+
 /**
  * A table whose columns sort by a click on their heads. With `onOpen` a row opens by a click or by Enter. Of many rows only those in view are
  * in the document. Columns stay the same object from one picture to the next.
@@ -59,101 +78,32 @@ export function DataTable<Row extends object>({
   stacked = false,
   order,
   selection,
-}: {
-  readonly label: string;
-  readonly columns: readonly Column<Row>[];
-  readonly rows: readonly Row[];
-  readonly rowId: (row: Row) => string;
-  /** Name of a row, for its checkbox. */
-  readonly rowName?: (row: Row) => string;
-  readonly onOpen?: (row: Row) => void;
-  /** Called when the last rows come into view, to load more. */
-  readonly onEnd?: (() => void) | undefined;
-  /** False where there is more than these rows: the server gives pages in its own order. */
-  readonly sortable?: boolean;
-  /** True where phones show the cells of a row one below the other, each with its title: for rows that do not open. */
-  readonly stacked?: boolean;
-  readonly order?: Order;
-  readonly selection?: Selection | undefined;
-}) {
+}: TableProps<Row>) {
   const byId = new Map(columns.map((column) => [column.id, column]));
-  const classOf = (id: string): string | undefined => {
-    const { kind, wide } = byId.get(id) ?? {};
-    return [kind, Boolean(wide) && 'wide', wide === 'extra' && wide].filter(Boolean).join(' ') || undefined;
-  };
-  const definitions = useMemo(
-    () =>
-      columns.map(({ id, title, sortBy, show }): ColumnDef<typeof features, Row> => ({
-        id,
-        header: title,
-        accessorFn: (row) => sortBy?.(row),
-        enableSorting: sortable && sortBy !== undefined,
-        sortUndefined: 'last',
-        cell: ({ row }) => show(row.original),
-      })),
-    [columns, sortable],
-  );
+  const definitions = useDefinitions(columns, sortable);
   const table = useTable({ features, data: rows as Row[], getRowId: rowId, columns: definitions });
   const sorted = table.getRowModel().rows;
   const { body, before, after, shown, measure } = useRowWindow(sorted.length, onEnd);
-  const selectedHere =
-    selection === undefined ? 0 : rows.filter((row) => selection.ids.has(rowId(row))).length;
   return (
-    <div
-      className={stacked ? 'scroll stacked' : 'scroll'}
-      // Where no row can have the focus, the arrow keys need it here to scroll.
-      {...(onOpen === undefined && { role: 'region', 'aria-label': label, tabIndex: 0 })}
-    >
+    <ScrollBox label={label} stacked={stacked} isFocusable={onOpen === undefined}>
       <table aria-label={label} aria-rowcount={shown.length < sorted.length ? sorted.length + 1 : undefined}>
         <thead>
           {table.getHeaderGroups().map((group) => (
             <tr key={group.id}>
               {selection !== undefined && (
-                <th scope="col" className="select">
-                  <input
-                    type="checkbox"
-                    aria-label="Select all that are listed"
-                    checked={selectedHere > 0 && selectedHere === rows.length}
-                    ref={(box) => {
-                      if (box !== null) box.indeterminate = selectedHere > 0 && selectedHere < rows.length;
-                    }}
-                    onChange={({ target }) =>
-                      selection.change(new Set(target.checked ? rows.map((row) => rowId(row)) : []))
-                    }
-                  />
-                </th>
+                <SelectAll ids={rows.map((row) => rowId(row))} selection={selection} />
               )}
               {group.headers.map((header) => {
-                const { kind, order: own } = byId.get(header.column.id) ?? {};
-                const isOrder = order !== undefined && own !== undefined;
-                const sortedBy = isOrder ? own === order.current && 'desc' : header.column.getIsSorted();
+                const column = byId.get(header.column.id);
                 return (
-                  <th
+                  <HeadCell
                     key={header.id}
-                    scope="col"
-                    className={classOf(header.column.id)}
-                    aria-sort={
-                      sortedBy === 'asc' ? 'ascending' : sortedBy === 'desc' ? 'descending' : undefined
-                    }
+                    kind={column?.kind}
+                    className={classOf(column)}
+                    {...sortOf(header.column, column?.order, order)}
                   >
-                    {kind === 'actions' ? (
-                      <span className="visually-hidden">
-                        <table.FlexRender header={header} />
-                      </span>
-                    ) : isOrder || header.column.getCanSort() ? (
-                      <button
-                        type="button"
-                        onClick={isOrder ? () => order.choose(own) : header.column.getToggleSortingHandler()}
-                      >
-                        <table.FlexRender header={header} />
-                        <span className="sort" aria-hidden="true">
-                          {sortedBy === 'asc' ? '▲' : sortedBy === 'desc' ? '▼' : ''}
-                        </span>
-                      </button>
-                    ) : (
-                      <table.FlexRender header={header} />
-                    )}
-                  </th>
+                    <table.FlexRender header={header} />
+                  </HeadCell>
                 );
               })}
             </tr>
@@ -171,37 +121,15 @@ export function DataTable<Row extends object>({
                 data-index={index}
                 aria-rowindex={shown.length < sorted.length ? index + 2 : undefined}
                 aria-selected={selection?.ids.has(row.id)}
-                {...(onOpen !== undefined && {
-                  className: 'clickable',
-                  tabIndex: 0,
-                  onClick: (event) => {
-                    // Buttons and links in a row do what they say, and nothing else.
-                    if (!(event.target as Element).closest('button, a, input, .select')) onOpen(row.original);
-                  },
-                  onKeyDown: (event) => {
-                    if (event.key === 'Enter' && event.target === event.currentTarget) onOpen(row.original);
-                  },
-                })}
+                {...(onOpen !== undefined && openedBy(() => onOpen(row.original)))}
               >
                 {selection !== undefined && (
-                  <td className="select">
-                    <input
-                      type="checkbox"
-                      aria-label={`Select ${rowName?.(row.original) ?? row.id}`}
-                      checked={selection.ids.has(row.id)}
-                      onChange={({ target }) => {
-                        const ids = new Set(selection.ids);
-                        if (target.checked) ids.add(row.id);
-                        else ids.delete(row.id);
-                        selection.change(ids);
-                      }}
-                    />
-                  </td>
+                  <SelectOne id={row.id} name={rowName?.(row.original) ?? row.id} selection={selection} />
                 )}
                 {row.getAllCells().map((cell) => (
                   <td
                     key={cell.id}
-                    className={classOf(cell.column.id)}
+                    className={classOf(byId.get(cell.column.id))}
                     data-title={stacked ? byId.get(cell.column.id)?.title : undefined}
                   >
                     <table.FlexRender cell={cell} />
@@ -213,8 +141,161 @@ export function DataTable<Row extends object>({
           <Spacer height={after} />
         </tbody>
       </table>
+    </ScrollBox>
+  );
+}
+
+function ScrollBox({
+  label,
+  stacked,
+  isFocusable,
+  children,
+}: {
+  readonly label: string;
+  readonly stacked: boolean;
+  /** True where no row can have the focus: the arrow keys need it here to scroll. */
+  readonly isFocusable: boolean;
+  readonly children: ReactNode;
+}) {
+  return (
+    <div
+      className={stacked ? 'scroll stacked' : 'scroll'}
+      {...(isFocusable && { role: 'region', 'aria-label': label, tabIndex: 0 })}
+    >
+      {children}
     </div>
   );
+}
+
+function classOf({ kind, wide }: Pick<Column<object>, 'kind' | 'wide'> = {}): string | undefined {
+  return [kind, Boolean(wide) && 'wide', wide === 'extra' && wide].filter(Boolean).join(' ') || undefined;
+}
+
+/** Returns how a column is sorted, and what a click on its head does. `own` is the server's order by it. */
+function sortOf(
+  column: {
+    getIsSorted(): 'asc' | 'desc' | false;
+    getCanSort(): boolean;
+    getToggleSortingHandler(): ((event: unknown) => void) | undefined;
+  },
+  own: string | undefined,
+  order: Order | undefined,
+) {
+  if (order !== undefined && own !== undefined)
+    return { sortedBy: own === order.current && ('desc' as const), onSort: () => order.choose(own) };
+  return {
+    sortedBy: column.getIsSorted(),
+    onSort: column.getCanSort() ? column.getToggleSortingHandler() : undefined,
+  };
+}
+
+function useDefinitions<Row extends object>(columns: readonly Column<Row>[], sortable: boolean) {
+  return useMemo(
+    () =>
+      columns.map(({ id, title, sortBy, show }): ColumnDef<typeof features, Row> => ({
+        id,
+        header: title,
+        accessorFn: (row) => sortBy?.(row),
+        enableSorting: sortable && sortBy !== undefined,
+        sortUndefined: 'last',
+        cell: ({ row }) => show(row.original),
+      })),
+    [columns, sortable],
+  );
+}
+
+function HeadCell({
+  kind,
+  className,
+  sortedBy,
+  onSort,
+  children,
+}: {
+  readonly kind: Column<object>['kind'];
+  readonly className: string | undefined;
+  readonly sortedBy: 'asc' | 'desc' | false;
+  /** Absent in columns that cannot be sorted by. */
+  readonly onSort: ((event: unknown) => void) | undefined;
+  readonly children: ReactNode;
+}) {
+  return (
+    <th
+      scope="col"
+      className={className}
+      aria-sort={sortedBy === 'asc' ? 'ascending' : sortedBy === 'desc' ? 'descending' : undefined}
+    >
+      {kind === 'actions' ? (
+        <span className="visually-hidden">{children}</span>
+      ) : onSort === undefined ? (
+        children
+      ) : (
+        <button type="button" onClick={onSort}>
+          {children}
+          <span className="sort" aria-hidden="true">
+            {sortedBy === 'asc' ? '▲' : sortedBy === 'desc' ? '▼' : ''}
+          </span>
+        </button>
+      )}
+    </th>
+  );
+}
+
+function SelectAll({ ids, selection }: { readonly ids: readonly string[]; readonly selection: Selection }) {
+  const selected = ids.filter((id) => selection.ids.has(id)).length;
+  return (
+    <th scope="col" className="select">
+      <input
+        type="checkbox"
+        aria-label="Select all that are listed"
+        checked={selected > 0 && selected === ids.length}
+        ref={(box) => {
+          if (box !== null) box.indeterminate = selected > 0 && selected < ids.length;
+        }}
+        onChange={({ target }) => selection.change(new Set(target.checked ? ids : []))}
+      />
+    </th>
+  );
+}
+
+function SelectOne({
+  id,
+  name,
+  selection,
+}: {
+  readonly id: string;
+  readonly name: string;
+  readonly selection: Selection;
+}) {
+  return (
+    <td className="select">
+      <input
+        type="checkbox"
+        aria-label={`Select ${name}`}
+        checked={selection.ids.has(id)}
+        onChange={({ target }) => {
+          const ids = new Set(selection.ids);
+          if (target.checked) ids.add(id);
+          else ids.delete(id);
+          selection.change(ids);
+        }}
+      />
+    </td>
+  );
+}
+
+/** Returns the attributes of a row that opens by a click or by Enter. */
+function openedBy(open: () => void): HTMLAttributes<HTMLTableRowElement> {
+  return {
+    className: 'clickable',
+    tabIndex: 0,
+    onClick: (event) => {
+      // Buttons and links in a row do what they say, and nothing else.
+      if (!(event.target as Element).closest('button, a, input, .select')) open();
+    },
+    onKeyDown: (event) => {
+      if (event.key === 'Enter' && event.target === event.currentTarget) open();
+    },
+  };
 }
 
 /** Takes the place of rows that are not in the document. */

@@ -75,17 +75,12 @@ export function PriceFields({
           />
           <span className="corner">
             {index > 0 && (
-              <button
-                type="button"
-                className="button small plain"
-                aria-label={`Move price ${index + 1} up`}
-                title="Move up"
-                onClick={() =>
+              <MoveUpButton
+                what={`price ${index + 1}`}
+                onMove={() =>
                   onChange({ factor, models: models.toSpliced(index, 1).toSpliced(index - 1, 0, row) })
                 }
-              >
-                ↑
-              </button>
+              />
             )}
             <RemoveButton
               what={`price ${index + 1}`}
@@ -111,6 +106,20 @@ export function PriceFields({
         </div>
       )}
     </Box>
+  );
+}
+
+function MoveUpButton({ what, onMove }: { readonly what: string; readonly onMove: () => void }) {
+  return (
+    <button
+      type="button"
+      className="button small plain"
+      aria-label={`Move ${what} up`}
+      title="Move up"
+      onClick={onMove}
+    >
+      ↑
+    </button>
   );
 }
 

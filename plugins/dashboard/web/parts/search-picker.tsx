@@ -25,26 +25,10 @@ export interface PickerProps {
   readonly onChange: (id: string, name: string) => void;
 }
 
-/** Takes one thing; `value` is its id, empty for none. `name` is that of the one that is taken, once it is known. */
-export function SearchPicker({
-  label,
-  name,
-  what,
-  queryKey,
-  search,
-  value,
-  problem,
-  hint,
-  placeholder = 'None',
-  onChange,
-}: PickerProps & {
-  readonly name: string | undefined;
-  /** Word for the things, for when none fits. */
-  readonly what: string;
-  readonly queryKey: readonly unknown[];
-  readonly search: (text: string) => Promise<readonly Choice[]>;
-}) {
-  const list = useId();
+type Search = (text: string) => Promise<readonly Choice[]>;
+
+/** State of a picker: what was typed, what was found, and which of that Enter takes. */
+function usePicker(queryKey: readonly unknown[], search: Search, onChange: PickerProps['onChange']) {
   const [text, setText] = useState<string>();
   const [active, setActive] = useState(0);
   const found = useQuery({
@@ -73,6 +57,31 @@ export function SearchPicker({
       setText(undefined);
     }
   };
+  return { text, setText, active, setActive, found, options, choose, onKeyDown };
+}
+
+/** Takes one thing; `value` is its id, empty for none. `name` is that of the one that is taken, once it is known. */
+export function SearchPicker({
+  label,
+  name,
+  what,
+  queryKey,
+  search,
+  value,
+  problem,
+  hint,
+  placeholder = 'None',
+  onChange,
+}: PickerProps & {
+  readonly name: string | undefined;
+  /** Word for the things, for when none fits. */
+  readonly what: string;
+  readonly queryKey: readonly unknown[];
+  readonly search: Search;
+}) {
+  const list = useId();
+  const picker = usePicker(queryKey, search, onChange);
+  const { text, setText, active, setActive, found, options, choose, onKeyDown } = picker;
   return (
     <Field label={label} hint={hint} problem={problem}>
       {(props) => (
@@ -106,24 +115,7 @@ export function SearchPicker({
               <Icon name="close" />
             </button>
           )}
-          <ul id={list} role="listbox" aria-label={label} hidden={options.length === 0}>
-            {options.map((choice, index) => (
-              <li
-                key={choice.id}
-                id={`${list}-${index}`}
-                role="option"
-                aria-selected={index === active}
-                // Before the field loses the focus, which would take the list away.
-                onMouseDown={(event) => {
-                  event.preventDefault();
-                  choose(choice);
-                }}
-              >
-                {choice.name}
-                {choice.note !== undefined && <span className="sub">{choice.note}</span>}
-              </li>
-            ))}
-          </ul>
+          <Choices id={list} label={label} choices={options} active={active} onChoose={choose} />
           {text !== undefined && found.data?.length === 0 && (
             <span className="hint" role="status">
               No {what} has this in its name.
@@ -132,5 +124,42 @@ export function SearchPicker({
         </div>
       )}
     </Field>
+  );
+}
+
+/** What is offered below the field. */
+function Choices({
+  id,
+  label,
+  choices,
+  active,
+  onChoose,
+}: {
+  readonly id: string;
+  readonly label: string;
+  readonly choices: readonly Choice[];
+  /** Index of the one that Enter takes. */
+  readonly active: number;
+  readonly onChoose: (choice: Choice) => void;
+}) {
+  return (
+    <ul id={id} role="listbox" aria-label={label} hidden={choices.length === 0}>
+      {choices.map((choice, index) => (
+        <li
+          key={choice.id}
+          id={`${id}-${index}`}
+          role="option"
+          aria-selected={index === active}
+          // Before the field loses the focus, which would take the list away.
+          onMouseDown={(event) => {
+            event.preventDefault();
+            onChoose(choice);
+          }}
+        >
+          {choice.name}
+          {choice.note !== undefined && <span className="sub">{choice.note}</span>}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -47,24 +47,15 @@ export function SecondFactor({ user }: { readonly user: UserView }) {
         </div>
       </div>
       {factor !== undefined && (
-        <CodeDialog
-          title="Set up a second factor"
-          action="Confirm"
-          send={api.confirmSecondFactor}
+        <SetUpDialog
+          factor={factor}
           onClose={() => setFactor(undefined)}
           onDone={(codes) => {
             setFactor(undefined);
             setRecovery(codes);
             refresh();
           }}
-        >
-          <p>Scan this with an authenticator app, then type the code that the app shows.</p>
-          <QrCode text={factor.uri} label="QR code for an authenticator app" />
-          <div className="secret">
-            <code data-secret>{factor.secret}</code>
-            <Copy text={factor.secret} />
-          </div>
-        </CodeDialog>
+        />
       )}
       {isRemoving && (
         <CodeDialog
@@ -91,6 +82,33 @@ export function SecondFactor({ user }: { readonly user: UserView }) {
         />
       )}
     </section>
+  );
+}
+
+function SetUpDialog({
+  factor,
+  onClose,
+  onDone,
+}: {
+  readonly factor: SecondFactorView;
+  readonly onClose: () => void;
+  readonly onDone: (codes: RecoveryCodes) => void;
+}) {
+  return (
+    <CodeDialog
+      title="Set up a second factor"
+      action="Confirm"
+      send={api.confirmSecondFactor}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <p>Scan this with an authenticator app, then type the code that the app shows.</p>
+      <QrCode text={factor.uri} label="QR code for an authenticator app" />
+      <div className="secret">
+        <code data-secret>{factor.secret}</code>
+        <Copy text={factor.secret} />
+      </div>
+    </CodeDialog>
   );
 }
 

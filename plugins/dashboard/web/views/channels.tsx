@@ -46,8 +46,7 @@ export function Channels() {
 }
 
 function ChannelCard({ channel }: { readonly channel: ChannelView }) {
-  const { id, kind, enabled, priority, weight, models, speaks, failures, lastFailure, lastHour } = channel;
-  const attempts = attemptsOf(channel);
+  const { id, kind, enabled } = channel;
   const queries = useQueryClient();
   const [asking, setAsking] = useState(false);
   const test = useMutation({ mutationFn: () => api.testChannel(id) });
@@ -58,11 +57,6 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
       setAsking(false);
       return queries.invalidateQueries({ queryKey: ['channels'] });
     },
-  });
-  const reset = useMutation({
-    mutationFn: () => api.resetChannel(id),
-    onSuccess: () => say(`The health of ${id} is forgotten: it is asked again.`),
-    onSettled: () => queries.invalidateQueries({ queryKey: ['channels'] }),
   });
   const failing = isFailing(channel);
   return (
@@ -96,84 +90,8 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
       </header>
       <div className="body stack">
         {test.data !== undefined && <TestResult result={test.data} />}
-        <dl className="numbers">
-          <div>
-            <dt>Attempts, 1 h</dt>
-            <dd>{count(attempts)}</dd>
-          </div>
-          <div>
-            <dt>Failed</dt>
-            <dd className={failing ? 'bad-text' : ''} title={`${count(failures)} of ${count(attempts)}`}>
-              {percent(failures, attempts)}
-            </dd>
-          </div>
-          <div>
-            <dt>p50 / p95</dt>
-            <dd>
-              {lastHour === undefined || lastHour.calls === 0
-                ? '–'
-                : `${duration(lastHour.ms[0])} / ${duration(lastHour.ms[1])}`}
-            </dd>
-          </div>
-          <div>
-            <dt>First byte p50</dt>
-            <dd>{lastHour === undefined || lastHour.calls === 0 ? '–' : duration(lastHour.firstMs[0])}</dd>
-          </div>
-        </dl>
-        <dl className="facts">
-          <dt>Models</dt>
-          <dd>
-            <Tags values={models} most={8} />
-          </dd>
-          <dt>Speaks</dt>
-          <dd className="speaks">
-            {Object.entries(speaks).map(([operation, formats]) => (
-              <span key={operation}>
-                <span className="muted">{operation}:</span> {formats.join(', ')}
-              </span>
-            ))}
-          </dd>
-          <dt>Order</dt>
-          <dd>
-            priority {priority}, weight {weight}
-          </dd>
-          {isTroubled(channel) && (
-            <>
-              <dt>Keys</dt>
-              <dd>
-                <ChannelHealth channel={channel} />
-                <button
-                  type="button"
-                  className="button small"
-                  disabled={reset.isPending}
-                  onClick={() => reset.mutate()}
-                >
-                  Reset health
-                </button>
-              </dd>
-            </>
-          )}
-          {channel.learned.length > 0 && (
-            <>
-              <dt>Learned</dt>
-              <dd>
-                <Learned learned={channel.learned} />
-              </dd>
-            </>
-          )}
-          {lastFailure !== undefined && (
-            <>
-              <dt>Latest failure</dt>
-              <dd>
-                <span className="muted" title={exactly(lastFailure.at)}>
-                  {ago(lastFailure.at)}, {lastFailure.model}:
-                </span>{' '}
-                <span className="bad-text">{lastFailure.message}</span>{' '}
-                <span className="muted">({lastFailure.code})</span>
-              </dd>
-            </>
-          )}
-        </dl>
+        <Numbers channel={channel} />
+        <Facts channel={channel} />
         <p className="small">
           <a href={addressOf('usage', { channel: id })}>See its calls</a>
         </p>
@@ -193,6 +111,106 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
         </Confirm>
       )}
     </article>
+  );
+}
+
+/** How the attempts of the last hour went. */
+function Numbers({ channel }: { readonly channel: ChannelView }) {
+  const { failures, lastHour } = channel;
+  const attempts = attemptsOf(channel);
+  const failing = isFailing(channel);
+  return (
+    <dl className="numbers">
+      <div>
+        <dt>Attempts, 1 h</dt>
+        <dd>{count(attempts)}</dd>
+      </div>
+      <div>
+        <dt>Failed</dt>
+        <dd className={failing ? 'bad-text' : ''} title={`${count(failures)} of ${count(attempts)}`}>
+          {percent(failures, attempts)}
+        </dd>
+      </div>
+      <div>
+        <dt>p50 / p95</dt>
+        <dd>
+          {lastHour === undefined || lastHour.calls === 0
+            ? '–'
+            : `${duration(lastHour.ms[0])} / ${duration(lastHour.ms[1])}`}
+        </dd>
+      </div>
+      <div>
+        <dt>First byte p50</dt>
+        <dd>{lastHour === undefined || lastHour.calls === 0 ? '–' : duration(lastHour.firstMs[0])}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function Facts({ channel }: { readonly channel: ChannelView }) {
+  const { models, speaks, priority, weight, lastFailure } = channel;
+  return (
+    <dl className="facts">
+      <dt>Models</dt>
+      <dd>
+        <Tags values={models} most={8} />
+      </dd>
+      <dt>Speaks</dt>
+      <dd className="speaks">
+        {Object.entries(speaks).map(([operation, formats]) => (
+          <span key={operation}>
+            <span className="muted">{operation}:</span> {formats.join(', ')}
+          </span>
+        ))}
+      </dd>
+      <dt>Order</dt>
+      <dd>
+        priority {priority}, weight {weight}
+      </dd>
+      {isTroubled(channel) && (
+        <>
+          <dt>Keys</dt>
+          <dd>
+            <ChannelHealth channel={channel} />
+            <ResetHealth id={channel.id} />
+          </dd>
+        </>
+      )}
+      {channel.learned.length > 0 && (
+        <>
+          <dt>Learned</dt>
+          <dd>
+            <Learned learned={channel.learned} />
+          </dd>
+        </>
+      )}
+      {lastFailure !== undefined && (
+        <>
+          <dt>Latest failure</dt>
+          <dd>
+            <span className="muted" title={exactly(lastFailure.at)}>
+              {ago(lastFailure.at)}, {lastFailure.model}:
+            </span>{' '}
+            <span className="bad-text">{lastFailure.message}</span>{' '}
+            <span className="muted">({lastFailure.code})</span>
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+function ResetHealth({ id }: { readonly id: string }) {
+  const queries = useQueryClient();
+  const reset = useMutation({
+    mutationFn: () => api.resetChannel(id),
+    onSuccess: () => say(`The health of ${id} is forgotten: it is asked again.`),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['channels'] }),
+  });
+  return (
+    <button type="button" className="button small" disabled={reset.isPending} onClick={() => reset.mutate()}>
+      Reset health
+    </button>
   );
 }
 

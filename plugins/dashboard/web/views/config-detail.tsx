@@ -9,17 +9,8 @@ import { ValueLines } from '../parts/value-lines.tsx';
 import { TestResult } from './channels.tsx';
 import { EntryOrigin, EntryState, stateWords } from './config-columns.tsx';
 
-/** Shows an entry and changes it. */
-export function ConfigDetail({
-  entry,
-  mayChange,
-  order,
-  revision,
-  onClose,
-  onEdit,
-  onChanged,
-  onFailed,
-}: {
+/** Properties of the sheet of an entry. */
+interface ConfigDetailProps {
   readonly entry: ConfigEntryView;
   readonly mayChange: boolean;
   /** Names of all run-time channels in their order; absent where it cannot be changed. */
@@ -30,8 +21,20 @@ export function ConfigDetail({
   readonly onChanged: (what: string, result: ConfigChanged) => void;
   /** Called when a change was refused, because somebody else may have been faster. */
   readonly onFailed: () => void;
-}) {
-  const { kind, name, origin, state, version = 0, value, problem, place } = entry;
+}
+
+/** Shows an entry and changes it. */
+export function ConfigDetail({
+  entry,
+  mayChange,
+  order,
+  revision,
+  onClose,
+  onEdit,
+  onChanged,
+  onFailed,
+}: ConfigDetailProps) {
+  const { kind, name, origin, state, version = 0 } = entry;
   const [asking, setAsking] = useState<string>();
   const change = useMutation({
     mutationFn: ({ run }: { readonly what: string; readonly run: () => Promise<ConfigChanged> }) => run(),
@@ -39,7 +42,6 @@ export function ConfigDetail({
     onError: onFailed,
     onSettled: () => setAsking(undefined),
   });
-  const test = useMutation({ mutationFn: () => configApi.test(name, value, '') });
   const isEditable = mayChange && origin === 'run-time';
   const turn = (on: boolean) => ({
     name: on ? 'Enable' : 'Disable',
@@ -76,6 +78,29 @@ export function ConfigDetail({
       onAsk={setAsking}
       onClose={onClose}
     >
+      <Entry entry={entry} />
+      {isEditable && kind === 'channel' && (
+        <ChannelActions
+          entry={entry}
+          order={order}
+          busy={change.isPending}
+          onMove={(names) =>
+            change.mutate({
+              what: `${name} is number ${names.indexOf(name) + 1} of the run-time channels.`,
+              run: () => configApi.order(names, revision),
+            })
+          }
+        />
+      )}
+    </DetailSheet>
+  );
+}
+
+/** What is known of an entry, and its value. */
+function Entry({ entry }: { readonly entry: ConfigEntryView }) {
+  const { origin, state, version = 0, value, problem, place } = entry;
+  return (
+    <>
       {problem !== undefined && (
         <p className="notice bad" role="alert">
           <span>
@@ -116,33 +141,38 @@ export function ConfigDetail({
       ) : (
         <ValueLines value={value} />
       )}
-      {isEditable && kind === 'channel' && (
-        <div className="row">
-          <button
-            type="button"
-            className="button small"
-            disabled={test.isPending}
-            onClick={() => test.mutate()}
-          >
-            {test.isPending ? 'Testing…' : 'Test'}
-          </button>
-          {order !== undefined && order.length > 1 && (
-            <Moves
-              name={name}
-              order={order}
-              busy={change.isPending}
-              onMove={(names) =>
-                change.mutate({
-                  what: `${name} is number ${names.indexOf(name) + 1} of the run-time channels.`,
-                  run: () => configApi.order(names, revision),
-                })
-              }
-            />
-          )}
-        </div>
-      )}
+    </>
+  );
+}
+
+/** Tests a channel, and moves it among the others where `order` names them. */
+function ChannelActions({
+  entry: { name, value },
+  order = [],
+  busy,
+  onMove,
+}: {
+  readonly entry: ConfigEntryView;
+  readonly order: readonly string[] | undefined;
+  readonly busy: boolean;
+  readonly onMove: (names: readonly string[]) => void;
+}) {
+  const test = useMutation({ mutationFn: () => configApi.test(name, value, '') });
+  return (
+    <>
+      <div className="row">
+        <button
+          type="button"
+          className="button small"
+          disabled={test.isPending}
+          onClick={() => test.mutate()}
+        >
+          {test.isPending ? 'Testing…' : 'Test'}
+        </button>
+        {order.length > 1 && <Moves name={name} order={order} busy={busy} onMove={onMove} />}
+      </div>
       {test.data !== undefined && <TestResult result={test.data} />}
-    </DetailSheet>
+    </>
   );
 }
 

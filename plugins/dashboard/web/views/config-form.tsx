@@ -26,15 +26,8 @@ function sent(kind: ConfigEntryView['kind'], value: unknown): unknown {
   return { type: value['type'], options: trimmed(value['options'] ?? {}) };
 }
 
-/** Makes an entry, or changes one. */
-export function ConfigForm({
-  kind,
-  entry,
-  forms,
-  taken,
-  onClose,
-  onSaved,
-}: {
+/** Properties of the form of an entry. */
+interface ConfigFormProps {
   readonly kind: ConfigEntryView['kind'];
   /** Absent for a new one. */
   readonly entry?: ConfigEntryView | undefined;
@@ -43,7 +36,16 @@ export function ConfigForm({
   readonly taken: readonly string[];
   readonly onClose: () => void;
   readonly onSaved: (name: string, changed: ConfigChanged) => void;
-}) {
+}
+
+/** State of the form: what was typed, how it is saved, and what is wrong with it. */
+function useEntryForm(
+  kind: ConfigEntryView['kind'],
+  entry: ConfigEntryView | undefined,
+  forms: ConfigForms,
+  taken: readonly string[],
+  onSaved: ConfigFormProps['onSaved'],
+) {
   const [base, setBase] = useState(entry);
   const free = forms.forms.map((form) => form.name).filter((name) => !taken.includes(name));
   const [name, setName] = useState(entry?.name ?? (kind === 'plugin' ? (free[0] ?? '') : ''));
@@ -83,12 +85,40 @@ export function ConfigForm({
           named,
           (option) => kind === 'plugin' || schema.properties?.[option] !== undefined,
         );
-  const isNameWrong = save.error instanceof ApiError && save.error.param === 'name';
-  const problems = found.at;
   const change = (next: unknown): void => {
     if (save.isError && !isConflict) save.reset();
     setValue(next);
   };
+  const rename = (typed: string): void => {
+    setName(typed);
+    // Every option has a value of another kind.
+    if (kind === 'plugin') change(undefined);
+    else if (save.isError) save.reset();
+  };
+  const isNameWrong = save.error instanceof ApiError && save.error.param === 'name';
+  return {
+    base,
+    setBase,
+    free,
+    name,
+    rename,
+    value,
+    setValue,
+    change,
+    save,
+    isConflict,
+    conflict,
+    channelForm,
+    schema,
+    found,
+    isNameWrong,
+  };
+}
+
+/** Makes an entry, or changes one. */
+export function ConfigForm({ kind, entry, forms, taken, onClose, onSaved }: ConfigFormProps) {
+  const state = useEntryForm(kind, entry, forms, taken, onSaved);
+  const { base, name, value, save, isConflict, schema, found, isNameWrong } = state;
   return (
     <FormDialog
       title={entry === undefined ? `Add ${oneOf(kind)}` : `Edit ${entry.name}`}
@@ -103,91 +133,117 @@ export function ConfigForm({
       }}
       onClose={onClose}
     >
-      {isConflict && (
-        <Await query={conflict} what="what was changed">
+      {isConflict && base !== undefined && (
+        <Await query={state.conflict} what="what was changed">
           {(theirs) => (
             <ConfigConflict
               base={base}
               conflict={theirs}
               onTake={(now) => {
-                setBase(now);
-                setValue(now.value);
+                state.setBase(now);
+                state.setValue(now.value);
                 save.reset();
               }}
               onKeep={(now) => {
-                setBase(now);
+                state.setBase(now);
                 save.mutate(now.version);
               }}
             />
           )}
         </Await>
       )}
-      {entry === undefined && kind !== 'plugin' && (
-        <TextField
-          label="Name"
-          autoFocus
-          hint={nameHints[kind]}
+      {entry === undefined && (
+        <NameField
+          kind={kind}
+          options={state.free}
           problem={isNameWrong ? save.error?.message : undefined}
           value={name}
-          onChange={(typed) => {
-            if (save.isError) save.reset();
-            setName(typed);
-          }}
+          onChange={state.rename}
         />
-      )}
-      {entry === undefined && kind === 'plugin' && (
-        <Field label="Option" problem={isNameWrong ? save.error?.message : undefined}>
-          {(props) => (
-            <select
-              {...props}
-              value={name}
-              onChange={({ target }) => {
-                setName(target.value);
-                change(undefined);
-              }}
-            >
-              {free.map((one) => (
-                <option key={one}>{one}</option>
-              ))}
-            </select>
-          )}
-        </Field>
       )}
       {kind === 'channel' ? (
         <ChannelFields
           key={base?.version}
-          name={named.name}
+          name={name.trim()}
           value={value}
-          form={channelForm}
-          problems={problems}
+          form={state.channelForm}
+          problems={found.at}
           isNew={entry === undefined}
-          onChange={change}
+          onChange={state.change}
           send={() => sent(kind, value)}
         />
-      ) : kind === 'price' ? (
-        <MemberFields
-          key={base?.version}
-          label="the price"
-          path=""
-          schema={schema}
-          value={value}
-          onChange={change}
-          problems={problems}
-          wanted={['input', 'output', 'cacheRead']}
-        />
       ) : (
-        <SchemaPart
+        <EntryFields
           key={`${base?.version} ${kind === 'plugin' ? name : ''}`}
-          label={kind === 'alias' ? 'Model' : kind === 'access' ? 'Models' : name}
-          path=""
+          kind={kind}
+          name={name}
           schema={schema}
           value={value}
-          onChange={change}
-          problems={problems}
+          onChange={state.change}
+          problems={found.at}
         />
       )}
-      {kind === 'price' && <p className="hint muted small">Dollars per million tokens.</p>}
     </FormDialog>
+  );
+}
+
+/** The name of a new entry, which for an option is chosen. */
+function NameField({
+  kind,
+  options,
+  problem,
+  value,
+  onChange,
+}: {
+  readonly kind: ConfigEntryView['kind'];
+  readonly options: readonly string[];
+  readonly problem: string | undefined;
+  readonly value: string;
+  readonly onChange: (name: string) => void;
+}) {
+  if (kind !== 'plugin') {
+    return (
+      <TextField
+        label="Name"
+        autoFocus
+        hint={nameHints[kind]}
+        problem={problem}
+        value={value}
+        onChange={onChange}
+      />
+    );
+  }
+  return (
+    <Field label="Option" problem={problem}>
+      {(props) => (
+        <select {...props} value={value} onChange={({ target }) => onChange(target.value)}>
+          {options.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** Fields of an entry that is no channel. */
+function EntryFields({
+  kind,
+  name,
+  ...fields
+}: {
+  readonly kind: ConfigEntryView['kind'];
+  readonly name: string;
+} & Pick<Parameters<typeof SchemaPart>[0], 'schema' | 'value' | 'onChange' | 'problems'>) {
+  if (kind !== 'price') {
+    const label = kind === 'alias' ? 'Model' : kind === 'access' ? 'Models' : name;
+    return <SchemaPart label={label} path="" {...fields} />;
+  }
+  return (
+    <>
+      <MemberFields label="the price" path="" {...fields} wanted={['input', 'output', 'cacheRead']} />
+      <p className="hint muted small">Dollars per million tokens.</p>
+    </>
   );
 }
 

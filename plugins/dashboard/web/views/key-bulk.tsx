@@ -45,6 +45,24 @@ const texts: Readonly<
 };
 const actions = ['enable', 'disable', 'move', 'delete'] as const;
 
+/** Changes keys in batches. `team` is where keys move; empty for none. */
+async function changeKeys(ids: readonly string[], action: Action, team: string): Promise<KeysChanged> {
+  const changed: string[] = [];
+  const failures: KeysChanged['failed'] = [];
+  for (let start = 0; start < ids.length; start += batchSize) {
+    const some = ids.slice(start, start + batchSize);
+    // oxlint-disable-next-line no-await-in-loop -- one batch at a time, to leave the gateway room for calls
+    const result = await api.changeKeys({
+      action,
+      ids: some,
+      ...(action === 'move' && { team: team === '' ? null : team }),
+    });
+    changed.push(...result.changed);
+    failures.push(...result.failed);
+  }
+  return { changed, failed: failures };
+}
+
 /** Actions on the selected keys. `onDone` is called with the keys that could not be changed. */
 export function BulkActions({
   ids,
@@ -58,22 +76,7 @@ export function BulkActions({
   const [team, setTeam] = useState('');
   const [failed, setFailed] = useState<KeysChanged['failed']>([]);
   const change = useMutation({
-    async mutationFn(action: Action): Promise<KeysChanged> {
-      const changed: string[] = [];
-      const failures: KeysChanged['failed'] = [];
-      for (let start = 0; start < ids.length; start += batchSize) {
-        const some = ids.slice(start, start + batchSize);
-        // oxlint-disable-next-line no-await-in-loop -- one batch at a time, to leave the gateway room for calls
-        const result = await api.changeKeys({
-          action,
-          ids: some,
-          ...(action === 'move' && { team: team === '' ? null : team }),
-        });
-        changed.push(...result.changed);
-        failures.push(...result.failed);
-      }
-      return { changed, failed: failures };
-    },
+    mutationFn: (action: Action) => changeKeys(ids, action, team),
     onSuccess(result, action) {
       say(`${keysText(result.changed.length)} ${texts[action].done}.`);
       setFailed(result.failed);

@@ -10,18 +10,16 @@ import { addressOf } from '../parts/router.ts';
 import { ago, exactly } from '../parts/text.ts';
 import { say } from '../parts/toasts.tsx';
 
-/** A key, and everything that can be done with it. */
-export function KeyDetail({
-  apiKey,
-  onClose,
-  onEdit,
-  onMade,
-}: {
+/** Properties of the sheet of a key. */
+interface KeyDetailProps {
   readonly apiKey: KeyView;
   readonly onClose: () => void;
   readonly onEdit: () => void;
   readonly onMade: (made: KeyWithValue) => void;
-}) {
+}
+
+/** A key, and everything that can be done with it. */
+export function KeyDetail({ apiKey, onClose, onEdit, onMade }: KeyDetailProps) {
   const queries = useQueryClient();
   const { id, name, enabled } = apiKey;
   const [asking, setAsking] = useState<string>();

@@ -9,22 +9,24 @@ import { LimitFields } from '../parts/limit-fields.tsx';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
 import { say } from '../parts/toasts.tsx';
 
-/** The form of a new key, or of one to change. */
-export function KeyForm({
-  apiKey,
-  owner = {},
-  onClose,
-  onMade,
-}: {
+/** Properties of the form of a key. */
+interface KeyFormProps {
   readonly apiKey: KeyView | undefined;
   /** Owners of a new key. */
   readonly owner?: { readonly team?: string; readonly member?: string };
   readonly onClose: () => void;
   readonly onMade: (made: KeyWithValue) => void;
-}) {
+}
+
+function useKeyForm(
+  apiKey: KeyView | undefined,
+  owner: NonNullable<KeyFormProps['owner']>,
+  onClose: () => void,
+  onMade: (made: KeyWithValue) => void,
+) {
   const queries = useQueryClient();
   const edit = useEdit(apiKey, () => api.key(apiKey?.id ?? ''));
-  const form = useForm({
+  return useForm({
     initial: () => ({ ...draftOf(apiKey), ...(apiKey === undefined && owner) }),
     read: readDraft,
     save(key: NewKey): Promise<KeyWithValue | ChangedKey> {
@@ -40,6 +42,11 @@ export function KeyForm({
     },
     withoutProblem: () => ['callTags'],
   });
+}
+
+/** The form of a new key, or of one to change. */
+export function KeyForm({ apiKey, owner = {}, onClose, onMade }: KeyFormProps) {
+  const form = useKeyForm(apiKey, owner, onClose, onMade);
   const { draft, problems, set } = form;
   return (
     <FormDialog

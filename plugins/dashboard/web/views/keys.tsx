@@ -1,9 +1,9 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useState, type ReactElement } from 'react';
 import type { KeyView, KeyWithValue } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { BudgetBars, KeyOwners, KeyState, LimitLines, ModelTags, Tags } from '../parts/badges.tsx';
-import { DataTable, type Column } from '../parts/data-table.tsx';
+import { DataTable, type Column, type Selection } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { Segments } from '../parts/fields.tsx';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
@@ -109,16 +109,11 @@ const columns: readonly Column<KeyView>[] = [
 const searchOf = (text: string): string =>
   /^sk-\w{5}/.test(text.trim()) ? text.trim().slice(0, 7) : text.trim();
 
-/** All API keys: made, changed, and taken away. */
-export function Keys() {
-  const { query } = usePlace();
-  const search = searchOf(query.get('search') ?? '');
-  const owner = query.get('owner') ?? '';
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const sort = query.get('sort') === 'spend' && search === '' ? 'spend' : 'created';
-  // What is selected is what can be seen: another filter selects nothing.
-  useEffect(() => setSelected(new Set()), [search, owner, sort]);
-  const keys = useInfiniteQuery({
+type Sort = (typeof orders)[number][0];
+
+/** Pages of the keys that fit. */
+function useKeys(search: string, owner: string, sort: Sort) {
+  return useInfiniteQuery({
     queryKey: ['keys', 'pages', search, owner, sort],
     queryFn: ({ pageParam }) =>
       api.keys(
@@ -131,6 +126,18 @@ export function Keys() {
     // On demand alone once there are several pages, which would all be read again, and by spend, which sums 30 days of all keys.
     refetchInterval: ({ state }) => (sort === 'created' && state.data?.pages.length === 1 ? 10_000 : false),
   });
+}
+
+/** All API keys: made, changed, and taken away. */
+export function Keys() {
+  const { query } = usePlace();
+  const search = searchOf(query.get('search') ?? '');
+  const owner = query.get('owner') ?? '';
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const sort = query.get('sort') === 'spend' && search === '' ? 'spend' : 'created';
+  // What is selected is what can be seen: another filter selects nothing.
+  useEffect(() => setSelected(new Set()), [search, owner, sort]);
+  const keys = useKeys(search, owner, sort);
   const wanted = query.get('key');
   const listed = keys.data?.pages.flatMap((page) => page.keys).find(({ id }) => id === wanted);
   // An address may name one that is on none of the pages here.
@@ -151,42 +158,9 @@ export function Keys() {
   );
   return (
     <>
-      <header>
-        <h1>API keys</h1>
-        <div className="actions">
-          <SearchBox
-            label="Find an API key"
-            hint="Name, note, id or prefix"
-            value={query.get('search') ?? ''}
-            onChange={(text) => changeQuery({ search: searchOf(text), sort: undefined }, 'replace')}
-          />
-          {create}
-        </div>
-      </header>
+      <Header search={query.get('search') ?? ''} create={create} />
       <div className="row top">
-        <div className="owner-filter">
-          <OwnerPicker
-            label="Owner"
-            kinds={['team', 'member', 'service-account']}
-            placeholder="All"
-            value={owner}
-            onChange={(id) => changeQuery({ owner: id }, 'replace')}
-          />
-        </div>
-        <div className="field">
-          <span className="label">Order</span>
-          <Segments
-            label="Order"
-            options={orders}
-            value={sort}
-            onChange={(next) =>
-              changeQuery(
-                next === 'spend' ? { sort: next, search: undefined } : { sort: undefined },
-                'replace',
-              )
-            }
-          />
-        </div>
+        <KeyFilters owner={owner} sort={sort} />
         {selected.size > 0 && (
           <BulkActions ids={[...selected]} onDone={(left) => setSelected(new Set(left))} />
         )}
@@ -195,43 +169,21 @@ export function Keys() {
         <Await query={keys} what="the API keys">
           {({ pages }) => {
             const all = pages.flatMap((page) => page.keys);
-            return all.length === 0 && keys.hasNextPage ? (
-              <Empty title="None of the newest keys has this in its name, note or id">
-                <p>Type three characters to search all keys at once.</p>
-                <MoreButton query={keys} label="Search older keys" />
-              </Empty>
-            ) : all.length === 0 && sort === 'spend' ? (
-              <Empty title="No key that is left was used in the last 30 days" />
-            ) : all.length === 0 && (search !== '' || owner !== '') ? (
-              <Empty
-                title={
-                  search === '' ? 'This owner has no API keys' : 'No API key has this in its name, note or id'
-                }
-              >
-                <a href="#/keys">Show all API keys</a>
-              </Empty>
-            ) : all.length === 0 ? (
-              <Empty title="No API keys yet">
-                <p>Callers need a key. One key is good for every format.</p>
-                {create}
-              </Empty>
+            return all.length === 0 ? (
+              <NoKeys
+                search={search}
+                owner={owner}
+                sort={sort}
+                more={keys.hasNextPage && <MoreButton query={keys} label="Search older keys" />}
+                create={create}
+              />
             ) : (
-              <>
-                <DataTable
-                  label="API keys"
-                  columns={columns}
-                  rows={all}
-                  rowId={({ id }) => id}
-                  rowName={({ name }) => name}
-                  selection={{ ids: selected, change: setSelected }}
-                  sortable={!keys.hasNextPage && sort === 'created'}
-                  onEnd={() => void (keys.hasNextPage && keys.fetchNextPage())}
-                  onOpen={({ id }) => changeQuery({ key: id })}
-                />
-                <More query={keys} count={all.length} one="key" many="keys">
-                  {sort === 'spend' && ' with the highest cost of the last 30 days, at most 200'}
-                </More>
-              </>
+              <KeyTable
+                keys={keys}
+                rows={all}
+                sort={sort}
+                selection={{ ids: selected, change: setSelected }}
+              />
             );
           }}
         </Await>
@@ -253,5 +205,121 @@ export function Keys() {
       )}
       {made !== undefined && <OnceOnly made={made} onClose={() => setMade(undefined)} />}
     </>
+  );
+}
+
+function Header({ search, create }: { readonly search: string; readonly create: ReactElement }) {
+  return (
+    <header>
+      <h1>API keys</h1>
+      <div className="actions">
+        <SearchBox
+          label="Find an API key"
+          hint="Name, note, id or prefix"
+          value={search}
+          onChange={(text) => changeQuery({ search: searchOf(text), sort: undefined }, 'replace')}
+        />
+        {create}
+      </div>
+    </header>
+  );
+}
+
+function KeyFilters({ owner, sort }: { readonly owner: string; readonly sort: Sort }) {
+  return (
+    <>
+      <div className="owner-filter">
+        <OwnerPicker
+          label="Owner"
+          kinds={['team', 'member', 'service-account']}
+          placeholder="All"
+          value={owner}
+          onChange={(id) => changeQuery({ owner: id }, 'replace')}
+        />
+      </div>
+      <div className="field">
+        <span className="label">Order</span>
+        <Segments
+          label="Order"
+          options={orders}
+          value={sort}
+          onChange={(next) =>
+            changeQuery(next === 'spend' ? { sort: next, search: undefined } : { sort: undefined }, 'replace')
+          }
+        />
+      </div>
+    </>
+  );
+}
+
+function KeyTable({
+  keys,
+  rows,
+  sort,
+  selection,
+}: {
+  readonly keys: ReturnType<typeof useKeys>;
+  readonly rows: readonly KeyView[];
+  readonly sort: Sort;
+  readonly selection: Selection;
+}) {
+  return (
+    <>
+      <DataTable
+        label="API keys"
+        columns={columns}
+        rows={rows}
+        rowId={({ id }) => id}
+        rowName={({ name }) => name}
+        selection={selection}
+        sortable={!keys.hasNextPage && sort === 'created'}
+        onEnd={() => void (keys.hasNextPage && keys.fetchNextPage())}
+        onOpen={({ id }) => changeQuery({ key: id })}
+      />
+      <More query={keys} count={rows.length} one="key" many="keys">
+        {sort === 'spend' && ' with the highest cost of the last 30 days, at most 200'}
+      </More>
+    </>
+  );
+}
+
+/** Says why no key is listed. */
+function NoKeys({
+  search,
+  owner,
+  sort,
+  more,
+  create,
+}: {
+  readonly search: string;
+  readonly owner: string;
+  readonly sort: Sort;
+  /** Button for the older keys; false where there are none. */
+  readonly more: ReactElement | false;
+  readonly create: ReactElement;
+}) {
+  if (more !== false) {
+    return (
+      <Empty title="None of the newest keys has this in its name, note or id">
+        <p>Type three characters to search all keys at once.</p>
+        {more}
+      </Empty>
+    );
+  }
+  if (sort === 'spend') return <Empty title="No key that is left was used in the last 30 days" />;
+  if (search !== '' || owner !== '') {
+    return (
+      <Empty
+        title={search === '' ? 'This owner has no API keys' : 'No API key has this in its name, note or id'}
+      >
+        <a href="#/keys">Show all API keys</a>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No API keys yet">
+      <p>Callers need a key. One key is good for every format.</p>
+      {create}
+    </Empty>
   );
 }

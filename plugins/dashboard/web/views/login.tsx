@@ -55,40 +55,13 @@ export function Login() {
             {label}
           </a>
         ))}
-        {ways.data?.users === true && (
-          <Field label="Email" hint="Leave it empty for the admin password.">
-            {(props) => (
-              <input
-                {...props}
-                type="email"
-                autoComplete="username"
-                value={email}
-                onChange={(event) => setEmail(event.target.value)}
-              />
-            )}
-          </Field>
-        )}
-        <Field
-          label={email === '' ? 'Admin password' : 'Password'}
-          hint={
-            email === ''
-              ? 'The first start of the gateway prints it. SLUICE_ADMIN_PASSWORD sets it.'
-              : undefined
-          }
+        {ways.data?.users === true && <EmailField value={email} onChange={setEmail} />}
+        <PasswordField
+          isOfAdmin={email === ''}
           problem={asksCode ? undefined : login.error?.message}
-        >
-          {(props) => (
-            <input
-              {...props}
-              type="password"
-              autoComplete="current-password"
-              autoFocus
-              required
-              value={password}
-              onChange={(event) => setPassword(event.target.value)}
-            />
-          )}
-        </Field>
+          value={password}
+          onChange={setPassword}
+        />
         {asksCode && (
           <TextField
             label="Code"
@@ -105,5 +78,55 @@ export function Login() {
         </button>
       </form>
     </main>
+  );
+}
+
+interface TextProps {
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}
+
+function EmailField({ value, onChange }: TextProps) {
+  return (
+    <Field label="Email" hint="Leave it empty for the admin password.">
+      {(props) => (
+        <input
+          {...props}
+          type="email"
+          autoComplete="username"
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+function PasswordField({
+  isOfAdmin,
+  problem,
+  value,
+  onChange,
+}: TextProps & { readonly isOfAdmin: boolean; readonly problem: string | undefined }) {
+  return (
+    <Field
+      label={isOfAdmin ? 'Admin password' : 'Password'}
+      hint={
+        isOfAdmin ? 'The first start of the gateway prints it. SLUICE_ADMIN_PASSWORD sets it.' : undefined
+      }
+      problem={problem}
+    >
+      {(props) => (
+        <input
+          {...props}
+          type="password"
+          autoComplete="current-password"
+          autoFocus
+          required
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+    </Field>
   );
 }

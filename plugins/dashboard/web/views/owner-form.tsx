@@ -12,22 +12,24 @@ import { PriceFields } from '../parts/price-fields.tsx';
 import { changeQuery } from '../parts/router.ts';
 import { say } from '../parts/toasts.tsx';
 
-/** The form of a new owner, or of one to change. */
-export function OwnerForm({
-  owner,
-  kind,
-  organisation,
-  onClose,
-}: {
+/** Properties of the form of an owner. */
+interface OwnerFormProps {
   readonly owner: OwnerView | undefined;
   /** Kind and organisation of a new owner, until others are chosen. */
   readonly kind: OwnerView['kind'];
   readonly organisation: string;
   readonly onClose: () => void;
-}) {
+}
+
+function useOwnerForm(
+  owner: OwnerView | undefined,
+  kind: OwnerView['kind'],
+  organisation: string,
+  onClose: () => void,
+) {
   const queries = useQueryClient();
   const edit = useEdit(owner, () => api.owner(owner?.id ?? ''));
-  const form = useForm({
+  return useForm({
     initial: () => ({ ...draftOfOwner(owner, kind), ...(owner === undefined && { organisation }) }),
     read: readOwner,
     save(read: NewOwner) {
@@ -47,6 +49,11 @@ export function OwnerForm({
       ...(hasPricing(typed.kind) ? [] : (['pricing'] as const)),
     ],
   });
+}
+
+/** The form of a new owner, or of one to change. */
+export function OwnerForm({ owner, kind, organisation, onClose }: OwnerFormProps) {
+  const form = useOwnerForm(owner, kind, organisation, onClose);
   const { draft, problems, set } = form;
   return (
     <FormDialog

@@ -1,5 +1,5 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { OwnerView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { BudgetBars, LimitLines, ModelTags, OwnerState } from '../parts/badges.tsx';
@@ -77,13 +77,11 @@ function OrganisationName({ id }: { readonly id: string }) {
 
 const kinds = [['', 'All'], ...ownerKinds.map((kind) => [kind, kindNames[kind].many] as const)] as const;
 
-/** Organisations, teams, members and service accounts. */
-export function Owners() {
-  const { query } = usePlace();
-  const kind = ownerKinds.find((one) => one === query.get('kind'));
-  const organisation = query.get('organisation') ?? undefined;
-  const search = query.get('search')?.trim() ?? '';
-  const owners = useInfiniteQuery({
+type Kind = OwnerView['kind'];
+
+/** Pages of the owners that fit. */
+function useOwners(kind: Kind | undefined, organisation: string | undefined, search: string) {
+  return useInfiniteQuery({
     queryKey: ['owners', 'pages', kind, organisation, search],
     queryFn: ({ pageParam }) => api.owners({ kind, organisation, search, after: pageParam }),
     placeholderData: keepPreviousData,
@@ -91,6 +89,15 @@ export function Owners() {
     getNextPageParam: (page) => page.next,
     refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? 10_000 : false),
   });
+}
+
+/** Organisations, teams, members and service accounts. */
+export function Owners() {
+  const { query } = usePlace();
+  const kind = ownerKinds.find((one) => one === query.get('kind'));
+  const organisation = query.get('organisation') ?? undefined;
+  const search = query.get('search')?.trim() ?? '';
+  const owners = useOwners(kind, organisation, search);
   const rows = owners.data?.pages.flatMap((page) => page.owners) ?? [];
   const wanted = query.get('owner');
   const listed = rows.find(({ id }) => id === wanted);
@@ -112,49 +119,13 @@ export function Owners() {
   );
   return (
     <>
-      <header>
-        <h1>Organisations and teams</h1>
-        <div className="actions">
-          <SearchBox
-            label="Find an owner"
-            hint="Name, note or id"
-            value={search}
-            onChange={(text) => changeQuery({ search: text }, 'replace')}
-          />
-          {create}
-        </div>
-      </header>
-      <div className="row">
-        <Segments
-          label="Kind"
-          options={kinds}
-          value={kind ?? ''}
-          onChange={(one) => changeQuery({ kind: one }, 'replace')}
-        />
-        {organisation !== undefined && (
-          <button
-            type="button"
-            className="button small"
-            onClick={() => changeQuery({ organisation: undefined }, 'replace')}
-          >
-            Show all organisations
-          </button>
-        )}
-      </div>
+      <Header search={search} create={create} />
+      <OwnerFilters kind={kind} organisation={organisation} />
       <div className="card">
         <Await query={owners} what="the organisations and teams">
           {() =>
-            rows.length === 0 && narrowed ? (
-              <Empty title="Nothing fits this filter">
-                <a href="#/owners">Clear filter</a>
-              </Empty>
-            ) : rows.length === 0 ? (
-              <Empty title="No organisations, teams or members yet">
-                <p>
-                  API keys can belong to a team or a member. Their limits hold for all of their keys together.
-                </p>
-                {create}
-              </Empty>
+            rows.length === 0 ? (
+              <NoOwners narrowed={narrowed} create={create} />
             ) : (
               <>
                 <DataTable
@@ -193,5 +164,66 @@ export function Owners() {
         />
       )}
     </>
+  );
+}
+
+function Header({ search, create }: { readonly search: string; readonly create: ReactNode }) {
+  return (
+    <header>
+      <h1>Organisations and teams</h1>
+      <div className="actions">
+        <SearchBox
+          label="Find an owner"
+          hint="Name, note or id"
+          value={search}
+          onChange={(text) => changeQuery({ search: text }, 'replace')}
+        />
+        {create}
+      </div>
+    </header>
+  );
+}
+
+function OwnerFilters({
+  kind,
+  organisation,
+}: {
+  readonly kind: Kind | undefined;
+  readonly organisation: string | undefined;
+}) {
+  return (
+    <div className="row">
+      <Segments
+        label="Kind"
+        options={kinds}
+        value={kind ?? ''}
+        onChange={(one) => changeQuery({ kind: one }, 'replace')}
+      />
+      {organisation !== undefined && (
+        <button
+          type="button"
+          className="button small"
+          onClick={() => changeQuery({ organisation: undefined }, 'replace')}
+        >
+          Show all organisations
+        </button>
+      )}
+    </div>
+  );
+}
+
+function NoOwners({ narrowed, create }: { readonly narrowed: boolean; readonly create: ReactNode }) {
+  if (narrowed) {
+    return (
+      <Empty title="Nothing fits this filter">
+        <a href="#/owners">Clear filter</a>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No organisations, teams or members yet">
+      <p>API keys can belong to a team or a member. Their limits hold for all of their keys together.</p>
+      {create}
+    </Empty>
   );
 }

@@ -6,7 +6,7 @@ import { exchange, type Answer } from '../parts/exchange.ts';
 import { Field, Segments } from '../parts/fields.tsx';
 import { Empty } from '../parts/states.tsx';
 import { duration } from '../parts/text.ts';
-import { wires, type Question, type Turn } from '../parts/wires.ts';
+import { wires, type Question, type Turn, type Wire, type WireRequest } from '../parts/wires.ts';
 import { CallCost } from './call-cost.tsx';
 import { Conversation } from './conversation.tsx';
 import { curlOf, WireView } from './wire-view.tsx';
@@ -26,17 +26,11 @@ export function Playground() {
   const [temperature, setTemperature] = useState('');
   const [stream, setStream] = useState(true);
   const [turns, setTurns] = useState<readonly Turn[]>([]);
-  /** The prompt of the answer that is shown. */
-  const [asked, setAsked] = useState('');
-  const [answer, setAnswer] = useState<Answer>();
-  const running = useRef<AbortController>(undefined);
-  useEffect(() => () => running.current?.abort(), []);
+  const { asked, answer, ask, stop, forget } = useAnswer();
 
   const names = (models.data?.models ?? []).map(({ id }) => id).filter((id) => !id.includes('*'));
   const chosen = model ?? names[0] ?? '';
   const wire = wires.find(({ name }) => name === format) ?? wires[0]!;
-  const number = (text: string): number | undefined =>
-    text.trim() === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
   const question: Question = {
     turns,
     model: chosen,
@@ -51,17 +45,12 @@ export function Playground() {
 
   const send = (event: FormEvent): void => {
     event.preventDefault();
-    running.current?.abort();
-    const controller = (running.current = new AbortController());
-    setAsked(prompt);
-    void exchange(wire, request, key.trim(), controller.signal, (next) => {
-      if (running.current === controller) setAnswer(next);
-    });
+    ask(wire, request, prompt, key.trim());
   };
 
   const goOn = (text: string): void => {
     setTurns([...turns, { role: 'user', text: asked }, { role: 'assistant', text }]);
-    setAnswer(undefined);
+    forget();
     setPrompt('');
   };
 
@@ -74,121 +63,26 @@ export function Playground() {
       <div className="playground">
         <form className="card" onSubmit={send}>
           <div className="body stack">
-            <Field label="API key" hint="Kept in the memory of this page alone.">
-              {(props) => (
-                <input
-                  {...props}
-                  type="password"
-                  autoComplete="off"
-                  placeholder="sk-…"
-                  required
-                  value={key}
-                  onChange={({ target }) => {
-                    keptKey = target.value;
-                    setKey(target.value);
-                  }}
-                />
-              )}
-            </Field>
-            <div className="field">
-              <span className="label">Client format</span>
-              <Segments
-                label="Client format"
-                options={wires.map(({ name, title }) => [name, title] as const)}
-                value={format}
-                onChange={setFormat}
+            <KeyField value={key} onChange={setKey} />
+            <FormatField value={format} onChange={setFormat} />
+            <ModelField
+              names={names}
+              isEmpty={models.data?.models.length === 0}
+              value={chosen}
+              onChange={setModel}
+            />
+            <PromptField label="System prompt" rows={2} value={system} onChange={setSystem} />
+            <PromptField label="Prompt" rows={5} required value={prompt} onChange={setPrompt} />
+            <div className="grid thirds">
+              <NumberField label="Max tokens" inputMode="numeric" value={maxTokens} onChange={setMaxTokens} />
+              <NumberField
+                label="Temperature"
+                inputMode="decimal"
+                value={temperature}
+                onChange={setTemperature}
               />
             </div>
-            <Field
-              label="Model"
-              hint={
-                models.data?.models.length === 0
-                  ? 'No model is offered: none of your API keys may call one. Make a key first.'
-                  : undefined
-              }
-            >
-              {(props) => (
-                <>
-                  <input
-                    {...props}
-                    list="playground-models"
-                    required
-                    placeholder="a model"
-                    value={chosen}
-                    onChange={({ target }) => setModel(target.value)}
-                  />
-                  <datalist id="playground-models">
-                    {names.map((name) => (
-                      <option key={name} value={name} />
-                    ))}
-                  </datalist>
-                </>
-              )}
-            </Field>
-            <Field label="System prompt">
-              {(props) => (
-                <textarea
-                  {...props}
-                  rows={2}
-                  value={system}
-                  onChange={({ target }) => setSystem(target.value)}
-                />
-              )}
-            </Field>
-            <Field label="Prompt">
-              {(props) => (
-                <textarea
-                  {...props}
-                  rows={5}
-                  required
-                  value={prompt}
-                  onChange={({ target }) => setPrompt(target.value)}
-                />
-              )}
-            </Field>
-            <div className="grid thirds">
-              <Field label="Max tokens">
-                {(props) => (
-                  <input
-                    {...props}
-                    inputMode="numeric"
-                    placeholder="default"
-                    value={maxTokens}
-                    onChange={({ target }) => setMaxTokens(target.value)}
-                  />
-                )}
-              </Field>
-              <Field label="Temperature">
-                {(props) => (
-                  <input
-                    {...props}
-                    inputMode="decimal"
-                    placeholder="default"
-                    value={temperature}
-                    onChange={({ target }) => setTemperature(target.value)}
-                  />
-                )}
-              </Field>
-            </div>
-            <div className="row">
-              <label className="check">
-                <input
-                  type="checkbox"
-                  checked={stream}
-                  onChange={({ target }) => setStream(target.checked)}
-                />
-                Stream
-              </label>
-              <span className="push" />
-              {busy && (
-                <button type="button" className="button" onClick={() => running.current?.abort()}>
-                  Stop
-                </button>
-              )}
-              <button type="submit" className="button primary" disabled={busy}>
-                {busy ? 'Answering…' : 'Send'}
-              </button>
-            </div>
+            <SendRow stream={stream} busy={busy} onStream={setStream} onStop={stop} />
           </div>
         </form>
         <div className="stack">
@@ -198,6 +92,181 @@ export function Playground() {
         </div>
       </div>
     </>
+  );
+}
+
+/** Sends requests and keeps the answer to the last one. A request is aborted by the next one and when the page is left. */
+function useAnswer() {
+  /** The prompt of the answer that is shown. */
+  const [asked, setAsked] = useState('');
+  const [answer, setAnswer] = useState<Answer>();
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+  return {
+    asked,
+    answer,
+    ask(wire: Wire, request: WireRequest, prompt: string, key: string): void {
+      running.current?.abort();
+      const controller = (running.current = new AbortController());
+      setAsked(prompt);
+      void exchange(wire, request, key, controller.signal, (next) => {
+        if (running.current === controller) setAnswer(next);
+      });
+    },
+    stop: () => running.current?.abort(),
+    forget: () => setAnswer(undefined),
+  };
+}
+
+/** Returns the number in a field; undefined for anything else. */
+function number(text: string): number | undefined {
+  return text.trim() === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
+}
+
+interface TextProps {
+  readonly value: string;
+  readonly onChange: (text: string) => void;
+}
+
+function KeyField({ value, onChange }: TextProps) {
+  return (
+    <Field label="API key" hint="Kept in the memory of this page alone.">
+      {(props) => (
+        <input
+          {...props}
+          type="password"
+          autoComplete="off"
+          placeholder="sk-…"
+          required
+          value={value}
+          onChange={({ target }) => {
+            keptKey = target.value;
+            onChange(target.value);
+          }}
+        />
+      )}
+    </Field>
+  );
+}
+
+function FormatField({ value, onChange }: TextProps) {
+  return (
+    <div className="field">
+      <span className="label">Client format</span>
+      <Segments
+        label="Client format"
+        options={wires.map(({ name, title }) => [name, title] as const)}
+        value={value}
+        onChange={onChange}
+      />
+    </div>
+  );
+}
+
+function ModelField({
+  names,
+  isEmpty,
+  value,
+  onChange,
+}: TextProps & { readonly names: readonly string[]; readonly isEmpty: boolean }) {
+  return (
+    <Field
+      label="Model"
+      hint={
+        isEmpty ? 'No model is offered: none of your API keys may call one. Make a key first.' : undefined
+      }
+    >
+      {(props) => (
+        <>
+          <input
+            {...props}
+            list="playground-models"
+            required
+            placeholder="a model"
+            value={value}
+            onChange={({ target }) => onChange(target.value)}
+          />
+          <datalist id="playground-models">
+            {names.map((name) => (
+              <option key={name} value={name} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  );
+}
+
+function PromptField({
+  label,
+  rows,
+  required = false,
+  value,
+  onChange,
+}: TextProps & { readonly label: string; readonly rows: number; readonly required?: boolean }) {
+  return (
+    <Field label={label}>
+      {(props) => (
+        <textarea
+          {...props}
+          rows={rows}
+          required={required}
+          value={value}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+function NumberField({
+  label,
+  inputMode,
+  value,
+  onChange,
+}: TextProps & { readonly label: string; readonly inputMode: 'numeric' | 'decimal' }) {
+  return (
+    <Field label={label}>
+      {(props) => (
+        <input
+          {...props}
+          inputMode={inputMode}
+          placeholder="default"
+          value={value}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+function SendRow({
+  stream,
+  busy,
+  onStream,
+  onStop,
+}: {
+  readonly stream: boolean;
+  readonly busy: boolean;
+  readonly onStream: (stream: boolean) => void;
+  readonly onStop: () => void;
+}) {
+  return (
+    <div className="row">
+      <label className="check">
+        <input type="checkbox" checked={stream} onChange={({ target }) => onStream(target.checked)} />
+        Stream
+      </label>
+      <span className="push" />
+      {busy && (
+        <button type="button" className="button" onClick={onStop}>
+          Stop
+        </button>
+      )}
+      <button type="submit" className="button primary" disabled={busy}>
+        {busy ? 'Answering…' : 'Send'}
+      </button>
+    </div>
   );
 }
 

@@ -64,60 +64,16 @@ export function Processes() {
         </div>
       </header>
       <Await query={state} what="the processes">
-        {({ version, since, lastReload, watching, crashes, workers, worker, load, kept }) => (
+        {(gateway) => (
           <>
-            <div className="card">
-              <div className="body stack">
-                <dl className="facts">
-                  <dt>Configuration</dt>
-                  <dd>
-                    <span className="mono">{version || 'unknown'}</span>, in force since {exactly(since)}
-                    {watching && ', files are watched'}
-                  </dd>
-                  <dt>Last reload</dt>
-                  <dd>
-                    {lastReload === undefined
-                      ? 'none'
-                      : `${lastReload.ok ? 'worked' : 'failed'} ${ago(lastReload.at)}, after ${duration(lastReload.ms)}`}
-                  </dd>
-                  <dt>Crashes</dt>
-                  <dd>{count(crashes)}</dd>
-                  <dt>Worker {worker} now</dt>
-                  <dd>
-                    {count(load.running)} calls run, {count(load.waiting)} wait, {count(load.refused)} were
-                    refused; memory {percent(load.memory, 1)}, new calls wait {duration(load.lag)}
-                  </dd>
-                </dl>
-              </div>
-            </div>
-            {kept.length > 0 && (
-              <div className="card">
-                <header>
-                  <h2>Stored data</h2>
-                </header>
-                <div className="body stack">
-                  <dl className="facts">
-                    {kept.map(({ what, rule, rows, overdueSeconds, warning }) => (
-                      <Fragment key={what}>
-                        <dt>{titleOf(what)}</dt>
-                        <dd>
-                          {rule}
-                          {rows !== undefined && ` ${count(rows)} now.`}
-                          {overdueSeconds > 0 && ` Behind by ${duration(overdueSeconds * 1_000)}.`}
-                          {warning !== undefined && <strong> {warning}</strong>}
-                        </dd>
-                      </Fragment>
-                    ))}
-                  </dl>
-                </div>
-              </div>
-            )}
+            <Facts gateway={gateway} />
+            {gateway.kept.length > 0 && <StoredData kept={gateway.kept} />}
             <div className="card">
               <DataTable
                 label="Workers"
                 stacked
                 columns={columns}
-                rows={workers}
+                rows={gateway.workers}
                 rowId={({ pid }) => String(pid)}
               />
             </div>
@@ -125,5 +81,65 @@ export function Processes() {
         )}
       </Await>
     </>
+  );
+}
+
+type Gateway = NonNullable<ReturnType<typeof useGatewayState>['data']>;
+
+function Facts({
+  gateway: { version, since, lastReload, watching, crashes, worker, load },
+}: {
+  readonly gateway: Gateway;
+}) {
+  return (
+    <div className="card">
+      <div className="body stack">
+        <dl className="facts">
+          <dt>Configuration</dt>
+          <dd>
+            <span className="mono">{version || 'unknown'}</span>, in force since {exactly(since)}
+            {watching && ', files are watched'}
+          </dd>
+          <dt>Last reload</dt>
+          <dd>
+            {lastReload === undefined
+              ? 'none'
+              : `${lastReload.ok ? 'worked' : 'failed'} ${ago(lastReload.at)}, after ${duration(lastReload.ms)}`}
+          </dd>
+          <dt>Crashes</dt>
+          <dd>{count(crashes)}</dd>
+          <dt>Worker {worker} now</dt>
+          <dd>
+            {count(load.running)} calls run, {count(load.waiting)} wait, {count(load.refused)} were refused;
+            memory {percent(load.memory, 1)}, new calls wait {duration(load.lag)}
+          </dd>
+        </dl>
+      </div>
+    </div>
+  );
+}
+
+function StoredData({ kept }: Pick<Gateway, 'kept'>) {
+  return (
+    <div className="card">
+      <header>
+        <h2>Stored data</h2>
+      </header>
+      <div className="body stack">
+        <dl className="facts">
+          {kept.map(({ what, rule, rows, overdueSeconds, warning }) => (
+            <Fragment key={what}>
+              <dt>{titleOf(what)}</dt>
+              <dd>
+                {rule}
+                {rows !== undefined && ` ${count(rows)} now.`}
+                {overdueSeconds > 0 && ` Behind by ${duration(overdueSeconds * 1_000)}.`}
+                {warning !== undefined && <strong> {warning}</strong>}
+              </dd>
+            </Fragment>
+          ))}
+        </dl>
+      </div>
+    </div>
   );
 }

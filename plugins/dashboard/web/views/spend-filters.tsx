@@ -26,36 +26,7 @@ export function SpendFilters({ query, span }: { readonly query: URLSearchParams;
         onChange={(by) => changeQuery({ by }, 'replace')}
       />
       <div className="filters" role="search" aria-label="Filter">
-        <Field label="Time">
-          {(props) => (
-            <select
-              {...props}
-              value={span.name}
-              onChange={({ target }) =>
-                changeQuery(
-                  {
-                    span: target.value,
-                    from: target.value === 'custom' ? span.from : undefined,
-                    to: target.value === 'custom' ? span.to : undefined,
-                  },
-                  'replace',
-                )
-              }
-            >
-              {spans.map(([name, title]) => (
-                <option key={name} value={name}>
-                  {title}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        {span.name === 'custom' &&
-          (['from', 'to'] as const).map((name) => (
-            <Field key={name} label={name === 'from' ? 'From' : 'To'}>
-              {(props) => <input {...props} type="date" required value={span[name]} onChange={set(name)} />}
-            </Field>
-          ))}
+        <TimeFields span={span} />
         <Field label="Time zone">
           {(props) => (
             <select {...props} value={span.zone} onChange={set('zone')}>
@@ -101,5 +72,51 @@ export function SpendFilters({ query, span }: { readonly query: URLSearchParams;
         </details>
       </div>
     </div>
+  );
+}
+
+/** A span of time, and where it begins and ends when those are chosen. */
+function TimeFields({ span }: { readonly span: Span }) {
+  return (
+    <>
+      <Field label="Time">
+        {(props) => (
+          <select
+            {...props}
+            value={span.name}
+            onChange={({ target }) =>
+              changeQuery(
+                {
+                  span: target.value,
+                  from: target.value === 'custom' ? span.from : undefined,
+                  to: target.value === 'custom' ? span.to : undefined,
+                },
+                'replace',
+              )
+            }
+          >
+            {spans.map(([name, title]) => (
+              <option key={name} value={name}>
+                {title}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {span.name === 'custom' &&
+        (['from', 'to'] as const).map((name) => (
+          <Field key={name} label={name === 'from' ? 'From' : 'To'}>
+            {(props) => (
+              <input
+                {...props}
+                type="date"
+                required
+                value={span[name]}
+                onChange={({ target }) => changeQuery({ [name]: target.value }, 'replace')}
+              />
+            )}
+          </Field>
+        ))}
+    </>
   );
 }

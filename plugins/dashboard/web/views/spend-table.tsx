@@ -78,6 +78,31 @@ export function SpendTable({
   );
 }
 
+/** Returns the column of a number. */
+function number(
+  id: string,
+  title: string,
+  value: (sum: Sum) => number | undefined,
+  show: (value: number) => string,
+  wide = true,
+): Column<Row> {
+  return {
+    id,
+    title,
+    kind: 'number',
+    wide,
+    sortBy: ({ sum }) => value(sum),
+    show: ({ sum }) => {
+      const shown = value(sum);
+      return shown === undefined ? (
+        <span className="muted">–</span>
+      ) : (
+        <span className="nowrap">{show(shown)}</span>
+      );
+    },
+  };
+}
+
 function columnsOf({
   by,
   span,
@@ -92,27 +117,6 @@ function columnsOf({
   readonly all: number;
 }): readonly Column<Row>[] {
   const time = { from: new Date(span.since).toISOString(), to: new Date(span.until).toISOString() };
-  const number = (
-    id: string,
-    title: string,
-    value: (sum: Sum) => number | undefined,
-    show: (value: number) => string,
-    wide = true,
-  ): Column<Row> => ({
-    id,
-    title,
-    kind: 'number',
-    wide,
-    sortBy: ({ sum }) => value(sum),
-    show: ({ sum }) => {
-      const shown = value(sum);
-      return shown === undefined ? (
-        <span className="muted">–</span>
-      ) : (
-        <span className="nowrap">{show(shown)}</span>
-      );
-    },
-  });
   return [
     {
       id: 'group',

@@ -235,32 +235,48 @@ function TokenForm({
         value={draft.organisation}
         onChange={(organisation) => set({ organisation })}
       />
-      <fieldset>
-        <legend>Scopes</legend>
-        {problems.scopes !== undefined && (
-          <p className="bad-text small" role="alert">
-            {problems.scopes}
-          </p>
-        )}
-        <div className="grid thirds">
-          {scopes.map((scope) => (
-            <label key={scope} className="check">
-              <input
-                type="checkbox"
-                checked={draft.scopes.includes(scope)}
-                onChange={({ target }) =>
-                  set({
-                    scopes: target.checked
-                      ? [...draft.scopes, scope]
-                      : draft.scopes.filter((one) => one !== scope),
-                  })
-                }
-              />
-              {scope}
-            </label>
-          ))}
-        </div>
-      </fieldset>
+      <ScopeFields
+        chosen={draft.scopes}
+        problem={problems.scopes}
+        onChange={(chosen) => set({ scopes: chosen })}
+      />
     </FormDialog>
+  );
+}
+
+type Scopes = TokenDraft['scopes'];
+
+function ScopeFields({
+  chosen,
+  problem,
+  onChange,
+}: {
+  readonly chosen: Scopes;
+  readonly problem: string | undefined;
+  readonly onChange: (chosen: Scopes) => void;
+}) {
+  return (
+    <fieldset>
+      <legend>Scopes</legend>
+      {problem !== undefined && (
+        <p className="bad-text small" role="alert">
+          {problem}
+        </p>
+      )}
+      <div className="grid thirds">
+        {scopes.map((scope) => (
+          <label key={scope} className="check">
+            <input
+              type="checkbox"
+              checked={chosen.includes(scope)}
+              onChange={({ target }) =>
+                onChange(target.checked ? [...chosen, scope] : chosen.filter((one) => one !== scope))
+              }
+            />
+            {scope}
+          </label>
+        ))}
+      </div>
+    </fieldset>
   );
 }

@@ -16,7 +16,19 @@ export const ranges: Readonly<Record<string, { readonly title: string; readonly 
   '7d': { title: 'Last 7 days', length: 168 * hour },
   '30d': { title: 'Last 30 days', length: 720 * hour },
 };
-const formats = ['chat-completions', 'messages', 'generate-content', 'responses', 'text-completions'];
+const formats = ['chat-completions', 'messages', 'generate-content', 'responses', 'text-completions'].map(
+  (name) => [name, name] as const,
+);
+const outcomes = [
+  ['ok', 'Succeeded'],
+  ['failed', 'Failed'],
+  ['refused', 'Refused by the gateway'],
+] as const;
+const statusClasses = [2, 3, 4, 5].map((digit) => [String(digit), `${digit}00–${digit}99`] as const);
+const orders = [
+  ['duration', 'Longest first'],
+  ['cost', 'Most expensive first'],
+] as const;
 
 const numbers = [
   ['minSeconds', 'Min duration, s'],
@@ -24,7 +36,6 @@ const numbers = [
   ['minDollars', 'Min cost, $'],
   ['maxDollars', 'Max cost, $'],
 ] as const;
-/** Filters that are folded away until one of them is used. */
 const owners = [
   ['organisation', 'Organisation', ['organisation']],
   ['team', 'Team', ['team']],
@@ -64,21 +75,78 @@ export function UsageFilters({
   });
   const models = useQuery({ queryKey: ['models'], queryFn: api.models, enabled: useMay('listModels') });
   const value = (name: string): string => query.get(name) ?? '';
-  const set = (name: string) => (event: { readonly target: { readonly value: string } }) =>
-    changeQuery({ [name]: event.target.value }, 'replace');
-  const range = value('range') || (value('from') || value('to') ? 'custom' : '');
-  const select = (
-    label: string,
-    name: string,
-    all: string,
-    options: readonly (readonly [string, string])[],
-  ) => (
+  return (
+    <div className="filters" role="search" aria-label="Filter">
+      <TimeFilter value={value} />
+      <KeyPicker
+        label="API key"
+        placeholder="All"
+        value={value('keyId')}
+        name={keyName}
+        onChange={(id) => changeQuery({ keyId: id }, 'replace')}
+      />
+      <TextFilter
+        label="Model"
+        name="modelPart"
+        placeholder="Any part of it"
+        value={value('modelPart') || value('model')}
+        replaces="model"
+        options={models.data?.models.map(({ id }) => id) ?? []}
+      />
+      {channels.data === undefined ? (
+        <TextFilter label="Channel" name="channel" value={value('channel')} />
+      ) : (
+        <Choice
+          label="Channel"
+          name="channel"
+          value={value('channel')}
+          options={channels.data.channels.map(({ id }) => [id, id])}
+        />
+      )}
+      <Choice label="Outcome" name="outcome" value={value('outcome')} options={outcomes} />
+      <Choice label="Status class" name="statusClass" value={value('statusClass')} options={statusClasses} />
+      <Choice label="Order" name="sort" value={value('sort')} all="Newest first" options={orders} />
+      <MoreFilters value={value} />
+      {narrowed && (
+        <div className="field">
+          <span className="label">&nbsp;</span>
+          <a className="button" href="#/usage">
+            Clear
+          </a>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Value of a filter by its name in the address; empty for none. */
+type Values = (name: string) => string;
+
+/** A filter of known values. One that the address names besides is offered too. */
+function Choice({
+  label,
+  name,
+  value,
+  all = 'All',
+  options,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly value: string;
+  readonly all?: string;
+  readonly options: readonly (readonly [string, string])[];
+}) {
+  return (
     <Field label={label}>
       {(props) => (
-        <select {...props} value={value(name)} onChange={set(name)}>
+        <select
+          {...props}
+          value={value}
+          onChange={({ target }) => changeQuery({ [name]: target.value }, 'replace')}
+        >
           <option value="">{all}</option>
-          {value(name) !== '' && !options.some(([option]) => option === value(name)) && (
-            <option value={value(name)}>{value(name)}</option>
+          {value !== '' && !options.some(([option]) => option === value) && (
+            <option value={value}>{value}</option>
           )}
           {options.map(([option, text]) => (
             <option key={option} value={option}>
@@ -89,8 +157,13 @@ export function UsageFilters({
       )}
     </Field>
   );
+}
+
+/** A span of time up to now, or from one time to another. */
+function TimeFilter({ value }: { readonly value: Values }) {
+  const range = value('range') || (value('from') || value('to') ? 'custom' : '');
   return (
-    <div className="filters" role="search" aria-label="Filter">
+    <>
       <Field label="Time">
         {(props) => (
           <select
@@ -114,92 +187,50 @@ export function UsageFilters({
         (['from', 'to'] as const).map((name) => (
           <Field key={name} label={name === 'from' ? 'From' : 'To'}>
             {(props) => (
-              <input {...props} type="datetime-local" value={fieldTime(value(name))} onChange={set(name)} />
+              <input
+                {...props}
+                type="datetime-local"
+                value={fieldTime(value(name))}
+                onChange={({ target }) => changeQuery({ [name]: target.value }, 'replace')}
+              />
             )}
           </Field>
         ))}
-      <KeyPicker
-        label="API key"
-        placeholder="All"
-        value={value('keyId')}
-        name={keyName}
-        onChange={(id) => changeQuery({ keyId: id }, 'replace')}
-      />
-      <TextFilter
-        label="Model"
-        name="modelPart"
-        placeholder="Any part of it"
-        value={value('modelPart') || value('model')}
-        replaces="model"
-        options={models.data?.models.map(({ id }) => id) ?? []}
-      />
-      {channels.data === undefined ? (
-        <TextFilter label="Channel" name="channel" value={value('channel')} />
-      ) : (
-        select(
-          'Channel',
-          'channel',
-          'All',
-          channels.data.channels.map(({ id }) => [id, id]),
-        )
-      )}
-      {select('Outcome', 'outcome', 'All', [
-        ['ok', 'Succeeded'],
-        ['failed', 'Failed'],
-        ['refused', 'Refused by the gateway'],
-      ])}
-      {select(
-        'Status class',
-        'statusClass',
-        'All',
-        [2, 3, 4, 5].map((digit) => [String(digit), `${digit}00–${digit}99`]),
-      )}
-      {select('Order', 'sort', 'Newest first', [
-        ['duration', 'Longest first'],
-        ['cost', 'Most expensive first'],
-      ])}
-      <details open={rarer.some((name) => value(name) !== '')}>
-        <summary>More filters</summary>
-        <div className="filters">
-          {select(
-            'Format',
-            'format',
-            'All',
-            formats.map((name) => [name, name]),
-          )}
-          <TextFilter label="Status" name="status" value={value('status')} numeric="whole" />
-          {owners.map(([name, label, kinds]) => (
-            <OwnerPicker
-              key={name}
-              label={label}
-              kinds={kinds}
-              placeholder="All"
-              value={value(name)}
-              onChange={(id) => changeQuery({ [name]: id }, 'replace')}
-            />
-          ))}
-          <TextFilter label="Tag" name="tag" value={value('tag')} />
-          <TextFilter label="End user" name="endUser" value={value('endUser')} />
-          {numbers.map(([name, label]) => (
-            <TextFilter
-              key={name}
-              label={label}
-              name={name}
-              value={value(name)}
-              numeric="decimal"
-              placeholder="Any"
-            />
-          ))}
-        </div>
-      </details>
-      {narrowed && (
-        <div className="field">
-          <span className="label">&nbsp;</span>
-          <a className="button" href="#/usage">
-            Clear
-          </a>
-        </div>
-      )}
-    </div>
+    </>
+  );
+}
+
+/** Filters that are folded away until one of them is used. */
+function MoreFilters({ value }: { readonly value: Values }) {
+  return (
+    <details open={rarer.some((name) => value(name) !== '')}>
+      <summary>More filters</summary>
+      <div className="filters">
+        <Choice label="Format" name="format" value={value('format')} options={formats} />
+        <TextFilter label="Status" name="status" value={value('status')} numeric="whole" />
+        {owners.map(([name, label, kinds]) => (
+          <OwnerPicker
+            key={name}
+            label={label}
+            kinds={kinds}
+            placeholder="All"
+            value={value(name)}
+            onChange={(id) => changeQuery({ [name]: id }, 'replace')}
+          />
+        ))}
+        <TextFilter label="Tag" name="tag" value={value('tag')} />
+        <TextFilter label="End user" name="endUser" value={value('endUser')} />
+        {numbers.map(([name, label]) => (
+          <TextFilter
+            key={name}
+            label={label}
+            name={name}
+            value={value(name)}
+            numeric="decimal"
+            placeholder="Any"
+          />
+        ))}
+      </div>
+    </details>
   );
 }

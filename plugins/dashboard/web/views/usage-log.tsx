@@ -147,6 +147,17 @@ const orderOf = (query: URLSearchParams): string => {
   return sort === 'duration' || sort === 'cost' ? sort : 'time';
 };
 
+/** Pages of the calls that fit. */
+function useUsage(wish: ReturnType<typeof wishOf>, sort: string, limit: string) {
+  return useInfiniteQuery({
+    queryKey: ['usage', wish, sort],
+    queryFn: ({ pageParam }) => api.usage({ ...wish, sort, limit }, pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next,
+    placeholderData: keepPreviousData,
+  });
+}
+
 /** All calls, in the order and with the filters in the address. */
 export function UsageLog() {
   const { query } = usePlace();
@@ -155,13 +166,7 @@ export function UsageLog() {
   const call = query.get('call');
   const sort = orderOf(query);
   const limit = sort === 'time' ? pageSize : sortedPageSize;
-  const usage = useInfiniteQuery({
-    queryKey: ['usage', wish, sort],
-    queryFn: ({ pageParam }) => api.usage({ ...wish, sort, limit }, pageParam),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.next,
-    placeholderData: keepPreviousData,
-  });
+  const usage = useUsage(wish, sort, limit);
   const search = useSearch(usage, Number(limit), wish);
   const inFilter = usage.data?.pages
     .flatMap((page) => page.records)
@@ -198,61 +203,78 @@ export function UsageLog() {
       <div className="card">
         <UsageFilters query={query} keyName={inFilter?.keyName} narrowed={narrowed} />
         <Await query={usage} what="the usage log">
-          {({ pages }) => {
-            const records = pages.flatMap((page) => page.records);
-            const { searchedSince, comparedSince } = pages.at(-1) ?? {};
-            const notes = [
-              searchedSince !== undefined && `Searched back to ${exactly(searchedSince)}.`,
-              comparedSince !== undefined &&
-                `Calls before ${exactly(comparedSince)} were not compared: choose an earlier time.`,
-            ].filter((note) => note !== false);
-            return records.length === 0 && (usage.hasNextPage || notes.length > 0) ? (
-              <Empty title="No recent call fits this filter">
-                <GoOn search={search} notes={notes.join(' ')} />
-              </Empty>
-            ) : records.length === 0 ? (
-              <Empty title={narrowed ? 'No call fits this filter' : 'No calls yet'}>
-                {narrowed ? (
-                  <a href="#/usage">Clear filter</a>
-                ) : (
-                  <p>Every call is recorded here with its tokens, cost and timings.</p>
-                )}
-              </Empty>
-            ) : (
-              <>
-                <DataTable
-                  label="Calls"
-                  columns={columns}
-                  rows={records}
-                  rowId={({ id }) => id}
-                  sortable={false}
-                  onEnd={() =>
-                    void (usage.hasNextPage && !search.isShort && !usage.isFetching && usage.fetchNextPage())
-                  }
-                  order={{
-                    current: sort,
-                    choose: (next) => changeQuery({ sort: next === 'time' ? undefined : next }, 'replace'),
-                  }}
-                  onOpen={({ id }) => changeQuery({ call: id })}
-                />
-                <More
-                  query={{
-                    hasNextPage: usage.hasNextPage && !search.isShort,
-                    isFetchingNextPage: usage.isFetchingNextPage,
-                    fetchNextPage: usage.fetchNextPage,
-                  }}
-                  count={records.length}
-                  one="call"
-                  many="calls"
-                >
-                  <GoOn search={search} notes={notes.join(' ')} />
-                </More>
-              </>
-            );
-          }}
+          {({ pages }) => (
+            <Calls pages={pages} usage={usage} search={search} sort={sort} narrowed={narrowed} />
+          )}
         </Await>
       </div>
       {call !== null && <CallDetail id={call} onClose={() => changeQuery({ call: undefined })} />}
+    </>
+  );
+}
+
+/** The calls that were found, or why there are none. */
+function Calls({
+  pages,
+  usage,
+  search,
+  sort,
+  narrowed,
+}: {
+  readonly pages: NonNullable<ReturnType<typeof useUsage>['data']>['pages'];
+  readonly usage: ReturnType<typeof useUsage>;
+  readonly search: ReturnType<typeof useSearch>;
+  readonly sort: string;
+  readonly narrowed: boolean;
+}) {
+  const records = pages.flatMap((page) => page.records);
+  const { searchedSince, comparedSince } = pages.at(-1) ?? {};
+  const notes = [
+    searchedSince !== undefined && `Searched back to ${exactly(searchedSince)}.`,
+    comparedSince !== undefined &&
+      `Calls before ${exactly(comparedSince)} were not compared: choose an earlier time.`,
+  ].filter((note) => note !== false);
+  return records.length === 0 && (usage.hasNextPage || notes.length > 0) ? (
+    <Empty title="No recent call fits this filter">
+      <GoOn search={search} notes={notes.join(' ')} />
+    </Empty>
+  ) : records.length === 0 ? (
+    <Empty title={narrowed ? 'No call fits this filter' : 'No calls yet'}>
+      {narrowed ? (
+        <a href="#/usage">Clear filter</a>
+      ) : (
+        <p>Every call is recorded here with its tokens, cost and timings.</p>
+      )}
+    </Empty>
+  ) : (
+    <>
+      <DataTable
+        label="Calls"
+        columns={columns}
+        rows={records}
+        rowId={({ id }) => id}
+        sortable={false}
+        onEnd={() =>
+          void (usage.hasNextPage && !search.isShort && !usage.isFetching && usage.fetchNextPage())
+        }
+        order={{
+          current: sort,
+          choose: (next) => changeQuery({ sort: next === 'time' ? undefined : next }, 'replace'),
+        }}
+        onOpen={({ id }) => changeQuery({ call: id })}
+      />
+      <More
+        query={{
+          hasNextPage: usage.hasNextPage && !search.isShort,
+          isFetchingNextPage: usage.isFetchingNextPage,
+          fetchNextPage: usage.fetchNextPage,
+        }}
+        count={records.length}
+        one="call"
+        many="calls"
+      >
+        <GoOn search={search} notes={notes.join(' ')} />
+      </More>
     </>
   );
 }

@@ -21,6 +21,34 @@ const duties = {
   admin: 'Sees and changes everything, in the organisation if one is chosen.',
 } as const;
 
+function newUser({ email, name, role, organisation, teams }: UserDraft) {
+  const called = name.trim();
+  return {
+    role,
+    teams,
+    email,
+    ...(called !== '' && { name: called }),
+    ...(organisation !== '' && { organisation }),
+  };
+}
+
+/** Returns the fields that differ from those of the user. */
+function changesOf(user: UserView, { email, name, role, organisation, teams }: UserDraft) {
+  const wanted = {
+    role,
+    teams,
+    // A user without a name is called by the email, as a new one is.
+    name: name.trim() === '' ? email : name.trim(),
+    organisation: organisation === '' ? null : organisation,
+  };
+  const before = { ...user, organisation: user.organisation ?? null };
+  return Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field as keyof typeof wanted]),
+    ),
+  );
+}
+
 /** Makes a user, or changes one. `onSaved` gets the token of the invitation of a new one. */
 export function UserForm({
   user,
@@ -44,29 +72,14 @@ export function UserForm({
       const email = draft.email.trim();
       return email === '' ? { problems: { email: 'must not be empty' } } : { value: { ...draft, email } };
     },
-    async save({ email, name, role, organisation, teams }: UserDraft) {
-      const called = name.trim();
-      const fields = { role, teams, ...(called !== '' && { name: called }) };
-      if (user !== undefined) {
-        const wanted = {
-          role,
-          teams,
-          // A user without a name is called by the email, as a new one is.
-          name: called === '' ? email : called,
-          organisation: organisation === '' ? null : organisation,
-        };
-        const before = { ...user, organisation: user.organisation ?? null };
-        const changes = Object.fromEntries(
-          Object.entries(wanted).filter(
-            ([field, value]) =>
-              JSON.stringify(value) !== JSON.stringify(before[field as keyof typeof wanted]),
-          ),
-        );
-        const saved = await edit(changes, (version) => api.updateUser(user.id, changes, version));
-        return { user: saved, token: undefined };
+    async save(wanted: UserDraft) {
+      if (user === undefined) {
+        const made = await api.createUser(newUser(wanted));
+        return { user: made.user, token: made.invitation.token };
       }
-      const made = await api.createUser({ ...fields, email, ...(organisation !== '' && { organisation }) });
-      return { user: made.user, token: made.invitation.token };
+      const changes = changesOf(user, wanted);
+      const saved = await edit(changes, (version) => api.updateUser(user.id, changes, version));
+      return { user: saved, token: undefined };
     },
     onSaved: (saved) => onSaved(saved.user, saved.token),
     withoutProblem: () => (user === undefined ? ['role'] : ['role', 'email']),
@@ -102,19 +115,36 @@ export function UserForm({
         value={draft.organisation}
         onChange={(organisation) => set({ organisation })}
       />
-      {draft.teams.map(({ team, lead }, index) => (
+      <TeamFields teams={draft.teams} problem={problems.teams} onChange={(next) => set({ teams: next })} />
+    </FormDialog>
+  );
+}
+
+type Teams = UserView['teams'];
+
+/** Teams of a user one below the other, and a field for a further one. */
+function TeamFields({
+  teams,
+  problem,
+  onChange,
+}: {
+  readonly teams: Teams;
+  readonly problem: string | undefined;
+  readonly onChange: (teams: Teams) => void;
+}) {
+  return (
+    <>
+      {teams.map(({ team, lead }, index) => (
         <div key={team} className="row">
           <OwnerPicker
             label={`Team ${index + 1}`}
             kinds={['team']}
             value={team}
             onChange={(id) => {
-              if (id === team || !draft.teams.some((one) => one.team === id))
-                set({
-                  teams: draft.teams.flatMap((one) =>
-                    one.team !== team ? [one] : id === '' ? [] : [{ team: id, lead }],
-                  ),
-                });
+              if (id === team || !teams.some((one) => one.team === id))
+                onChange(
+                  teams.flatMap((one) => (one.team !== team ? [one] : id === '' ? [] : [{ team: id, lead }])),
+                );
             }}
           />
           <label className="check">
@@ -122,9 +152,7 @@ export function UserForm({
               type="checkbox"
               checked={lead}
               onChange={({ target }) =>
-                set({
-                  teams: draft.teams.map((one) => (one.team === team ? { team, lead: target.checked } : one)),
-                })
+                onChange(teams.map((one) => (one.team === team ? { team, lead: target.checked } : one)))
               }
             />
             Leads it
@@ -134,13 +162,13 @@ export function UserForm({
       <OwnerPicker
         label="Add a team"
         kinds={['team']}
-        problem={problems.teams}
+        problem={problem}
         value=""
         onChange={(team) => {
-          if (team !== '' && !draft.teams.some((one) => one.team === team))
-            set({ teams: [...draft.teams, { team, lead: false }] });
+          if (team !== '' && !teams.some((one) => one.team === team))
+            onChange([...teams, { team, lead: false }]);
         }}
       />
-    </FormDialog>
+    </>
   );
 }

@@ -1,6 +1,6 @@
 /** People who may sign in: invited, changed, switched off and deleted. */
 import { keepPreviousData, useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { UserView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
@@ -63,12 +63,9 @@ const columns: readonly Column<UserView>[] = [
   },
 ];
 
-/** Users of the dashboard and the admin API. */
-export function Users() {
-  const queries = useQueryClient();
-  const { query } = usePlace();
-  const search = query.get('search')?.trim() ?? '';
-  const users = useInfiniteQuery({
+/** Pages of the users that fit. */
+function useUsers(search: string) {
+  return useInfiniteQuery({
     queryKey: ['users', search],
     queryFn: ({ pageParam }) => api.users({ search, after: pageParam }),
     placeholderData: keepPreviousData,
@@ -76,6 +73,14 @@ export function Users() {
     getNextPageParam: (page) => page.next,
     refetchInterval: ({ state }) => (state.data?.pages.length === 1 ? 10_000 : false),
   });
+}
+
+/** Users of the dashboard and the admin API. */
+export function Users() {
+  const queries = useQueryClient();
+  const { query } = usePlace();
+  const search = query.get('search')?.trim() ?? '';
+  const users = useUsers(search);
   const rows = users.data?.pages.flatMap((page) => page.users) ?? [];
   const [form, setForm] = useState<'create' | UserView>();
   const [opened, setOpened] = useState<string>();
@@ -107,26 +112,7 @@ export function Users() {
           {add}
         </div>
       </header>
-      <div className="card">
-        <Await query={users} what="the users">
-          {() =>
-            rows.length === 0 ? (
-              <Empty title={search === '' ? 'No users yet' : 'No user fits'}>{add}</Empty>
-            ) : (
-              <DataTable
-                label="Users"
-                columns={columns}
-                rows={rows}
-                rowId={({ id }) => id}
-                sortable={!users.hasNextPage}
-                onEnd={() => void (users.hasNextPage && users.fetchNextPage())}
-                onOpen={({ id }) => setOpened(id)}
-              />
-            )
-          }
-        </Await>
-        <More query={users} count={rows.length} one="user" many="users" />
-      </div>
+      <UserTable users={users} rows={rows} search={search} add={add} onOpen={setOpened} />
       {open !== undefined && (
         <UserDetail
           user={open}
@@ -152,5 +138,42 @@ export function Users() {
         <InvitationOnce token={invitation} onClose={() => setInvitation(undefined)} />
       )}
     </>
+  );
+}
+
+function UserTable({
+  users,
+  rows,
+  search,
+  add,
+  onOpen,
+}: {
+  readonly users: ReturnType<typeof useUsers>;
+  readonly rows: readonly UserView[];
+  readonly search: string;
+  readonly add: ReactNode;
+  readonly onOpen: (id: string) => void;
+}) {
+  return (
+    <div className="card">
+      <Await query={users} what="the users">
+        {() =>
+          rows.length === 0 ? (
+            <Empty title={search === '' ? 'No users yet' : 'No user fits'}>{add}</Empty>
+          ) : (
+            <DataTable
+              label="Users"
+              columns={columns}
+              rows={rows}
+              rowId={({ id }) => id}
+              sortable={!users.hasNextPage}
+              onEnd={() => void (users.hasNextPage && users.fetchNextPage())}
+              onOpen={({ id }) => onOpen(id)}
+            />
+          )
+        }
+      </Await>
+      <More query={users} count={rows.length} one="user" many="users" />
+    </div>
   );
 }
