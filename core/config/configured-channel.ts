@@ -20,13 +20,12 @@ import { createUpstreamSockets } from '../upstream/sockets.ts';
 import type { Log } from '../log.ts';
 import { refusedRequest, type AddressRules } from '../upstream/addresses/index.ts';
 import { hideSecretMembers, hideSecretsIn } from '../settings/secret.ts';
-import { isNameList, modelNames, publicNames } from '../routing/model-names.ts';
+import { modelNames } from '../routing/model-names.ts';
+import { isPattern, listingOf, namesOf } from './channel-listing.ts';
+import { traitsOf } from './channel-traits.ts';
 import { baseModelWarnings, knownModelOf, readModels, type ChannelModels } from './channel-models.ts';
 import { foldName } from '../sdk/member-names.ts';
-import { withStated } from './traits-option.ts';
-import type { ModelTraits } from '../model/traits.ts';
 import { KnownModels } from '../models/catalogue.ts';
-import { modelProfile } from '../models/profile.ts';
 import type { DiscoveryOptions, ModelDiscovery } from '../routing/model-discovery.ts';
 import { servicePricesOf } from '../models/services.ts';
 import { matchesModel } from '../sdk/allowed-models.ts';
@@ -147,14 +146,6 @@ function placeOf(kind: string, { id = kind, baseUrl = '' }: ChannelOptions, keys
     .slice(0, 32);
 }
 
-function namesOf(names: ChannelModels['names']): readonly string[] {
-  return isNameList(names) ? names : Object.keys(names);
-}
-
-function isPattern(name: string): boolean {
-  return name.includes('*');
-}
-
 /** The keys of an entry, each once. */
 function keysOf({ key, keys }: ChannelOptions): readonly string[] {
   const all = [key, ...(keys ?? [])].map((one) => one?.trim());
@@ -241,77 +232,6 @@ function channelOf(
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),
     ...(parts.watch === undefined ? {} : { watch: parts.watch }),
     close: () => Promise.resolve(),
-  };
-}
-
-/** Returns a function that lists the models of a channel: those that are named or known, and those that its provider lists. */
-function listingOf({
-  known,
-  models,
-  parts,
-  servesAll,
-  discovery,
-}: Pick<ChannelMembers, 'known' | 'models' | 'parts' | 'servesAll' | 'discovery'>): () => readonly string[] {
-  const { names } = models;
-  const knownOf = knownModelOf(known, models);
-  const publicOf = publicNames(names);
-  const fixed = [
-    ...namesOf(names).filter((name) => !isPattern(name)),
-    ...known.names(parts.speaks).flatMap(publicOf),
-  ];
-  // What is known to be for something else is not shown, though the provider lists it.
-  const isSpoken = (upstreamModel: string): boolean => {
-    const { model } = knownOf(upstreamModel) ?? {};
-    return model === undefined || parts.speaks[model.operation ?? 'chat'] !== undefined;
-  };
-  const listedBeside = (found: readonly string[]): readonly string[] => [
-    ...new Set([
-      ...fixed,
-      ...found.filter(isSpoken).flatMap((name) => (servesAll ? [name] : publicOf(name))),
-    ]),
-  ];
-  let listed = listedBeside([]);
-  let found: ReadonlySet<string> | undefined;
-  return () => {
-    if (found !== discovery?.names) {
-      found = discovery?.names;
-      listed = listedBeside([...(found ?? [])]);
-    }
-    return listed;
-  };
-}
-
-/** Returns a function that gives the traits of a model, and keeps them. */
-function traitsOf(
-  kind: string,
-  { options, models, known, parts }: Pick<ChannelMembers, 'options' | 'models' | 'known' | 'parts'>,
-): (upstreamModel: string) => ModelTraits {
-  const knownOf = knownModelOf(known, models);
-  const map = isNameList(models.names) ? undefined : models.names;
-  const cache = new Map<string, ModelTraits>();
-  // A public name's traits are those of the provider's model behind it.
-  const overrides = Object.entries(options.traits ?? {}).map(([name, traits]) => ({
-    pattern: [name, map?.[name] ?? name],
-    traits,
-  }));
-  return (upstreamModel) => {
-    let traits = cache.get(upstreamModel);
-    if (traits === undefined) {
-      const { name = models.baseModel(upstreamModel) ?? upstreamModel, model } = knownOf(upstreamModel) ?? {};
-      traits = modelProfile({
-        kind,
-        name,
-        defaults: parts.traits?.(name) ?? {},
-        thinking: parts.thinking,
-        formats: parts.speaks.chat ?? [],
-        known: model,
-        date: known.date,
-      });
-      for (const { pattern, traits: own } of overrides)
-        if (matchesModel(pattern, upstreamModel)) traits = withStated(traits, pattern, own);
-      if (cache.size < 1000) cache.set(upstreamModel, traits);
-    }
-    return traits;
   };
 }
 

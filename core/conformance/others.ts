@@ -1,8 +1,12 @@
+import { asWave } from '../formats/_shared/speech.ts';
 import { at, countAt, holds, type Trial } from './trial.ts';
 
 /** An image of one pixel. */
 const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+/** A second of silence. */
+const silence = new Uint8Array(asWave(Buffer.alloc(32_000), 16_000));
 
 /** What is tried besides chats. What costs more than cents (images, videos, realtime) is left out. */
 export const otherTrials: readonly Trial[] = [
@@ -98,28 +102,9 @@ export const otherTrials: readonly Trial[] = [
     async run({ ask, model }) {
       const form = new FormData();
       form.set('model', model);
-      form.set('file', new Blob([silence()], { type: 'audio/wav' }), 'silence.wav');
+      form.set('file', new Blob([silence], { type: 'audio/wav' }), 'silence.wav');
       const { json } = await ask('/v1/audio/transcriptions', form);
       holds(typeof at(json, 'text') === 'string', 'the answer has no text');
     },
   },
 ];
-
-/** A second of silence as a WAV file: 16 bits, 16,000 times a second. */
-function silence(): Buffer<ArrayBuffer> {
-  const samples = 16_000;
-  const file = Buffer.alloc(44 + samples * 2);
-  file.write('RIFF', 0, 'latin1');
-  file.writeUInt32LE(36 + samples * 2, 4);
-  file.write('WAVEfmt ', 8, 'latin1');
-  file.writeUInt32LE(16, 16);
-  file.writeUInt16LE(1, 20);
-  file.writeUInt16LE(1, 22);
-  file.writeUInt32LE(samples, 24);
-  file.writeUInt32LE(samples * 2, 28);
-  file.writeUInt16LE(2, 32);
-  file.writeUInt16LE(16, 34);
-  file.write('data', 36, 'latin1');
-  file.writeUInt32LE(samples * 2, 40);
-  return file;
-}

@@ -7,13 +7,8 @@ export type { CallOptions } from './call.ts';
 export { virtualClock, type VirtualClock } from './clock.ts';
 export { startGateway, type TestGateway } from './gateway.ts';
 export type { ScriptedChannel, Sent } from './pipeline.ts';
-export {
-  testPlugins,
-  type Outcome,
-  type RunOptions,
-  type TestedPlugins,
-  type TestOptions,
-} from './plugins.ts';
+export { testPlugins, type TestedPlugins, type TestOptions } from './plugins.ts';
+export type { Outcome, RunOptions } from './run-call.ts';
 export {
   cut,
   ended,

@@ -1,6 +1,5 @@
 /** `testPlugins`: sets plugins up without a server, sends calls through them, and returns what the channel and the client received. */
 import type { z } from 'zod';
-import type { CallKey } from '../call-key.ts';
 import { createEndErrorReporter } from '../../call/end-errors.ts';
 import { orderPlugins, type Running } from '../../call/pipeline.ts';
 import { timed } from '../../call/plugin-times.ts';
@@ -8,7 +7,6 @@ import { readConfig } from '../../config/config.ts';
 import type { GatewayConfig } from '../config.ts';
 import { closeSurroundings, openSurroundings } from '../../config/surroundings.ts';
 import { createLog } from '../../log.ts';
-import type { GatewayEvent } from '../../model/event.ts';
 import { EndedCalls } from '../../money/account/ended-calls.ts';
 import { accountOf } from '../../money/account/index.ts';
 import { createPrices } from '../../money/prices/index.ts';
@@ -22,77 +20,19 @@ import { createApiKeys } from '../../state/api-keys/open.ts';
 import { openStores } from '../../state/stores.ts';
 import { createFetchClientUrl } from '../../upstream/guarded/client-url.ts';
 import { openServices } from '../../upstream/services.ts';
-import type { CallOutcome } from '../author/outcome.ts';
 import type { WatchPlugins } from '../author/plugin-time.ts';
 import type { Next, PluginEntry } from '../define.ts';
 import { createCallTools } from '../../config/call-tools.ts';
 import type { InternalTools } from '../../config/internal-tools.ts';
 import { setUpPlugin } from '../../config/whole-definitions.ts';
-import { toGatewayError, type GatewayError } from '../errors.ts';
 import { PluginCounters } from '../counters.ts';
 import { workersOf } from '../../state/links/peers.ts';
 import { Notices } from '../notices.ts';
 import { mostRead } from '../reads.ts';
-import { replyHeaders } from '../reply-headers.ts';
-import { makeCall, type CallOptions } from './call.ts';
-import { received, textOf, type Received } from './client.ts';
+import type { CallOptions } from './call.ts';
 import { allFormats } from './formats.ts';
-import {
-  composedAround,
-  consumed,
-  leaving,
-  scripted,
-  underTest,
-  usualReply,
-  type ScriptedChannel,
-  type Sent,
-} from './pipeline.ts';
-import type { Script } from './script.ts';
-
-/**
- * Result of one call.
- *
- * @example
- * const { text, status, sent } = await tested.run('hello');
- */
-export interface Outcome extends Received {
-  /** Text of the first choice. */
-  readonly text: string;
-  /** Events of the response after all plugins, in order. */
-  readonly events: readonly GatewayEvent[];
-  /** Time of each event in milliseconds after the start of the call, by `Date`. */
-  readonly times: readonly number[];
-  /** Error that the client receives; undefined when there is none. */
-  readonly error: GatewayError | undefined;
-  /** The headers that plugins added to the reply. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** The final state of the call, as `call.onOutcome` gives it. */
-  readonly outcome: CallOutcome;
-  /** Returns the value that plugins have set under a key: `left(caller)`. */
-  left<T>(key: CallKey<T>): T | undefined;
-  /** Calls that the channel received, one for each attempt; empty when a plugin answered or refused by itself. */
-  readonly sent: readonly Sent[];
-}
-
-/**
- * Options of one call of a test, such as the response of the channel.
- *
- * @example
- * await tested.run({ messages: ['hello'], stream: true }, { reply: reply('Hi', cut()), leaveAfter: 2 });
- */
-export interface RunOptions {
-  /**
-   * Response of the channel: the text of a whole response, a script, or a function that makes one for each attempt. Default `'Hello.'`; for
-   * `list-models` the models of all channels.
-   */
-  readonly reply?: string | Script | ((sent: Sent, index: number) => Answer | Promise<Answer>);
-  /** The client leaves after so many events. */
-  readonly leaveAfter?: number;
-  /** The client leaves when this aborts, also while it waits for a response. */
-  readonly signal?: AbortSignal;
-}
-
-type Answer = string | Script;
+import { composedAround, scripted, underTest, type ScriptedChannel } from './pipeline.ts';
+import { runCall, type Outcome, type RunOptions } from './run-call.ts';
 
 /**
  * Plugins that were set up for a test, with a scripted channel behind them.
@@ -271,59 +211,4 @@ async function setUpAll(
     running.push({ name, stage, after, handler });
   }
   return running;
-}
-
-/** Parts of plugins under test that a call needs. */
-interface Tested {
-  readonly composed: ReturnType<typeof composedAround>;
-  readonly catalog: ReturnType<typeof createCatalog>;
-  readonly ended: EndedCalls;
-}
-
-/** Sends one call through the plugins. */
-async function runCall(
-  asked: string | CallOptions,
-  { reply, leaveAfter, signal }: RunOptions,
-  { composed, catalog, ended }: Tested,
-): Promise<Outcome> {
-  const { call, exchange, read } = await makeCall(typeof asked === 'string' ? { messages: [asked] } : asked);
-  const left = leaving(signal);
-  const sent: Sent[] = [];
-  call.set(underTest, {
-    read,
-    async answer(arrived) {
-      sent.push(arrived);
-      const wanted = typeof reply === 'function' ? await reply(arrived, sent.length - 1) : reply;
-      return typeof wanted === 'object' ? wanted : usualReply(arrived, wanted, catalog);
-    },
-  });
-  const startedAt = Date.now();
-  const events: GatewayEvent[] = [];
-  const times: number[] = [];
-  let failure: unknown;
-  try {
-    const stream = await Promise.race([composed.handle(call), left.beforeAnswer]);
-    const take = (event: GatewayEvent): void => {
-      events.push(event);
-      times.push(Date.now() - startedAt);
-    };
-    await consumed(stream, exchange, take, leaveAfter, left.during);
-  } catch (error) {
-    failure = error;
-  }
-  const result = received(exchange, events, failure);
-  const headers = call.get(replyHeaders) ?? {};
-  exchange.end();
-  ended.flush();
-  return {
-    ...result,
-    text: textOf(events),
-    events,
-    times,
-    error: failure === undefined ? undefined : toGatewayError(failure),
-    headers,
-    left: (wanted) => call.get(wanted),
-    outcome: exchange.account.outcome,
-    sent,
-  };
 }

@@ -1,12 +1,9 @@
 /** Schemas of the admin endpoint for the audit log. */
 import { z } from 'zod';
-import { jsonObject, number, time } from './values.ts';
+import { jsonObject, page, time } from './values.ts';
 
 /** Which page of the audit is wanted. */
-export const auditQuery = z.strictObject({
-  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
-  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
-});
+export const auditQuery = z.strictObject(page);
 
 /** One change that somebody made. `before` and `after` hold no secrets. */
 export const auditEntry = z.object({

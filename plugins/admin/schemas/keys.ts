@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { apiKeyFields } from 'sluice/internal';
 import { changedKeyLimits, limitsView, newKeyLimits } from './limits.ts';
-import { count, number, time } from './values.ts';
+import { count, page, searched, time } from './values.ts';
 
 const fields = apiKeyFields;
 
@@ -83,17 +83,10 @@ export const keysQuery = z.strictObject({
     .max(100, 'must be at most 100 characters')
     .exactOptional()
     .describe('the id of a team, member or service account: its keys'),
-  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
-  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
-  search: z
-    .string()
-    .trim()
-    .min(1, 'must not be empty')
-    .max(200, 'must be at most 200 characters')
-    .exactOptional()
-    .describe(
-      'part of a name, a note or an id, in upper or lower case; or the first characters of a secret, 7 at most. One or two characters are looked for in 25,000 keys a page: such a page may be empty and have a next one',
-    ),
+  ...page,
+  search: searched.describe(
+    'part of a name, a note or an id, in upper or lower case; or the first characters of a secret, 7 at most. One or two characters are looked for in 25,000 keys a page: such a page may be empty and have a next one',
+  ),
   spend: z
     .enum(['true', 'false'], 'must be true or false')
     .default('false')

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { ownerFields } from 'sluice/internal';
 import { changedOwnerLimits, limitsView, newOwnerLimits } from './limits.ts';
-import { number, time } from './values.ts';
+import { page, searched, time } from './values.ts';
 
 const fields = ownerFields;
 const kind = z.enum(['organisation', 'team', 'member', 'service-account']);
@@ -50,15 +50,8 @@ export const ownersQuery = z.strictObject({
     .max(100)
     .exactOptional()
     .describe('the id of an organisation: those that belong to it'),
-  search: z
-    .string()
-    .trim()
-    .min(1, 'must not be empty')
-    .max(200, 'must be at most 200 characters')
-    .exactOptional()
-    .describe('part of a name, a note or an id, in upper or lower case'),
-  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
-  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
+  search: searched.describe('part of a name, a note or an id, in upper or lower case'),
+  ...page,
 });
 
 /** A page of owners, newest first. */

@@ -1,7 +1,7 @@
 /** Schemas of the admin endpoints for people who sign in. */
 import { z } from 'zod';
 import { userFields } from 'sluice/internal';
-import { number, time } from './values.ts';
+import { page, searched, time } from './values.ts';
 
 const fields = userFields;
 
@@ -56,15 +56,8 @@ export const usersQuery = z.strictObject({
   organisation: z.string().max(100).exactOptional(),
   team: z.string().max(100).exactOptional(),
   role: fields.role.exactOptional(),
-  search: z
-    .string()
-    .trim()
-    .min(1, 'must not be empty')
-    .max(200, 'must be at most 200 characters')
-    .exactOptional()
-    .describe('part of an email, a name or an id, in upper or lower case'),
-  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
-  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
+  search: searched.describe('part of an email, a name or an id, in upper or lower case'),
+  ...page,
 });
 
 /** A page of users, newest first. */

@@ -38,3 +38,17 @@ export const noBody = z.strictObject({});
 
 /** What a change without an answer of its own gives. */
 export const done = z.object({ ok: z.literal(true) });
+
+/** Text that a search looks for. */
+export const searched = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(200, 'must be at most 200 characters')
+  .exactOptional();
+
+/** Which page of a list is wanted. */
+export const page = {
+  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
+  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
+};
