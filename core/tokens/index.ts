@@ -1,6 +1,7 @@
 /** Counting and estimating tokens. */
-import type { Block, ChatRequest } from '../model/chat.ts';
+import type { Block, ChatRequest, Tool } from '../model/chat.ts';
 import type { GatewayEvent } from '../model/event.ts';
+import { onceForShared } from '../performance/shared-values.ts';
 import { estimateTokens, TokenCounter } from './counter.ts';
 
 export { estimateTokens };
@@ -91,6 +92,22 @@ export function estimateInput(request: ChatRequest): number {
   return estimateOutline(request, 0);
 }
 
+/** Brackets around a list. */
+const brackets = 2;
+
+/** Returns the bytes of a tool as JSON. */
+function toolBytes(tool: Tool): number {
+  if (tool.type !== 'function' || tool.schema === undefined) return jsonBytes(tool);
+  const { schema, ...others } = tool;
+  return jsonBytes({ ...others, schema: 0 }) - 1 + schemaBytes(schema);
+}
+
+function jsonBytes(value: object): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+const schemaBytes = onceForShared(jsonBytes);
+
 /** Estimates the input tokens of a request of which texts with so many bytes were left out. */
 export function estimateOutline({ system, messages, tools }: ChatRequest, omittedBytes: number): number {
   let tokens = 0;
@@ -99,7 +116,8 @@ export function estimateOutline({ system, messages, tools }: ChatRequest, omitte
   for (const { content } of [...system, ...messages]) {
     tokens += frameTokens + readBlocks(content, text);
   }
-  if (tools.length > 0) bytes += Buffer.byteLength(JSON.stringify(tools));
+  if (tools.length > 0) bytes += brackets + tools.length - 1;
+  for (const tool of tools) bytes += toolBytes(tool);
   return tokens + estimateTokens(bytes);
 }
 

@@ -337,6 +337,29 @@ describe('the most that a chat may come to', () => {
 
   const plain = { model: 'm', messages: [{ role: 'user', content: 'hi' }] };
 
+  test('of calls with the same tools is the same, and of calls with longer tools more', () => {
+    const toolsNamed = (value: string): JsonValue =>
+      Array.from({ length: 20 }, (_, index) => ({
+        type: 'function',
+        function: {
+          name: `tool${index}`,
+          parameters: { type: 'object', properties: { text: { enum: [value, `größe ${index}`] } } },
+        },
+      }));
+    const inputOf = (value: string): number =>
+      boundOf(
+        longCallOf(chatCompletions, 'chat', { ...plain, tools: toolsNamed(value) }, {}),
+        targets,
+        assumed,
+      ).input;
+    const first = inputOf('a');
+    expect(inputOf('a')).toBe(first);
+    expect(inputOf('ab')).toBe(first + 20);
+    expect(
+      boundOf(callOf(chatCompletions, 'chat', { ...plain, tools: toolsNamed('a') }), targets, assumed).input,
+    ).toBe(first);
+  });
+
   test('is little for a short question', () => {
     const { input, output } = boundOf(
       callOf(chatCompletions, 'chat', { ...plain, stream: false, max_tokens: 15 }),

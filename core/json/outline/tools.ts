@@ -1,5 +1,6 @@
 /** The tools in an outline, parsed once for all calls that send the same. */
 import type { JsonValue } from '../../model/json.ts';
+import { shareValue } from '../../performance/shared-values.ts';
 
 /*
  * An agent sends the same tools with each of its calls, and so does every agent of its kind. They are most of what an outline has to say:
@@ -35,7 +36,7 @@ export function toolsOf(text: Buffer): JsonValue {
   }
   const { tools } = JSON.parse(`{"tools"${text.toString('utf8')}}`) as { readonly tools: JsonValue };
   if (length < shortest || length > longest) return tools;
-  remember(alike ?? [], { text: Buffer.from(text), value: frozen(tools) });
+  remember(alike ?? [], { text: Buffer.from(text), value: shareValue(tools) });
   return tools;
 }
 
@@ -54,11 +55,4 @@ function remember(alike: Remembered[], one: Remembered): void {
     remembered.delete(oldest);
     weight -= oldest * those.length;
   }
-}
-
-/** Whoever changed them would change them for the calls of others. */
-function frozen(value: JsonValue): JsonValue {
-  if (typeof value !== 'object' || value === null) return value;
-  for (const one of Object.values(value)) frozen(one as JsonValue);
-  return Object.freeze(value);
 }
