@@ -6,6 +6,7 @@ import {
   namedIn,
   tierIn,
   toolRowOf,
+  type MemberRow,
   type PaidKind,
   type ToolRow,
 } from './_hosted-tools.ts';
@@ -39,9 +40,11 @@ export interface PaidMember {
 /** Maximum number of such members in a request: each is checked, and a request has few. */
 const maxMembers = 1000;
 
+/** Where the walk is: a value, and its member or its place in what is around it. Paths are made of those that are found alone. */
 interface Step {
   readonly value: JsonValue;
-  readonly path: string;
+  readonly name: string | number;
+  readonly around: Step | undefined;
 }
 
 /**
@@ -61,14 +64,15 @@ const knownMembers = new WeakMap<JsonObject, readonly PaidMember[]>();
 
 function findMembers(body: JsonObject): readonly PaidMember[] {
   const found: PaidMember[] = [];
-  const rest: Step[] = [{ value: body, path: '' }];
+  const rest: Step[] = [{ value: body, name: '', around: undefined }];
   for (let step = rest.pop(); step !== undefined; step = rest.pop()) {
-    const { value, path } = step;
-    if (Array.isArray(value))
-      value.forEach((one: JsonValue, index) => {
-        if (typeof one === 'object' && one !== null) rest.push({ value: one, path: `${path}[${index}]` });
-      });
-    else if (isObject(value)) visitObject(value, path, rest, found);
+    const { value } = step;
+    if (Array.isArray(value)) {
+      for (let index = 0; index < value.length; index += 1) {
+        const one = value[index] as JsonValue;
+        if (typeof one === 'object' && one !== null) rest.push({ value: one, name: index, around: step });
+      }
+    } else if (isObject(value)) visitObject(value, step, rest, found);
     if (found.length > maxMembers)
       throw new GatewayError(
         'invalid_value',
@@ -78,25 +82,23 @@ function findMembers(body: JsonObject): readonly PaidMember[] {
   return found;
 }
 
-function visitObject(object: JsonObject, path: string, rest: Step[], found: PaidMember[]): void {
+function visitObject(object: JsonObject, step: Step, rest: Step[], found: PaidMember[]): void {
   const { type } = object;
-  const isPast = path.endsWith(']') && typeof type === 'string' && ofHistory.test(type);
+  const isPast = typeof step.name === 'number' && typeof type === 'string' && ofHistory.test(type);
   for (const name in object) {
     const value = object[name];
     if (value === undefined || !isGiven(value)) continue;
-    const inner = path === '' ? objectOfField(name, value) : undefined;
+    const inner = step.around === undefined ? objectOfField(name, value) : undefined;
     if (inner !== undefined) {
-      visitObject(inner, path, rest, found);
+      visitObject(inner, step, rest, found);
       continue;
     }
-    const folded = foldName(name);
-    const at = path === '' ? name : `${path}.${name}`;
-    const row = memberRowOf(folded);
+    const { folded, row, isIgnored } = memberNamed(name);
     if (row !== undefined && (row.when?.(value) ?? true)) {
       const models = namedIn(value, row);
       if (row.kind !== 'free' || models.length > 0)
         found.push({
-          path: at,
+          path: pathOf(step, name),
           kind: row.kind,
           models,
           ...named(row),
@@ -104,11 +106,43 @@ function visitObject(object: JsonObject, path: string, rest: Step[], found: Paid
         });
       continue;
     }
-    if (typeof value !== 'object' || ignored.has(folded) || (isPast && folded !== 'content')) continue;
-    if (folded === 'tools' && Array.isArray(value)) visitTools(value, at, found);
-    else if (folded === 'definition' && isObject(value)) visitTool(value, at, found);
-    else rest.push({ value, path: at });
+    if (typeof value !== 'object' || isIgnored || (isPast && folded !== 'content')) continue;
+    if (folded === 'tools' && Array.isArray(value)) visitTools(value, pathOf(step, name), found);
+    else if (folded === 'definition' && isObject(value)) visitTool(value, pathOf(step, name), found);
+    else rest.push({ value, name, around: step });
   }
+}
+
+/** The client's path of a member: `messages[0].content[1].model`. */
+function pathOf(step: Step, name: string): string {
+  const outer = placeOf(step);
+  return outer === '' ? name : `${outer}.${name}`;
+}
+
+function placeOf({ name, around }: Step): string {
+  if (around === undefined) return '';
+  return typeof name === 'number' ? `${placeOf(around)}[${name}]` : pathOf(around, name);
+}
+
+/** What the walk asks of a name. */
+interface Member {
+  readonly folded: string;
+  readonly row: MemberRow | undefined;
+  readonly isIgnored: boolean;
+}
+
+/** Number of names that are remembered, and the length of the longest of them: requests have the same few names in each of their messages. */
+const mostKnown = 1000;
+const longestName = 64;
+const knownNames = new Map<string, Member>();
+
+function memberNamed(name: string): Member {
+  const known = knownNames.get(name);
+  if (known !== undefined) return known;
+  const folded = foldName(name);
+  const member = { folded, row: memberRowOf(folded), isIgnored: ignored.has(folded) };
+  if (knownNames.size < mostKnown && name.length <= longestName) knownNames.set(name, member);
+  return member;
 }
 
 /** Returns the object that a field of a form stands for by its name, such as `svg[model]`; undefined for other names. */
@@ -124,7 +158,7 @@ function objectOfField(name: string, value: JsonValue): JsonObject | undefined {
 }
 
 function visitTools(tools: readonly JsonValue[], path: string, found: PaidMember[]): void {
-  const rest: Step[] = [{ value: tools, path }];
+  const rest: { readonly value: JsonValue; readonly path: string }[] = [{ value: tools, path }];
   for (let step = rest.pop(); step !== undefined; step = rest.pop()) {
     const { value, path: at } = step;
     if (Array.isArray(value))
