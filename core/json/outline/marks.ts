@@ -1,5 +1,6 @@
 /** Marks that stand for the long texts of a body, and the way back. */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { stringifyRequest } from '../../performance/shared-values.ts';
 import type { LeftOutTexts, Outline } from './outline.ts';
 
 /*
@@ -117,7 +118,7 @@ export class MarkedTexts {
 
   /** JSON for the wire, with the client's own bytes in the place of marks. Throws for a mark that is none. */
   write(value: JsonValue): Buffer {
-    const json = this.#withInner(JSON.stringify(value));
+    const json = this.#withInner(stringifyRequest(value));
     const { spans } = this.#texts;
     /** Of each mark where it stands, and where the place of its text stands among the others. */
     const places: number[] = [];

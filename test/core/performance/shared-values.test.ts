@@ -1,6 +1,7 @@
+import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { JsonValue } from '../../../core/model/json.ts';
-import { onceForShared, shareValue } from '../../../core/performance/shared-values.ts';
+import { onceForShared, shareValue, stringifyRequest } from '../../../core/performance/shared-values.ts';
 
 describe('what is computed of a value', () => {
   const plain = (value: JsonValue): number => JSON.stringify(value).length;
@@ -39,4 +40,33 @@ test('nobody can change a value that calls share', () => {
     for (const one of value.list) one.text = 'b';
   }).toThrow(TypeError);
   expect(() => value.list.push({ text: 'c' })).toThrow(TypeError);
+});
+
+describe('the JSON of a request', () => {
+  const schema = shareValue({ type: 'object', properties: { 'größe "1"': { enum: ['a', null] } } });
+
+  test('is what JSON.stringify gives, wherever the tools have shared schemas', () => {
+    const requests: readonly JsonValue[] = [
+      { model: 'm', tools: [{ name: 'a', input_schema: schema, strict: undefined }], stream: true },
+      { tools: [{ type: 'function', function: { name: 'a', parameters: schema } }, 1, null, 'x'] },
+      { tools: [{ functionDeclarations: [{ name: 'a', parametersJsonSchema: schema }] }] },
+      { tools: shareValue([{ name: 'a', input_schema: { type: 'object' } }]), temperature: undefined },
+      { tools: [], __proto__: null },
+      { tools: { a: schema } },
+      [schema],
+      'text',
+    ];
+    for (const request of requests)
+      for (let round = 0; round < 2; round += 1)
+        expect(stringifyRequest(request)).toBe(JSON.stringify(request));
+  });
+
+  test('is what JSON.stringify gives of any request', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.array(fc.jsonValue()), (members, tools) => {
+        const request = { ...members, tools: [...tools, { schema }] } as JsonValue;
+        expect(stringifyRequest(request)).toBe(JSON.stringify(request));
+      }),
+    );
+  });
 });
