@@ -1,6 +1,6 @@
 /**
- * Streams the running calls of all processes as Server-Sent Events to administrators, and counts them. The processes are asked four times a
- * second, and only while somebody watches.
+ * Streams the running calls of all processes as Server-Sent Events, and counts them. While somebody watches, the processes are asked for
+ * changes four times a second.
  */
 import { PassThrough, type Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
