@@ -17,7 +17,7 @@ import type { CallEdits, Catalog } from './core-types.ts';
 import type { Resolved } from './resolve.ts';
 
 /** Members that the gateway handles itself and that are not sent to providers. */
-const ownFields = ['background', 'generate'] as const;
+const ownFields = ['background', 'background_options', 'generate'] as const;
 
 /** True when the target takes requests in the format of the Responses API. */
 export function isNative(target: Target): boolean {
@@ -79,7 +79,7 @@ function bodyFor(body: JsonObject): CallEdits {
 }
 
 function without(body: JsonObject): JsonObject {
-  const { background: _, generate: __, ...rest } = body;
+  const { background: _, background_options: __, generate: ___, ...rest } = body;
   return rest;
 }
 

@@ -1,7 +1,7 @@
 /** Keeps responses and conversations, for clients of Responses at providers that keep none. */
 import { of, type Observable } from 'rxjs';
 import { z } from 'zod';
-import { wrongValue, type GatewayEvent, type JsonObject, holdBack } from 'sluice';
+import { holdBack, isObject, startWithEvents, wrongValue, type GatewayEvent, type JsonObject } from 'sluice';
 import { writeSse } from 'sluice/channel-kit';
 import {
   definePlugin,
@@ -65,10 +65,15 @@ export default definePlugin({
       if (resolved.expanded !== undefined) checkExpanded(call, resolved);
       if (call.operation !== 'chat') return forward(call, { ...resolved, channel: undefined }, catalog, next);
       if (call.body.background === true) {
-        return runs.begin(call, resolved, (own) => forward(own, resolved, catalog, next, { decoded: true }));
+        const begun = await runs.begin(call, resolved, (own) =>
+          forward(own, resolved, catalog, next, { decoded: true }),
+        );
+        return withDropped(call, begun);
       }
       const reply =
-        call.body.generate === false ? prepared(call) : await forward(call, resolved, catalog, next);
+        call.body.generate === false
+          ? prepared(call)
+          : withDropped(call, await forward(call, resolved, catalog, next));
       const kept = retentionOf(call) !== 'nowhere' || resolved.conversation !== undefined;
       return kept ? reply.pipe(holdBack(call, new TurnKeeper(call, resolved, keeping))) : reply;
     };
@@ -86,6 +91,24 @@ export default definePlugin({
     };
   },
 });
+
+/** Tells the client which of its wishes for background runs are of no use here, where each run begins at once. */
+function withDropped(
+  { body, codec: { format } }: Call,
+  reply: Observable<GatewayEvent>,
+): Observable<GatewayEvent> {
+  const wanted = body.background_options;
+  if (!isObject(wanted)) return reply;
+  const dropped = Object.keys(wanted).filter((name) => wanted[name] !== 'soonest');
+  if (dropped.length === 0) return reply;
+  const losses = dropped.map((name): GatewayEvent => {
+    return {
+      type: 'loss',
+      loss: { path: `background_options.${name}`, kind: 'setting', from: format, to: format },
+    };
+  });
+  return startWithEvents(losses, reply);
+}
 
 /** The whole conversation obeys the rules that a request does: a tool's output has its call somewhere. */
 function checkExpanded(call: Call, resolved: Resolved): void {

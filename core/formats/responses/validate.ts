@@ -7,6 +7,7 @@ import {
   invalid,
   optionalBoolean,
   optionalNumber,
+  optionalObject,
   optionalString,
 } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
@@ -40,6 +41,7 @@ function checkState(body: JsonObject): void {
   optionalBoolean(body.generate, 'generate');
   if (optionalBoolean(body.background, 'background') === true && store === false)
     throw invalid('background', 'background requires store to be true.');
+  checkBackgroundOptions(body);
   optionalString(body.previous_response_id, 'previous_response_id');
   const { conversation } = body;
   if (!given(conversation)) return;
@@ -48,6 +50,17 @@ function checkState(body: JsonObject): void {
   } else if (typeof conversation !== 'string') throw wrongType('conversation', 'a string or an object');
   if (given(body.previous_response_id))
     throw invalid('conversation', 'previous_response_id and conversation are mutually exclusive.');
+}
+
+/** The rules of openai 7.59.0, `ResponseCreateParams.BackgroundOptions`. */
+function checkBackgroundOptions(body: JsonObject): void {
+  const options = optionalObject(body.background_options, 'background_options');
+  const name = 'background_options.completion_window';
+  const window = optionalString(options?.completion_window, name);
+  optionalString(options?.continuation_id, 'background_options.continuation_id');
+  if (window === undefined || window === 'soonest') return;
+  if (body.background !== true) throw invalid(name, `${name} "${window}" requires background to be true.`);
+  if (body.stream === true) throw invalid(name, `${name} "${window}" requires stream to be false.`);
 }
 
 function checkInclude(value: JsonValue | undefined): void {

@@ -59,6 +59,19 @@ describe('a request that the official API refuses', () => {
     ['include[0]', { input: 'Hi', include: [1] }],
     ['store', { input: 'Hi', store: 'no' }],
     ['background', { input: 'Hi', background: true, store: false }],
+    ['background_options', { input: 'Hi', background: true, background_options: '2h' }],
+    [
+      'background_options.completion_window',
+      { input: 'Hi', background: true, background_options: { completion_window: 2 } },
+    ],
+    [
+      'background_options.completion_window',
+      { input: 'Hi', background_options: { completion_window: '2h' } },
+    ],
+    [
+      'background_options.completion_window',
+      { input: 'Hi', background: true, stream: true, background_options: { completion_window: '8h' } },
+    ],
     ['previous_response_id', { input: 'Hi', previous_response_id: 7 }],
     ['conversation', { input: 'Hi', conversation: 7 }],
     ['conversation.id', { input: 'Hi', conversation: {} }],

@@ -115,6 +115,29 @@ describe('a response in the background', () => {
     expect(JSON.stringify(native.bodies()[1]?.input)).toContain('native 1');
   });
 
+  test('begins at once, also where a cheaper one of some hours is asked for: the client is told what has no effect', async () => {
+    const response = await fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'native-1',
+        input: 'Hello',
+        background: true,
+        background_options: { completion_window: '2h', continuation_id: 'a' },
+      }),
+    });
+    expect(response.headers.get('x-sluice-loss')).toBe(
+      'background_options.completion_window, background_options.continuation_id',
+    );
+    const queued = (await response.json()) as Json;
+    await becomes(queued.id, 'completed');
+    expect(native.bodies()[0]).not.toHaveProperty('background_options');
+    const usual = { completion_window: 'soonest' };
+    const direct = await turn(gateway, { model: 'native-1', input: 'Hello', background_options: usual });
+    expect(direct.status).toBe('completed');
+    expect(native.bodies()[1]).not.toHaveProperty('background_options');
+  });
+
   test('that fails says why', async () => {
     const queued = await turn(gateway, { model: 'demo', input: '!status=400', background: true });
     await becomes(queued.id, 'failed');
