@@ -15,7 +15,6 @@ import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { rolldown, type Plugin } from 'rolldown';
 import { compiled } from './compiled.ts';
-import { passwordHashFile, withCheapPasswords } from './password-cost.ts';
 import { bundleVariable } from './program.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -49,8 +48,7 @@ function entries(): string[] {
 function digestOfSources(): string {
   const hash = createHash('sha256').update(process.version);
   const files = globSync('{core,plugins,channels}/**/*.ts', { cwd: root }).toSorted();
-  const makers = [import.meta.filename, join(import.meta.dirname, 'password-cost.ts')];
-  for (const path of [...files, 'package-lock.json', ...makers.map((maker) => relative(root, maker))]) {
+  for (const path of [...files, 'package-lock.json', relative(root, import.meta.filename)]) {
     const { size, mtimeMs } = statSync(join(root, path));
     hash.update(`${path} ${size} ${mtimeMs}\n`);
   }
@@ -112,7 +110,7 @@ async function bundleInto(folder: string, place: string): Promise<void> {
       !/^sluice(?:\/|$)/.test(id) &&
       !packages.test(id) &&
       !importer.includes('/node_modules/'),
-    plugins: [ownAddresses, httpAsObject, cheapPasswords, await sharedPackages()],
+    plugins: [ownAddresses, httpAsObject, await sharedPackages()],
     logLevel: 'silent',
   });
   await build.write({
@@ -168,11 +166,6 @@ const httpAsObject: Plugin = {
             `const { ${names.replaceAll(/\btype \w+,?/g, '')} } = process.getBuiltinModule('node:http');`,
         )
       : undefined,
-};
-
-const cheapPasswords: Plugin = {
-  name: 'cheap-passwords',
-  transform: (code, id) => (id === passwordHashFile ? withCheapPasswords(code) : undefined),
 };
 
 const sharedPrefix = 'shared:';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { prepareBundle } from './bundle.ts';
 import { compiled } from './compiled.ts';
+import { endWhatIsLeftBehind } from './left-behind.ts';
 import { bundleVariable } from './program.ts';
 import { openTemporaryFiles } from './temporary-files.ts';
 
@@ -19,9 +20,14 @@ const wantsBundle =
 
 /** Prepares a run of tests. Returns what cleans up after it. */
 export default async function prepare(): Promise<() => void> {
+  const runIsOver = endWhatIsLeftBehind();
   warmUp();
   if (wantsBundle) await prepareBundle();
-  return openTemporaryFiles();
+  const removeFiles = openTemporaryFiles();
+  return () => {
+    runIsOver();
+    removeFiles();
+  };
 }
 
 /**
