@@ -167,6 +167,12 @@ describe('the pages are true', () => {
   test('the README has at most 150 lines', () => {
     expect(read('README.md').split('\n').length).toBeLessThanOrEqual(151);
   });
+
+  test('the changelog is read in a minute for each of its readers', () => {
+    const parts = read('CHANGELOG.md').split(/^##+ /m).slice(1);
+    const words = parts.map((part) => ({ part: part.split('\n', 1)[0], words: part.split(/\s+/).length }));
+    expect(words.filter((one) => one.words > 400)).toEqual([]);
+  });
 });
 
 /** Returns the name by which a heading is linked to, as GitHub makes it. */
