@@ -115,7 +115,7 @@ export async function startServer(
     const app = createApp(gateway, surroundings);
     const server = serverOf(app, settings);
     const connections = new Connections(server, processes.waited);
-    await listen(server, settings.listen.port, settings.listen.host);
+    await listen(server, settings.listen.port, settings.listen.host, log);
     gateway.begin();
     made.follow();
     secretsFollower = followSecrets(config, surroundings, onSecretsRead);
@@ -240,9 +240,9 @@ async function makeFirstKey(apiKeys: ApiKeys, chosen: string | undefined): Promi
  */
 const backlog = 4096;
 
-function listen(server: Server, port: number, host: string): Promise<void> {
+function listen(server: Server, port: number, host: string, log: Log): Promise<void> {
   return new Promise((done, failed) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
+    const refuse = (error: NodeJS.ErrnoException): void => {
       if (error.code === 'EADDRINUSE') {
         failed(
           new Error(`Port ${port} on ${host} is taken. Set listen.port or SLUICE_PORT to another one.`, {
@@ -250,7 +250,13 @@ function listen(server: Server, port: number, host: string): Promise<void> {
           }),
         );
       } else failed(error);
+    };
+    server.once('error', refuse);
+    server.listen({ port, host, backlog }, () => {
+      server.off('error', refuse);
+      // A connection that cannot be accepted, for want of file descriptors for example, would end the process.
+      server.on('error', (error) => log.error({ error }, 'a connection could not be accepted'));
+      done();
     });
-    server.listen({ port, host, backlog }, done);
   });
 }

@@ -82,9 +82,13 @@ export class Answer {
 
   /** The data of its server-sent events, but for the last word of a stream of chat completions. */
   get frames(): readonly JsonValue[] {
-    return [...this.bytes.toString().matchAll(/^data: (\{.*\})$/gm)].map(
-      ([, data = '']) => JSON.parse(data) as JsonValue,
-    );
+    return [...this.bytes.toString().matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => {
+      try {
+        return JSON.parse(data) as JsonValue;
+      } catch {
+        throw new Differs(`an event of the stream is no JSON: ${data.slice(0, 80)}`);
+      }
+    });
   }
 
   /** True when the stream says that it is complete. */

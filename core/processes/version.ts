@@ -1,6 +1,6 @@
 /** Computes digests of the configuration's files: the version that operators see, and the digest that detects changes during a start. */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
 /** Names of files that belong to the configuration. */
@@ -29,22 +29,35 @@ export function digestOfFiles(file: string, root: string): string {
   return hash.digest('hex');
 }
 
+/** Returns the scripts in a folder, sorted. Links are followed, as they are where plugins and channels are loaded; packages are left out. */
 function scriptsIn(folder: string, recursive = true): string[] {
+  const found: string[] = [];
+  // A linked folder may be part of itself.
+  const seen = new Set<string>();
+  const look = (place: string): void => {
+    const real = present(() => realpathSync(place));
+    if (real === undefined || seen.has(real)) return;
+    seen.add(real);
+    for (const name of present(() => readdirSync(real)) ?? []) {
+      const path = join(place, name);
+      const entry = present(() => statSync(path));
+      if (entry?.isFile() === true && scripts.test(name)) found.push(path);
+      else if (recursive && entry?.isDirectory() === true && name !== 'node_modules') look(path);
+    }
+  };
+  look(folder);
+  return found.toSorted();
+}
+
+/** Returns what is read of a file or folder; undefined where there is none, or where it cannot be read. */
+function present<Read>(read: () => Read): Read | undefined {
   try {
-    return readdirSync(folder, { recursive, withFileTypes: true })
-      .filter((entry) => entry.isFile() && scripts.test(entry.name))
-      .map(({ parentPath, name }) => join(parentPath, name))
-      .filter((path) => !path.includes('node_modules'))
-      .toSorted();
+    return read();
   } catch {
-    return [];
+    return undefined;
   }
 }
 
 function contentOf(path: string): Buffer | string {
-  try {
-    return readFileSync(path);
-  } catch {
-    return '';
-  }
+  return present(() => readFileSync(path)) ?? '';
 }

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { Server } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import demo from '../../channels/demo/index.ts';
@@ -41,6 +42,23 @@ test('a start does not count as a use of the bootstrap key', async () => {
     // oxlint-disable-next-line no-await-in-loop -- as above
     await gateway.close();
   }
+});
+
+test('a gateway that cannot accept a connection says so in its log and goes on', async () => {
+  const servers: Server[] = [];
+  const listen = Server.prototype.listen;
+  vi.spyOn(Server.prototype, 'listen').mockImplementation(function note(this: Server, ...words) {
+    servers.push(this);
+    return Reflect.apply(listen, this, words) as Server;
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const gateway = await startGateway({ channels: [demo()] });
+  onTestFinished(() => gateway.close());
+  const [server] = servers;
+  // As Node does where the process has no file descriptors left.
+  for (let count = 0; count < 3; count += 1) server?.emit('error', new Error('accept EMFILE'));
+  expect(servers).toHaveLength(1);
+  expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
 });
 
 test('a gateway whose database cannot be closed closes its sources of secrets all the same', async () => {
