@@ -1,3 +1,4 @@
+/** Requests to version 2 of Cohere's chat: documents, schemas, tools and thinking in Cohere's own members. */
 import { isObject, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
 import { unsupportedContent, type EncodeTarget } from 'sluice/channel-kit';
 import { chatDialect, knownMembers, objectsOf } from '../_kit/dialect/chat-dialect.ts';

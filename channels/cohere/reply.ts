@@ -1,3 +1,4 @@
+/** Reads replies of Cohere's chat, whole and streamed, into those of chat completions. */
 import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { upstreamError, lookupTable } from 'sluice/channel-kit';
 import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';

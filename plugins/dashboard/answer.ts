@@ -1,3 +1,4 @@
+/** Answers requests below `/dashboard` with files of the built page, compressed where the browser takes that, and with the headers that protect it. */
 import type { RouteContext } from 'sluice';
 import type { Page, PageFile } from './page.ts';
 

@@ -1,3 +1,4 @@
+/** Reads the built page of the dashboard into memory. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';

@@ -562,6 +562,19 @@ describe('how it is written', () => {
     ).toBe('');
   });
 
+  test('every file with several exports says at its top what it is for', () => {
+    const several = product.filter(
+      (path) =>
+        [...read(path).matchAll(/^export (?!type \{|\{|\*)/gm)].length !== 1 && !path.endsWith('.d.ts'),
+    );
+    expect(
+      verdict(
+        several.filter((path) => !/^(?:#!.*\n)?\/\*/.test(read(path))),
+        'Begin it with one or two sentences that say what it is for. A file with one export has a comment there.',
+      ),
+    ).toBe('');
+  });
+
   test('no plugin waits for a turn of the event loop', () => {
     expect(
       verdict(

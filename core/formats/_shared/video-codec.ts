@@ -1,3 +1,4 @@
+/** Makes the codecs of a format for videos: requests for videos, questions about their state, and the states in the words of the format. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoReport, VideoRequest, VideoState, VideoTaskRequest } from '../../model/video.ts';

@@ -1,3 +1,4 @@
+/** Reads the settings of requests for videos, checks them, and writes them for providers. */
 import { unsupportedContent, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { parseObject } from '../../json/parse.ts';

@@ -1,3 +1,4 @@
+/** Errors of tasks for videos, from what a provider reports. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonValue } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';

@@ -1,3 +1,4 @@
+/** Converts between the sizes, aspect ratios and resolutions of videos. */
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { lookupTable } from '../../model/lookup-table.ts';

@@ -1,3 +1,4 @@
+/** Seconds and images by which a video is charged. */
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Units } from '../../model/usage.ts';
 import type { VideoRequest } from '../../model/video.ts';

@@ -1,3 +1,4 @@
+/** Starts the dashboard in the browser. */
 import { MutationCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';

@@ -1,3 +1,4 @@
+/** Requests to the admin API, as the views of the dashboard make them. */
 import type {
   AuditPage,
   ChangedKey,

@@ -1,3 +1,4 @@
+/** Small parts of tables and details: states, tags, limits and budgets of keys and owners, and how a call went. */
 import { Fragment, type ReactNode } from 'react';
 import type { BudgetStateView, KeyView, UsageRecordView } from '../../../admin/schemas/index.ts';
 import { budgetText } from './differences.ts';

@@ -1,3 +1,4 @@
+/** Shows the health of a channel's keys and models. */
 import type { ChannelView } from '../../../admin/schemas/index.ts';
 import { Badge } from './badges.tsx';
 import { ago, duration, exactly } from './text.ts';

@@ -1,3 +1,4 @@
+/** Charts over time, with their legend. */
 import { useEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import { colour, useIsDark } from './theme.ts';

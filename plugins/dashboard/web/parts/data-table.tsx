@@ -1,3 +1,4 @@
+/** Tables with sorting, selection and rows that open, of which the document has only what is in view. */
 import {
   createSortedRowModel,
   rowSortingFeature,

@@ -1,3 +1,4 @@
+/** Modal dialogs, also for confirmation. */
 import { useLayoutEffect, useRef, type ReactNode } from 'react';
 import { Icon } from './icons.tsx';
 

@@ -1,3 +1,4 @@
+/** Sends a request of the playground, and reports the response while it comes in, with its first bytes as they were sent. */
 import { createParser } from 'eventsource-parser';
 import type { Json, Piece, Wire, WireRequest } from './wires.ts';
 

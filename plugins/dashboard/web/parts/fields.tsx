@@ -1,3 +1,4 @@
+/** Fields of forms with their labels, hints and problems. */
 import { useEffect, useId, useRef, type ReactNode } from 'react';
 
 /** A label, whatever takes the value, and a hint or a problem that screen readers read with it. */

@@ -1,3 +1,4 @@
+/** State of the gateway's processes, and the notices above every view. */
 import { useQuery } from '@tanstack/react-query';
 import { api } from './api.ts';
 import { addressOf } from './router.ts';

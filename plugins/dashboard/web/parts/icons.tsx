@@ -1,3 +1,4 @@
+/** Icons and the mark of the dashboard, as SVG. */
 const paths = {
   overview: 'M2 13.500V9.500m4 4V5m4 8.500V7.500m4 6V2.500',
   live: 'M1.500 8h3l2-5.500 3 11 2-5.500h3',

@@ -1,3 +1,4 @@
+/** View and query of the page, which are kept in the part of its address behind `#`. */
 import { useMemo, useSyncExternalStore } from 'react';
 
 /** View that the page shows: `#/usage?model=x` is the view `usage` with a query. */

@@ -1,3 +1,4 @@
+/** Shows lists and data that load, fail, are empty or have further pages. */
 import type { ReactNode } from 'react';
 import { Icon } from './icons.tsx';
 import { count as counted } from './text.ts';

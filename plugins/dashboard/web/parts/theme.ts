@@ -1,3 +1,4 @@
+/** Light and dark theme: the choice, which the browser keeps, and colours for canvases. */
 import { useSyncExternalStore } from 'react';
 
 /** `system` follows the operating system. */

@@ -1,3 +1,4 @@
+/** Short messages that disappear by themselves. */
 import { useSyncExternalStore } from 'react';
 
 interface Toast {

@@ -1,3 +1,4 @@
+/** Fields for searches and filters, which take effect when typing pauses. */
 import { useEffect, useState } from 'react';
 import { changeQuery } from './router.ts';
 import { Field } from './fields.tsx';

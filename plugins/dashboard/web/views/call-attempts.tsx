@@ -1,3 +1,4 @@
+/** Attempts of a call at providers, with the causes of failures. */
 import type { UsageRecordView } from '../../../admin/schemas/index.ts';
 import { Badge } from '../parts/badges.tsx';
 import { count } from '../parts/text.ts';

@@ -1,3 +1,4 @@
+/** View of the channels: health, formats, switches and tests. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ChannelTestResult, ChannelView } from '../../../admin/schemas/index.ts';

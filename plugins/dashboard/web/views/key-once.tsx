@@ -1,3 +1,4 @@
+/** Shows a new secret of a key once, with warnings. */
 import type { KeyWithValue } from '../../../admin/schemas/index.ts';
 import { ShownOnce } from '../parts/shown-once.tsx';
 

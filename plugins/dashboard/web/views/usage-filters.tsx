@@ -1,3 +1,4 @@
+/** Filters and order of the usage log. */
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../parts/api.ts';
 import { Field } from '../parts/fields.tsx';
