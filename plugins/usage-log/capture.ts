@@ -14,13 +14,21 @@ export function capturedRequest({ wire }: Call, limit: number, redactor: Redacto
   return cut(redactor.request(body), limit);
 }
 
+/**
+ * Number of characters beyond the limit that are searched for what must be removed: it may begin within the limit. The same number is removed
+ * from the end of a text that was cut there, because the end may be the beginning of more.
+ */
+const margin = 4_096;
+
 /** A response up to a limit: the bytes of one that passes through, otherwise its blocks. Media are left out. */
 export class ReplyCapture implements Observing {
   readonly #limit: number;
   readonly #bytes: Buffer[] = [];
-  readonly #blocks = new Map<number, { readonly type: string; readonly name?: string; text: string }>();
+  readonly #blocks = new Map<number, Block>();
   #result: JsonValue | undefined;
   #size = 0;
+  /** The block whose text was cut. */
+  #cutBlock: Block | undefined;
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -28,12 +36,12 @@ export class ReplyCapture implements Observing {
 
   /** Adds an event of the response. */
   event(event: GatewayEvent): void {
-    if (this.#size >= this.#limit) return;
+    if (this.#isFull) return;
     switch (event.type) {
       case 'frames':
       case 'bytes': {
         // Copied, because a part of a buffer keeps the whole buffer in memory.
-        const part = Buffer.from(event.bytes.subarray(0, this.#limit - this.#size));
+        const part = Buffer.from(event.bytes.subarray(0, this.#room));
         this.#bytes.push(part);
         this.#size += part.length;
         break;
@@ -51,30 +59,51 @@ export class ReplyCapture implements Observing {
         break;
       case 'result':
         this.#result = event.value as JsonValue;
-        this.#size = this.#limit;
+        this.#size += this.#room;
         break;
     }
   }
 
   /** Returns the captured response, redacted; undefined where nothing was captured. */
   told(redactor: Redactor): string | undefined {
-    if (this.#bytes.length > 0)
-      return cut(
-        redactor.text(Buffer.concat(this.#bytes).toString()),
-        this.#limit,
-        this.#size >= this.#limit,
-      );
+    if (this.#bytes.length > 0) {
+      const text = redactor.text(Buffer.concat(this.#bytes).toString());
+      return cut(this.#isFull ? withoutEnd(text) : text, this.#limit, this.#isFull);
+    }
     if (this.#result !== undefined) return cut(redactor.json(this.#result), this.#limit);
     if (this.#blocks.size === 0) return undefined;
-    return cut(redactor.json([...this.#blocks.values()]), this.#limit, this.#size >= this.#limit);
+    const whole = this.#cutBlock;
+    const blocks = [...this.#blocks.values()].map((block) =>
+      block === whole ? { ...block, text: withoutEnd(redactor.plain(block.text)) } : { ...block },
+    );
+    return cut(redactor.json(blocks), this.#limit, this.#isFull);
+  }
+
+  get #room(): number {
+    return this.#limit + margin - this.#size;
+  }
+
+  get #isFull(): boolean {
+    return this.#room <= 0;
   }
 
   #add(block: number, type: string, text: string): void {
     let one = this.#blocks.get(block);
     if (one === undefined) this.#blocks.set(block, (one = { type, text: '' }));
-    one.text += text.slice(0, this.#limit - this.#size);
+    one.text += text.slice(0, this.#room);
     this.#size += text.length;
+    if (this.#isFull) this.#cutBlock = one;
   }
+}
+
+interface Block {
+  readonly type: string;
+  readonly name?: string;
+  text: string;
+}
+
+function withoutEnd(text: string): string {
+  return text.slice(0, Math.max(0, text.length - margin));
 }
 
 function cut(text: string, limit: number, more = false): string {

@@ -10,6 +10,8 @@ export interface Redactor {
   request(body: JsonValue): string;
   /** Returns a JSON body as text. */
   json(body: JsonValue): string;
+  /** Redacts a text that is no body: its rules for members have no effect. */
+  plain(text: string): string;
   /** Redacts the text of a body: JSON or Server-Sent Events. JSON that is cut off is removed. */
   text(body: string): string;
 }
@@ -37,6 +39,7 @@ export function redactor(rules: readonly string[]): Redactor {
   return {
     request: (body) => finish(JSON.stringify(without(body, [...paths, ...serverCredentials]))),
     json: (body) => finish(json(body)),
+    plain: finish,
     text(body) {
       if (paths.length === 0) return finish(body);
       const whole = parsed(body);
