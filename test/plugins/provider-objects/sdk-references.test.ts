@@ -109,7 +109,7 @@ const sdks: Readonly<Record<string, Sdk>> = {
         names: ['item_id', 'previous_item_id', 'response_id'],
         why: 'an item or an answer of the session, which belongs to one socket',
       },
-      { names: ['event_id', 'stream_id'], why: 'chosen by the client, for its own use' },
+      { names: ['continuation_id', 'event_id', 'stream_id'], why: 'chosen by the client, for its own use' },
       { names: ['group_id'], why: 'a label of traces' },
       {
         names: ['connector_id', 'tunnel_id', 'skill_id', 'skills', 'project_id', 'project_ids'],
