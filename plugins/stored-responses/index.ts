@@ -92,7 +92,7 @@ export default definePlugin({
   },
 });
 
-/** Tells the client which of its wishes for background runs are of no use here, where each run begins at once. */
+/** Reports the options of background responses that have no effect, because every response is begun at once. */
 function withDropped(
   { body, codec: { format } }: Call,
   reply: Observable<GatewayEvent>,

@@ -1,6 +1,7 @@
 /** Captures the bodies of requests and responses for the usage log, up to a maximum size. */
 import type { GatewayEvent, JsonValue, Observing } from 'sluice';
 import type { Call } from 'sluice/internal';
+import { searchMargin, withoutCutEnd } from '../_redaction.ts';
 import type { Redactor } from './redact.ts';
 
 /** Maximum size of a request that is redacted and stored in part, as a multiple of the limit, because redaction works on the whole body. */
@@ -13,12 +14,6 @@ export function capturedRequest({ wire }: Call, limit: number, redactor: Redacto
   if (bytes.length > limit * redactable) return `(${bytes.length} bytes: too many to be kept)`;
   return cut(redactor.request(body), limit);
 }
-
-/**
- * Number of characters beyond the limit that are searched for what must be removed: it may begin within the limit. The same number is removed
- * from the end of a text that was cut there, because the end may be the beginning of more.
- */
-const margin = 4_096;
 
 /** A response up to a limit: the bytes of one that passes through, otherwise its blocks. Media are left out. */
 export class ReplyCapture implements Observing {
@@ -68,19 +63,19 @@ export class ReplyCapture implements Observing {
   told(redactor: Redactor): string | undefined {
     if (this.#bytes.length > 0) {
       const text = redactor.text(Buffer.concat(this.#bytes).toString());
-      return cut(this.#isFull ? withoutEnd(text) : text, this.#limit, this.#isFull);
+      return cut(this.#isFull ? withoutCutEnd(text) : text, this.#limit, this.#isFull);
     }
     if (this.#result !== undefined) return cut(redactor.json(this.#result), this.#limit);
     if (this.#blocks.size === 0) return undefined;
-    const whole = this.#cutBlock;
+    const cutBlock = this.#cutBlock;
     const blocks = [...this.#blocks.values()].map((block) =>
-      block === whole ? { ...block, text: withoutEnd(redactor.plain(block.text)) } : { ...block },
+      block === cutBlock ? { ...block, text: withoutCutEnd(redactor.plain(block.text)) } : { ...block },
     );
     return cut(redactor.json(blocks), this.#limit, this.#isFull);
   }
 
   get #room(): number {
-    return this.#limit + margin - this.#size;
+    return this.#limit + searchMargin - this.#size;
   }
 
   get #isFull(): boolean {
@@ -100,10 +95,6 @@ interface Block {
   readonly type: string;
   readonly name?: string;
   text: string;
-}
-
-function withoutEnd(text: string): string {
-  return text.slice(0, Math.max(0, text.length - margin));
 }
 
 function cut(text: string, limit: number, more = false): string {

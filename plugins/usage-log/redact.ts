@@ -1,8 +1,6 @@
 /** Removes credentials, and what the operator's rules name, from bodies before they are stored in the usage log. */
 import { isObject, maskSecrets, parseJson, type JsonValue } from 'sluice';
-
-/** Replacement for removed text. */
-const removed = '…';
+import { patternOf, removed } from '../_redaction.ts';
 
 /** Redacts bodies of requests and responses. */
 export interface Redactor {
@@ -53,11 +51,6 @@ export function redactor(rules: readonly string[]): Redactor {
       return finish(lines.join('\n'));
     },
   };
-}
-
-function patternOf(rule: string): RegExp | undefined {
-  const [, source, flags = ''] = /^\/(.+)\/([imsu]*)$/s.exec(rule) ?? [];
-  return source === undefined ? undefined : new RegExp(source, `g${flags}`);
 }
 
 function parsed(text: string): JsonValue | undefined {

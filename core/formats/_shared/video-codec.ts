@@ -201,6 +201,27 @@ export function modelOf({ task }: VideoReport, { model }: ReplyContext): string 
   return task?.model ?? model;
 }
 
+/**
+ * Returns the members with which a video begins for clients of OpenAI's videos and of the gateways that follow them. These clients know no cancelled
+ * videos. `write` gives the words of states.
+ */
+export function videoObject(
+  report: VideoReport,
+  context: ReplyContext,
+  write: (state: VideoState) => string,
+): JsonObject {
+  const { id, state = 'queued', progress = 0 } = report;
+  return {
+    id,
+    task_id: id,
+    object: 'video',
+    model: modelOf(report, context),
+    status: write(state === 'cancelled' ? 'failed' : state),
+    progress,
+    created_at: createdOf(report, context),
+  };
+}
+
 /** Unix seconds at which the task was made. */
 export function createdOf({ task }: VideoReport, { created }: ReplyContext): number {
   return task === undefined ? created : Math.floor(task.createdAt / 1000);

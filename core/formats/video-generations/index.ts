@@ -9,7 +9,7 @@ import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { given, optionalString } from '../_shared/check.ts';
 import { defined, isText } from '../_shared/fields.ts';
 import { upstreamError } from '../_shared/upstream-error/index.ts';
-import { createdOf, defineVideoCodecs, modelOf, noTask, videoStates } from '../_shared/video-codec.ts';
+import { defineVideoCodecs, noTask, videoObject, videoStates } from '../_shared/video-codec.ts';
 import {
   addMetadata,
   checkCount,
@@ -135,16 +135,7 @@ function failureIn(
 
 /** Writes what every generation of this format's clients looks for. */
 function writeSubmitted(report: VideoReport, context: ReplyContext): JsonObject {
-  const { id, state = 'queued', progress = 0 } = report;
-  return {
-    id,
-    task_id: id,
-    object: 'video',
-    model: modelOf(report, context),
-    status: states.write(state === 'cancelled' ? 'failed' : state),
-    progress,
-    created_at: createdOf(report, context),
-  };
+  return videoObject(report, context, states.write);
 }
 
 function writeStatus(report: VideoReport, context: ReplyContext): JsonObject {

@@ -9,7 +9,7 @@ import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { given } from '../_shared/check.ts';
 import { defined, isText } from '../_shared/fields.ts';
-import { createdOf, defineVideoCodecs, modelOf, noTask, videoStates } from '../_shared/video-codec.ts';
+import { defineVideoCodecs, noTask, videoObject, videoStates } from '../_shared/video-codec.ts';
 import {
   addMetadata,
   checkCount,
@@ -174,15 +174,9 @@ function readReport(body: JsonObject): VideoReport {
 
 /** Returns the video object, with the names that clients of other gateways look for: `task_id`, and `metadata.url` when there is something. */
 function writeReport(report: VideoReport, context: ReplyContext): JsonObject {
-  const { id, state = 'queued', progress = 0, error, seconds: length, size, expiresAt, url, task } = report;
+  const { state, error, seconds: length, size, expiresAt, url, task } = report;
   return {
-    id,
-    task_id: id,
-    object: 'video',
-    model: modelOf(report, context),
-    status: states.write(state === 'cancelled' ? 'failed' : state),
-    progress,
-    created_at: createdOf(report, context),
+    ...videoObject(report, context, states.write),
     completed_at:
       state === 'completed' && task?.finishedAt !== undefined ? Math.floor(task.finishedAt / 1000) : null,
     expires_at: expiresAt ?? null,
