@@ -1,7 +1,7 @@
 /** Adds up sums by the numbers of their keys or subjects and of their names: there are fewer of these, and texts take longer. */
 import type { Database } from '../../state/database/index.ts';
 import { folds, type Fold } from './folds.ts';
-import { levels, minute, type Segment } from './levels.ts';
+import { day, levels, minute, type Segment } from './levels.ts';
 import { isRefused, type Source } from './narrowing.ts';
 import { minutesOf } from './totals.ts';
 
@@ -54,17 +54,19 @@ export function rowsToAdd(
   columns = ['start', idOf(table), 'names', 'calls', ...addedAmounts].map((name) => `t.${name}`).join(', '),
 ): Source {
   const id = idOf(table);
-  const parts = segments.map(({ level, since, until }): Source => {
-    // As the index by keys has it.
-    const hasKeys = table === 'usage_totals' && Number(level) >= 5;
-    const times = among === undefined ? rangeOfStarts(since, until) : listedStarts(level, since, until);
-    return {
-      sql: `SELECT ${columns} FROM ${table} t
+  const parts = (among === undefined ? segments : segments.flatMap(splitAtTomorrow)).map(
+    ({ level, since, until }): Source => {
+      // As the index by keys has it.
+      const hasKeys = table === 'usage_totals' && Number(level) >= 5;
+      const times = among === undefined ? rangeOfStarts(since, until) : listedStarts(level, since, until);
+      return {
+        sql: `SELECT ${columns} FROM ${table} t
       WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND ${times.sql}${among === undefined ? '' : ` AND t.${id} ${isAmong(kind, among.sql)}`}${ofTable.sql}
         ${ofNames.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${ofNames.sql})`}`,
-      values: [...times.values, ...(among?.values ?? []), ...ofTable.values, ...ofNames.values],
-    };
-  });
+        values: [...times.values, ...(among?.values ?? []), ...ofTable.values, ...ofNames.values],
+      };
+    },
+  );
   return {
     sql: parts.map(({ sql }) => sql).join(' UNION ALL '),
     values: parts.flatMap(({ values }) => values),
@@ -82,6 +84,16 @@ function isAmong(kind: Database['kind'], select: string): string {
 
 function rangeOfStarts(since: number, until: number): Source {
   return { sql: 't.start >= ? AND t.start < ?', values: [minutesOf(since), minutesOf(until)] };
+}
+
+/** Divides a stretch that has no end where hardly any sum can be behind: only of a time that ends the parts can be looked up one by one. */
+function splitAtTomorrow({ level, since, until }: Segment): readonly Segment[] {
+  const tomorrow = (Math.floor(Date.now() / day) + 2) * day;
+  if (until <= tomorrow || since >= tomorrow) return [{ level, since, until }];
+  return [
+    { level, since, until: tomorrow },
+    { level, since: tomorrow, until },
+  ];
 }
 
 /** Maximum number of times that are looked up one by one. */

@@ -1,12 +1,9 @@
 /** Finds the folds that there are, and removes those to whose time records were added later. */
 import type { Ask } from '../../state/database/long-reads.ts';
 import { rows, type Row, type Work } from '../../state/database/sql.ts';
-import { firstSubjectFold, latestGrace, type Fold, type UsedFold } from './folds.ts';
-import { day, hour, minute, startOf, type Folded } from './levels.ts';
+import { firstSubjectFold, foldGrace, type Fold, type UsedFold } from './folds.ts';
+import { hour, minute, startOf, type Folded } from './levels.ts';
 import type { Source } from './narrowing.ts';
-
-/** How long after its end a time is folded, in milliseconds: records of calls that take long, or that waited, come in until then. */
-export const foldGrace = 2 * day;
 
 /** The largest number that the columns of keys and owners hold. */
 export const largestId = 2_147_483_647;
@@ -54,7 +51,7 @@ export function countOfFolds(used: readonly UsedFold[]): string {
 /** Removes the folds of times to which records were added; belongs in the same transaction. `starts`: times of records. */
 export function* unfold(starts: Iterable<number>, isOfSubjects: boolean): Work<void> {
   // Recent times have no folds; half of the time for clocks that differ.
-  const before = Date.now() - Math.min(foldGrace, latestGrace) / 2;
+  const before = Date.now() - foldGrace / 2;
   const hours = new Set<number>();
   for (const start of starts) if (start < before) hours.add(start - (start % hour));
   const levels = `level ${isOfSubjects ? '>=' : '<'} ${firstSubjectFold}`;

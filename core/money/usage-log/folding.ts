@@ -1,8 +1,8 @@
 /** Folds sums of times that have passed into coarser ones, those of some keys or owners at a time. */
 import type { Database } from '../../state/database/index.ts';
 import { row, rows, type Row, type Work } from '../../state/database/sql.ts';
-import { foldedOf, foldGrace, foldsQuestion, isWhole, largestId } from './folded.ts';
-import { folds, foldsOfKind, latestStart, longestFold, type Fold } from './folds.ts';
+import { foldedOf, foldsQuestion, isWhole, largestId } from './folded.ts';
+import { foldGrace, folds, foldsOfKind, latestStart, longestFold, type Fold } from './folds.ts';
 import { amounts, day, hour, largestSum, minute, segmentsOf, type Folded } from './levels.ts';
 import { isRefused } from './narrowing.ts';
 

@@ -31,15 +31,18 @@ const foldsOf = (kind: Fold['kind'], ...rows: readonly Row[]): readonly Fold[] =
 
 const halfDay = 12 * hour;
 const [short, middle, long] = [3 * day, 9 * day, 27 * day];
-/** What the last 30 and the last 7 days have in common whatever the hour is, but for the days that are left out by {@link latestGrace}. */
+/** What the last 30 and the last 7 days have in common whatever the hour is, but for the days that are left out by {@link foldGrace}. */
 const [month, week] = [28 * day, 5 * day];
 
-/** How long after its end the latest days are folded, in milliseconds. */
-export const latestGrace = day;
+/**
+ * How long after its end a time is folded, in milliseconds: records of calls that take long, or that waited, come in until then. Longer than the
+ * 12 hours after which the version before removes the folds of a record that it adds.
+ */
+export const foldGrace = 13 * hour;
 
 /** When the latest days begin that are folded together, in milliseconds. */
 export function latestStart({ size }: Pick<Fold, 'size'>, now: number): number {
-  return Math.floor((now - latestGrace) / day) * day - size;
+  return Math.floor((now - foldGrace) / day) * day - size;
 }
 
 /** The longest time that is summed together. Whether a fold is worth its room is judged by the calls of so long a time. */
@@ -52,11 +55,12 @@ export const longestFold = long;
 export const folds: readonly Fold[] = [
   ...foldsOf(
     'keyId',
+    [39, halfDay, true, 5, hour],
     [40, halfDay, false, 5, hour],
     [41, short, false, 6, day],
     [42, middle, false, 41, short],
     [43, long, false, 42, middle],
-    [44, day, true, 5, hour],
+    [44, day, true, 39, halfDay],
     [45, short, true, 44, day],
     [46, middle, true, 45, short],
     [47, long, true, 46, middle],

@@ -129,6 +129,19 @@ export function keysInOrder(
   };
 }
 
+/**
+ * Returns the rows of all calls of segments that sums have, whatever their keys, and of those that `others` of {@link keysInOrder} has: it is read
+ * by the same statement.
+ */
+export function allOf(kind: Database['kind'], filter: UsageFilter, segments: readonly Segment[]): Source {
+  const totals = totalsOf(kind, filter, segments, undefined);
+  return {
+    sql: `SELECT ${addedColumns} FROM (${totals.sql}) AS totals
+      UNION ALL SELECT calls, ${amounts.join(', ')}, failed_calls, refused_calls FROM others`,
+    values: totals.values,
+  };
+}
+
 const summedColumns = ['at', ...dimensions.split(', '), 'calls', ...uncharged.split(', ')];
 
 /** Sums as `usage_totals` has them, by keys. */

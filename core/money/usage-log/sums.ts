@@ -28,7 +28,7 @@ import {
   listedRows,
   type Listed,
 } from './sums-statement.ts';
-import { keysInOrder, sourceOf, sourceWithBins, type KeysInOrder } from './sums-source.ts';
+import { allOf, keysInOrder, sourceOf, sourceWithBins, type KeysInOrder } from './sums-source.ts';
 
 /** Maximum number of groups in one result. */
 export const mostGroups = 5_000;
@@ -126,7 +126,7 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
     const statement = (): Source => {
       if (isOfKeys && groups !== undefined) return chosenKeysStatement(kind, keys(), groups, listed);
       if (inOrder)
-        return keysStatement(kind, keys(), withRest ? wholeOf(kind, filter, start, end) : undefined, listed);
+        return keysStatement(kind, keys(), withRest ? wholeOf(kind, filter, segments) : undefined, listed);
       const source = sourceOf(kind, filter, segments, { bucket: group.bucket, byKey });
       return groupsStatement(kind, source, group, listed);
     };
@@ -185,11 +185,22 @@ async function hasHoursSince(ask: Ask, start: number): Promise<boolean> {
   return row !== undefined && Number(row['start']) * minute <= start;
 }
 
-/** Returns the source of all calls of a range, of all keys. */
-function wholeOf(kind: Database['kind'], filter: UsageFilter, start: number, end: number): Source {
+/** Returns the rows of all calls that the keys of these segments have: sums without keys are far fewer. */
+function wholeOf(kind: Database['kind'], filter: UsageFilter, segments: readonly Segment[]): Source {
   const needs = { needsKeys: filter.keyId !== undefined, needsNames: isNamed(filter) };
-  const segments = segmentsOf((size) => levelFor(needs, size), undefined, start, end, Date.now());
-  return sourceOf(kind, filter, segments, { bucket: undefined, byKey: false });
+  const ofSums = segments.filter(({ level }) => level !== 'records');
+  const [since, until] = [ofSums[0]?.since ?? 0, ofSums.at(-1)?.until ?? 0];
+  return allOf(
+    kind,
+    filter,
+    segmentsOf(
+      (size) => (size === minute ? undefined : levelFor(needs, size)),
+      undefined,
+      since,
+      until,
+      Date.now(),
+    ),
+  );
 }
 
 function isNamed(filter: UsageFilter): boolean {
