@@ -12,6 +12,7 @@ import { Runner } from './rounds.ts';
 import { scenarios, type Scenario } from './scenarios.ts';
 import { figures } from './figures.ts';
 import { buildStage } from './stage.ts';
+import { spread } from './statistics.ts';
 import { ownTree, peer, type SluiceOptions, type Target } from './targets.ts';
 import { sizing } from './sizing.ts';
 
@@ -21,7 +22,7 @@ const help = `Usage: npm run bench -- [options]
                      more than once. Without it: native and figures.
   --rounds N         Short rounds of each scenario, in turn with all others (5), and how long each is:
   --seconds N        (1)
-  --warm N           Seconds of each scenario before the first round, for each worker (2).
+  --warm N           Seconds of each scenario before the first round, for each worker, at most (30): fewer where calls do not get cheaper.
   --steady N         Seconds of two long rounds of each scenario, after the short ones (0: none).
   --tree PATH        Another checkout with its node_modules, as one more target in the same rounds. May stand more than once.
   --plugin NAME=JSON Sluice with this plugin listed, with these options, as one more target in the same rounds. May stand more than once.
@@ -47,7 +48,7 @@ const { values: flags } = parseArgs({
     only: { type: 'string', multiple: true },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '1' },
-    warm: { type: 'string', default: '2' },
+    warm: { type: 'string', default: '30' },
     steady: { type: 'string', default: '0' },
     tree: { type: 'string', multiple: true, default: [] },
     plugin: { type: 'string', multiple: true, default: [] },
@@ -125,7 +126,7 @@ async function showProfiles(): Promise<void> {
     stage,
     chosenScenarios,
     { name: 'sluice', tree: ownTree, ...(await gatewayOptions()) },
-    { warm: Math.max(4, warm), seconds: Math.max(4, seconds) },
+    { warm, seconds: Math.max(4, seconds) },
   );
   tell(failures);
   console.log(table([profileHeading, ...rows]));
@@ -159,7 +160,7 @@ async function measure(): Promise<void> {
     const targets = await start();
     const runner = new Runner(stage, targets);
     const short = await runner.interleaved(chosenScenarios, { warm: warm * workers, rounds, seconds });
-    console.log(`\n${rounds} rounds of ${seconds} s each, in turn:\n`);
+    console.log(`\n${rounds} rounds of ${seconds} s each, in turn${afterWarmUps(runner.warmUps)}:\n`);
     const compared = chosenScenarios.filter(({ simplest }) => simplest !== undefined);
     const others = chosenScenarios.filter(({ simplest }) => simplest === undefined);
     if (others.length > 0) console.log(table([costHeading, ...costs(others, short)]));
@@ -181,6 +182,12 @@ async function measure(): Promise<void> {
   console.log(
     `\nNode ${process.version}${pinned ? '; with one worker, gateways have a core of their own' : '; no taskset: processes share cores'}.`,
   );
+}
+
+function afterWarmUps(warmUps: readonly number[]): string {
+  if (warmUps.length === 0) return '';
+  const { low, high } = spread(warmUps);
+  return `, after warm-ups of ${low.toFixed(0)} to ${high.toFixed(0)} calls or chunks (quartiles)`;
 }
 
 /** Wrong replies make figures worthless. */
