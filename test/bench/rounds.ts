@@ -78,7 +78,7 @@ export class Runner {
       least = Math.min(least, cpu);
     }
     if (most > 0) this.warmUps.push(Math.round(calls));
-    process.stderr.write(',');
+    process.stderr.write('.');
   }
 
   #tell(scenario: Scenario, target: Target, failures: readonly string[]): void {
