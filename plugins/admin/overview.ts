@@ -19,10 +19,13 @@ const lengths: Readonly<Record<OverviewRange, number>> = {
   '30d': 30 * day,
 };
 
-/** Widths of buckets of time, by the longest time that they are for. */
+/**
+ * Widths of buckets of time, by the longest time that they are for. A day is shown in hours, because keys and owners have no finer sums: a time that
+ * begins within an hour reads the records of that hour for each list.
+ */
 const widths = [
   { most: 2 * hour, bucket: minute },
-  { most: 36 * hour, bucket: 30 * minute },
+  { most: 36 * hour, bucket: hour },
   { most: 10 * day, bucket: 3 * hour },
   { most: 60 * day, bucket: 12 * hour },
   { most: Number.MAX_SAFE_INTEGER, bucket: day },
@@ -38,10 +41,7 @@ function timeOf(query: OverviewQuery, now: number) {
   const { range, since, until, zone } = query;
   const end = until ?? now;
   const length = since === undefined ? lengths[range] : Math.max(0, end - since);
-  const isOwned = query.tag !== undefined || isOfBearer(query);
-  const { bucket } = widths.find(({ most }) => length <= most) ?? { bucket: day };
-  // There are no sums of minutes by keys and owners.
-  const width = isOwned && length > 2 * hour ? Math.max(hour, bucket) : bucket;
+  const { bucket: width } = widths.find(({ most }) => length <= most) ?? { bucket: day };
   // Sums by keys and owners are read soonest where a time begins at noon or midnight.
   const step = length > 2 * day ? Math.max(width, 12 * hour) : width;
   const start = since ?? Math.ceil((end - length) / step) * step;

@@ -8,10 +8,12 @@ const usage = { calls: 1, failed: 0, refused: 0, input: 1, output: 1, microDolla
 /** By what an overview groups calls of the usage log, and the tags that it lists. */
 async function viewOf(query: object) {
   const groupings: UsageGrouping[] = [];
+  const times = new Set<number | undefined>();
   const tools = {
     usageLog: {
-      sums: (_filter: UsageFilter, by: UsageGrouping) => {
+      sums: (filter: UsageFilter, by: UsageGrouping) => {
         groupings.push(by);
+        times.add(filter.since);
         return Promise.resolve({ sums: [{ group: 'one', ...usage }] });
       },
     },
@@ -22,8 +24,10 @@ async function viewOf(query: object) {
     upkeep: { warned: [] },
   } as unknown as Parameters<typeof overviewHandler>[0];
   const overview = overviewHandler(tools, () => Promise.resolve(0));
-  const { tags } = await overview({ query: overviewQuery.parse(query) } as Parameters<typeof overview>[0]);
-  return { groupings, tags: tags.map(({ group }) => group) };
+  const { tags, bucket } = await overview({ query: overviewQuery.parse(query) } as Parameters<
+    typeof overview
+  >[0]);
+  return { groupings, bucket, times: [...times], tags: tags.map(({ group }) => group) };
 }
 
 test.each([
@@ -41,3 +45,13 @@ test.each([
 test.each([{}, { tag: 'blue' }])('an overview of %j has tags', async (query) => {
   expect(await viewOf(query)).toMatchObject({ tags: ['one'] });
 });
+
+test.each([{}, { keyId: 'key_1' }, { tag: 'blue' }])(
+  'an overview of a day of %j has points of an hour, and begins with one, so that it reads no records',
+  async (query) => {
+    const { groupings, bucket, times } = await viewOf({ ...query, range: '24h' });
+    expect(bucket).toBe(3_600_000);
+    expect(groupings).toContainEqual({ bucket: 3_600_000 });
+    expect(Number(times[0]) % 3_600_000).toBe(0);
+  },
+);
