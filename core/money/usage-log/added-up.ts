@@ -62,7 +62,7 @@ export function rowsToAdd(
       return {
         sql: `SELECT ${columns} FROM ${table} t
       WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND ${times.sql}${among === undefined ? '' : ` AND t.${id} ${isAmong(kind, among.sql)}`}${ofTable.sql}
-        ${ofNames.sql === '' ? '' : `AND t.names IN (SELECT n.id FROM usage_names n WHERE 1 = 1${ofNames.sql})`}`,
+        ${ofNames.sql === '' ? '' : `AND ${namesOf[kind]} IN (SELECT n.id FROM usage_names n WHERE 1 = 1${ofNames.sql})`}`,
         values: [...times.values, ...(among?.values ?? []), ...ofTable.values, ...ofNames.values],
       };
     },
@@ -76,6 +76,9 @@ export function rowsToAdd(
 function idOf(table: Fold['table']): 'key' | 'subject' {
   return table === 'usage_totals' ? 'key' : 'subject';
 }
+
+/** Number of the names of a row. PostgreSQL would go through all sums of a time once for each of some names, because their index has names, too. */
+const namesOf: Readonly<Record<Database['kind'], string>> = { sqlite: 't.names', postgres: '(t.names + 0)' };
 
 /** PostgreSQL looks up an array by the index, and might read all rows to join them with a SELECT. */
 function isAmong(kind: Database['kind'], select: string): string {
