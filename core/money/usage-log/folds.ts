@@ -85,6 +85,7 @@ export const folds: readonly Fold[] = [
     [64, short, true, 63, day],
     [65, middle, true, 64, short],
     [66, long, true, 65, middle],
+    [67, halfDay, false, 7, hour],
   ),
   ...foldsOf(
     'member',
@@ -97,6 +98,7 @@ export const folds: readonly Fold[] = [
     [76, long, true, 75, middle],
     [77, month, false, 11, day],
     [78, week, false, 11, day],
+    [79, halfDay, false, 10, hour],
   ),
   ...foldsOf(
     'tag',
