@@ -11,6 +11,7 @@ import type {
 } from './index.ts';
 import { sumIn } from './added-up.ts';
 import { binsStatement, percentileBins } from './bins.ts';
+import { createFirstGroups } from './first-groups.ts';
 import { foldedIn } from './folded.ts';
 import { foldsFor, foldsOfKind, usedFolds, type Fold } from './folds.ts';
 import { day, levelFor, minute, segmentsOf, type Folded, type Segment } from './levels.ts';
@@ -54,11 +55,13 @@ class FoldsGone extends Error {}
 export function createSums(ask: Ask, askLarge: Ask, kind: Database['kind']): UsageLog['sums'] {
   // Shares equal queries, because an overview requests many sums of one range.
   const sums = createReading(askedOnce(ask), askLarge, kind);
+  const first = createFirstGroups(sums);
   return async (filter, grouping, options) => {
     for (let attempt = 1; ; attempt += 1) {
       try {
+        const given = { ...options, useFolds: attempt < attempts };
         // oxlint-disable-next-line no-await-in-loop -- again, because it failed
-        return await sums(filter, grouping, { ...options, useFolds: attempt < attempts });
+        return (await first(filter, grouping, given)) ?? (await sums(filter, grouping, given));
       } catch (error) {
         if (!(error instanceof FoldsGone)) throw error;
       }
