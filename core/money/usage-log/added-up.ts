@@ -47,11 +47,11 @@ export function outcomesOf(calls: string): string {
 
 const isOf = (condition: string): string => `names IN (SELECT id FROM usage_names WHERE ${condition})`;
 
-/** Returns the rows of sums that are added up, with numbers of keys or subjects and of names. `columns`: others of the table, as `t`. */
+/** Returns the rows of sums that are added up. `columns`: those of the table, as `t`. */
 export function rowsToAdd(
   kind: Database['kind'],
   { table, segments, ofTable, ofNames, among }: Omit<AddingUp, 'bucket' | 'byId'>,
-  columns = ['start', idOf(table), 'names', 'calls', ...addedAmounts].map((name) => `t.${name}`).join(', '),
+  columns: string,
 ): Source {
   const id = idOf(table);
   const parts = (among === undefined ? segments : segments.flatMap(splitAtTomorrow)).map(
@@ -71,6 +71,17 @@ export function rowsToAdd(
     sql: parts.map(({ sql }) => sql).join(' UNION ALL '),
     values: parts.flatMap(({ values }) => values),
   };
+}
+
+/**
+ * Columns of the rows that {@link addedUp} adds up, those that it uses alone and in the order in which it mentions them: PostgreSQL passes each
+ * row through one more step otherwise, which takes a tenth of the time.
+ */
+function columnsOf({ table, bucket, byId }: Pick<AddingUp, 'table' | 'bucket' | 'byId'>): string {
+  const added = ['calls', ...addedAmounts];
+  const start = bucket === undefined ? [] : ['start'];
+  const columns = byId ? [idOf(table), ...added, 'names'] : [...start, 'names', ...added];
+  return columns.map((name) => `t.${name}`).join(', ');
 }
 
 function idOf(table: Fold['table']): 'key' | 'subject' {
@@ -117,7 +128,7 @@ function listedStarts(level: Segment['level'], since: number, until: number): So
  */
 export function addedUp(kind: Database['kind'], asked: AddingUp): Source {
   const { table, bucket, byId } = asked;
-  const each = rowsToAdd(kind, asked);
+  const each = rowsToAdd(kind, asked, columnsOf(asked));
   const sum = sumIn(kind);
   const added = ['calls', ...addedAmounts].map((name) => `${sum(name)} AS ${name}`).join(', ');
   if (byId) {

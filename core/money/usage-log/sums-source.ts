@@ -29,8 +29,8 @@ const addedColumns = `calls, ${amounts.join(', ')}, ${outcomesOf('calls')}`;
 
 /**
  * Returns the rows of these segments that fit a filter: sums, records that are in none yet, and records of the segments that no sums fit.
- * One statement sees all of them as they are at one time. By keys, rows have the number of a key, or its id where it has no number yet: texts
- * of all keys would take as long to look up and to compare as their sums to add up.
+ * One statement sees all of them as they are at one time. By keys, where the segments are of records alone, rows have the number of a key, or its id
+ * where it has no number yet: see {@link keysInOrder} for sums.
  */
 export function sourceOf(
   kind: Database['kind'],
@@ -39,8 +39,7 @@ export function sourceOf(
   apart: Apart,
 ): Source {
   const ofSums = segments.filter(({ level }) => level !== 'records');
-  const byKey = ofSums.length > 0 && apart.byKey ? [keyTotalsOf(kind, filter, ofSums)] : [];
-  const own = ofSums.length > 0 && !apart.byKey ? [totalsOf(kind, filter, ofSums, apart.bucket)] : [];
+  const own = ofSums.length > 0 ? [totalsOf(kind, filter, ofSums, apart.bucket)] : [];
   const others = joined([...own, ...outsideTotals(kind, filter, segments)]);
   if (!apart.byKey)
     return {
@@ -48,14 +47,11 @@ export function sourceOf(
       values: others.values,
     };
   // A key has a number when its first sum is written.
-  return joined([
-    ...byKey,
-    {
-      sql: `SELECT k.id AS key, CASE WHEN k.id IS NULL THEN others.key_id END AS key_id, ${addedColumns}
-        FROM (${others.sql}) AS others LEFT JOIN usage_keys k ON k.key_id = others.key_id`,
-      values: others.values,
-    },
-  ]);
+  return {
+    sql: `SELECT k.id AS key, CASE WHEN k.id IS NULL THEN others.key_id END AS key_id, ${addedColumns}
+      FROM (${others.sql}) AS others LEFT JOIN usage_keys k ON k.key_id = others.key_id`,
+    values: others.values,
+  };
 }
 
 /** Returns the rows that are not in `usage_totals`: sums of older gateways, and records. */
@@ -72,12 +68,14 @@ function outsideTotals(
   return [...older, ...recordParts(kind, filter, segments, false)];
 }
 
-/** Parts of a statement that finds the first of many keys by two amounts, and adds up all amounts of these alone. */
+/** Parts of a statement that adds up many keys, or finds the first of them by two amounts and adds up all amounts of these alone. */
 export interface KeysInOrder {
   /** SELECT of what is not in `usage_totals`, added up by keys. A key without a number has one below zero, and its id in `key_id`. */
   readonly others: Source;
   /** SELECT of `key`, `calls` and `micro_dollars` in any number of rows. It reads `others`. */
   readonly compared: Source;
+  /** SELECT of all amounts of all keys that are in `usage_totals`, one row for each. */
+  readonly all: Source;
   /** SELECT of all amounts of the keys in `listed`. It reads `others`. */
   readonly listed: Source;
 }
@@ -110,6 +108,7 @@ export function keysInOrder(
     among: { sql: chosen, values: [] },
   });
   return {
+    all: keyTotalsOf(kind, filter, ofSums),
     others: {
       sql: `SELECT COALESCE(k.id, CAST(-ROW_NUMBER() OVER () AS INTEGER)) AS key, g.* FROM (
           SELECT key_id, ${all.map((name) => `${sum(name)} AS ${name}`).join(', ')}
@@ -154,7 +153,7 @@ function keyTotalsOf(kind: Database['kind'], filter: UsageFilter, segments: read
     byId: true,
   });
   return {
-    sql: `SELECT g.key, NULL AS key_id, g.calls, ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')},
+    sql: `SELECT g.key, g.calls, ${amounts.map((name) => `COALESCE(g.${name}, 0) AS ${name}`).join(', ')},
         g.failed_calls, g.refused_calls FROM (${sql}) AS g`,
     values,
   };

@@ -89,6 +89,36 @@ export function keysStatement(
   };
 }
 
+/**
+ * As {@link groupsStatement}, for more keys than are looked up. Each key has one row of sums, which is not added up once more unless `others` has one,
+ * too.
+ */
+export function allKeysStatement(
+  kind: Database['kind'],
+  { others, all }: KeysInOrder,
+  listed: Listed,
+): Source {
+  const columns = Object.values(amounts).join(', ');
+  const renamed = Object.entries(amounts)
+    .map(([name, column]) => `${column} AS ${name}`)
+    .join(', ');
+  const added = Object.fromEntries(Object.keys(amounts).map((column) => [column, column]));
+  const folds = countOfFolds(listed.used);
+  const inOthers = 'IN (SELECT o.key FROM others o)';
+  return {
+    sql: `WITH others AS MATERIALIZED (${others.sql}),
+     summed AS MATERIALIZED (${all.sql}),
+     groups AS MATERIALIZED (
+       SELECT key, ${renamed} FROM summed WHERE NOT key ${inOthers}
+       UNION ALL SELECT key, ${addedIn(kind, amounts)} FROM (
+         SELECT key, ${columns} FROM summed WHERE key ${inOthers} UNION ALL SELECT key, ${columns} FROM others) AS of_both GROUP BY key),
+     listed AS (SELECT * FROM groups${firstOf(listed, 'key')})
+     SELECT ${keyName('listed')} AS name, 1 AS listed, 1 AS groups, ${own}, ${folds} AS folds FROM listed
+     UNION ALL SELECT NULL, 0, COUNT(*), ${addedIn(kind, added)}, ${folds} FROM groups`,
+    values: [...others.values, ...all.values],
+  };
+}
+
 /** As {@link keysStatement}, for some keys by their ids. */
 export function chosenKeysStatement(
   kind: Database['kind'],
@@ -110,9 +140,13 @@ export function chosenKeysStatement(
 
 /** SELECT of the keys of `listed`. `rows`: SELECT of what there is of these. */
 function chosenKeys(kind: Database['kind'], rows: string, folds: string): string {
-  return `SELECT COALESCE((SELECT k.key_id FROM usage_keys k WHERE k.id = chosen.key), (SELECT o.key_id FROM others o WHERE o.key = chosen.key)) AS name,
-       1 AS listed, 1 AS groups, ${own}, ${folds} AS folds
+  return `SELECT ${keyName('chosen')} AS name, 1 AS listed, 1 AS groups, ${own}, ${folds} AS folds
      FROM (SELECT key, ${addedIn(kind, amounts)} FROM (${rows}) AS rows_of_listed GROUP BY key ORDER BY key) AS chosen`;
+}
+
+/** SQL for the id of the key of a row: a key in `others` may have no number. */
+function keyName(table: string): string {
+  return `COALESCE((SELECT k.key_id FROM usage_keys k WHERE k.id = ${table}.key), (SELECT o.key_id FROM others o WHERE o.key = ${table}.key))`;
 }
 
 type Answered = readonly [

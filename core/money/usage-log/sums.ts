@@ -23,6 +23,7 @@ import type { Row } from './read-rows.ts';
 import { namedMembers, type Source } from './narrowing.ts';
 import { subjectPlan, subjectSegments, subjectSource } from './subject-source.ts';
 import {
+  allKeysStatement,
   chosenKeysStatement,
   groupsStatement,
   keysStatement,
@@ -130,6 +131,7 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
       if (isOfKeys && groups !== undefined) return chosenKeysStatement(kind, keys(), groups, listed);
       if (inOrder)
         return keysStatement(kind, keys(), withRest ? wholeOf(kind, filter, segments) : undefined, listed);
+      if (isOfKeys) return allKeysStatement(kind, keys(), listed);
       const source = sourceOf(kind, filter, segments, { bucket: group.bucket, byKey });
       return groupsStatement(kind, source, group, listed);
     };
