@@ -1,6 +1,6 @@
 import { addressList, type AddressList, type ApiKey, type Owner } from 'sluice';
 
-/** One list per record of a key or an owner: a changed record is another object. */
+/** Address lists by key or owner record. A changed record is a new object, so it gets a new list. */
 const lists = new WeakMap<ApiKey | Owner, AddressList>();
 
 /** True when a key, and all of its owners, may be used from this address. An entry that is neither an address nor a range matches nothing. */

@@ -61,9 +61,9 @@ function bearerOf({ headers }: Wire): string | undefined {
   return headers.authorization === undefined ? undefined : bearer(headers.authorization)?.trim();
 }
 
-/** Takes every credential off the request, so that neither a plugin nor a channel behind can see or forward one. */
+/** Removes every credential from the request, so that no later plugin or channel can read or forward one. */
 export function removeCredentials({ headers, query }: Wire): void {
-  // Not deleted: an object that loses members becomes slow to read for everybody behind.
+  // Set to undefined, not deleted, because deleting a member makes the object slow to read.
   for (const name of secretHeaders) if (headers[name] !== undefined) headers[name] = undefined;
   if (query.size > 0) query.delete('key');
   if (headers['sec-websocket-protocol'] === undefined) return;

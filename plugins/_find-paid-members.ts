@@ -40,7 +40,7 @@ export interface PaidMember {
 /** Maximum number of such members in a request: each is checked, and a request has few. */
 const maxMembers = 1000;
 
-/** Where the walk is: a value, and its member or its place in what is around it. Paths are made of those that are found alone. */
+/** Position of the walk: a value and its member name or index in the enclosing value. Paths are built only for members that are found. */
 interface Step {
   readonly value: JsonValue;
   readonly name: string | number;
@@ -115,16 +115,16 @@ function visitObject(object: JsonObject, step: Step, rest: Step[], found: PaidMe
 
 /** The client's path of a member: `messages[0].content[1].model`. */
 function pathOf(step: Step, name: string): string {
-  const outer = placeOf(step);
+  const outer = pathOfStep(step);
   return outer === '' ? name : `${outer}.${name}`;
 }
 
-function placeOf({ name, around }: Step): string {
+function pathOfStep({ name, around }: Step): string {
   if (around === undefined) return '';
-  return typeof name === 'number' ? `${placeOf(around)}[${name}]` : pathOf(around, name);
+  return typeof name === 'number' ? `${pathOfStep(around)}[${name}]` : pathOf(around, name);
 }
 
-/** What the walk asks of a name. */
+/** Facts about a member name that the walk needs. */
 interface Member {
   readonly folded: string;
   readonly row: MemberRow | undefined;

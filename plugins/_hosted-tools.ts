@@ -78,7 +78,7 @@ const maxTypes = 1000;
 
 /** A member of a request, at any depth, by which a provider runs another model or charges more. */
 export interface MemberRow {
-  /** Its folded name. */
+  /** Folded name of the member. */
   readonly member: string;
   readonly kind: PaidKind;
   readonly service?: string;
@@ -101,7 +101,7 @@ const isOneOf =
   (value: JsonValue): boolean =>
     words.includes(tierIn(value));
 
-/** Words for service tiers that cost no more than calls without one. */
+/** Values of service tiers that cost no more than calls without a tier. */
 const plainTiers = new Set('auto default standard standard_only on_demand flex scale unspecified'.split(' '));
 
 const isTier = (value: JsonValue): boolean => value !== null && !plainTiers.has(tierIn(value));
@@ -119,7 +119,7 @@ export const memberRows: readonly MemberRow[] = [
   { member: 'models', kind: 'model', when: isNameOrList, isName: true },
   // Moderation costs nothing.
   { member: 'moderation', kind: 'free', when: namesModel },
-  // Its tokens are charged with those of the session.
+  // The tokens of the transcription are charged with those of the session.
   { member: 'transcription', kind: 'free', when: namesModel },
   { member: 'input_audio_transcription', kind: 'free', when: namesModel },
   // The author of vector images, beside the model that the request is for.

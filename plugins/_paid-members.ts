@@ -13,9 +13,9 @@ export function boundBy(key: Pick<ApiKey, 'budgets' | 'models'>): string | undef
   return hasDollarBudget(key) ? 'has a budget in dollars' : undefined;
 }
 
-/** Where the members of a request that {@link checkPaidMembers} reads take effect. */
+/** Options of {@link checkPaidMembers}: where the members of the request take effect. */
 export interface PaidContext {
-  /** Where the request stands in the body of the client. */
+  /** Path of the request in the body of the client. */
   readonly path?: string;
   /** `batch`: in a batch, whose services must be counted by its results. `elsewhere`: where uses of services are not charged at all. */
   readonly runs?: 'batch' | 'elsewhere';

@@ -1,24 +1,24 @@
-/** What providers work on and is asked about until it has come to its end: where it is kept, and how one is asked about. */
+/** Polls items that providers work on until they are finished: `Polled` says where items are stored and how one is polled. */
 export interface Polled<Item> {
   keyOf(item: Item): string;
-  /** Takes so many that are due, for this process alone while its lease lasts. */
+  /** Claims at most `most` items that are due, for this process until its lease expires. */
   claim(most: number): Promise<readonly Item[]>;
-  /** Takes this one, due or not; undefined where somebody else has it. */
+  /** Claims this item, due or not. Returns undefined where another process holds it. */
   claimOne(item: Item): Promise<Item | undefined>;
   find(item: Item): Promise<Item | undefined>;
-  /** Asks about one that was claimed, and keeps what it has come to. */
-  ask(item: Item): Promise<Item>;
-  /** None can be looked for now; or this one could not be kept. */
+  /** Polls the provider about a claimed item, and stores the result. */
+  poll(item: Item): Promise<Item>;
+  /** Reports that items could not be looked up, or that this item could not be stored. */
   failed(error: unknown, item?: Item): void;
 }
 
-/** When is asked. Times are in milliseconds. */
+/** Intervals and limits of polling. Times are in milliseconds. */
 export interface PollingOptions {
   readonly first: number;
   readonly most: number;
   /** Questions of this process at the same time. */
   readonly parallel: number;
-  /** For one answer. */
+  /** Timeout of one request to the provider. */
   readonly patience: number;
   /** The longest pause between two looks for what is due. */
   readonly longestPause: number;
@@ -46,7 +46,7 @@ export class Polling<Item> {
     this.#options = options;
   }
 
-  /** Looks again and again for what is due. While looks fail, as with a database that is gone, the pauses grow. */
+  /** Looks for due items repeatedly. While lookups fail, as when the database is down, the pauses grow. */
   start(): void {
     const { first, longestPause } = this.#options;
     const shortest = Math.min(longestPause, Math.max(20, first / 5));
@@ -61,24 +61,24 @@ export class Polling<Item> {
     again(shortest);
   }
 
-  /** When one that was just made, or asked about so often, is to be asked about. A whole number, because PostgreSQL refuses others. */
-  nextAsk(asks: number, now: number): number {
+  /** Returns the time of the next poll after `asks` polls. An integer, because PostgreSQL rejects fractions here. */
+  nextPollAt(asks: number, now: number): number {
     return now + Math.round(Math.min(this.#options.most, this.#options.first * growth ** Math.min(asks, 30)));
   }
 
   /** The item as its provider has it now; as it was known where somebody else is asking, or the provider takes longer than `patience`. */
   async refresh(item: Item, patience: number): Promise<Item> {
-    const asked = this.#running.get(this.#polled.keyOf(item)) ?? this.#claimAndAsk(item);
+    const result = this.#running.get(this.#polled.keyOf(item)) ?? this.#claimAndPoll(item);
     const timer = Promise.withResolvers<Item>();
     const timeout = setTimeout(() => timer.resolve(item), patience);
     try {
-      return await Promise.race([asked, timer.promise]);
+      return await Promise.race([result, timer.promise]);
     } finally {
       clearTimeout(timeout);
     }
   }
 
-  /** Asks a question that `end` ends: when it takes too long, when this closes, and when it has been answered. */
+  /** Runs a request and calls `end` when it takes too long, when this closes, and when it has finished. */
   async within<Answer>(end: () => void, question: () => Promise<Answer>): Promise<Answer> {
     const timer = setTimeout(end, this.#options.patience);
     this.#ends.add(end);
@@ -112,7 +112,7 @@ export class Polling<Item> {
     }
   }
 
-  async #claimAndAsk(item: Item): Promise<Item> {
+  async #claimAndPoll(item: Item): Promise<Item> {
     const claimed = await this.#polled.claimOne(item);
     if (claimed === undefined) return (await this.#polled.find(item)) ?? item;
     return this.#run(claimed);
@@ -121,7 +121,7 @@ export class Polling<Item> {
   #run(item: Item): Promise<Item> {
     const key = this.#polled.keyOf(item);
     const run = this.#polled
-      .ask(item)
+      .poll(item)
       .catch((error: unknown) => {
         this.#report(error, item);
         return item;
@@ -137,7 +137,7 @@ export class Polling<Item> {
     try {
       this.#polled.failed(error, item);
     } catch {
-      // Nobody is left to report it to.
+      // There is nobody left to report the failure to.
     }
   }
 }

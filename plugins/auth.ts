@@ -22,7 +22,7 @@ import { countFailures, growingDelay, HeldAnswers, networkOf } from './_failures
 /** The first and the longest delay of an answer about a wrong key, in milliseconds. */
 const delays = { first: 100, longest: 2_000 };
 
-/** How often the keys of running calls are looked at, in milliseconds: with the time in which changes are read, less than a second. */
+/** Interval in milliseconds at which the keys of running calls are checked. Together with reading changes this takes less than a second. */
 const lookEvery = 250;
 
 /**
@@ -86,7 +86,7 @@ export default definePlugin({
   },
 });
 
-/** Asks for a key that memory does not know. 503 when the database cannot tell whether there is one. */
+/** Looks up a key that is not in memory. Throws 503 when the database cannot be read. */
 async function lookUp(secret: string, apiKeys: ApiKeys, isUse = true): Promise<FoundApiKey | undefined> {
   try {
     return await apiKeys.lookUp(secret, isUse);
@@ -163,8 +163,8 @@ function watchKeys({
   }, lookEvery).unref();
   onClose(() => clearInterval(timer));
   const add = (call: Call, key: ApiKey): void => {
-    const place = running.add({ call, key });
-    call.onEnd(() => running.remove(place));
+    const node = running.add({ call, key });
+    call.onEnd(() => running.remove(node));
   };
   return (call, key) => {
     add(call, key);

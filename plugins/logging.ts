@@ -20,7 +20,7 @@ export default definePlugin({
   options,
   setup({ successes, level }, { log }) {
     return function logging(call, next) {
-      // That of the client's, also where the call goes on without it.
+      // The response to the client, also where the call continues without the client.
       const { response } = call;
       call.onEnd(() => {
         const trouble = troubleOf(response);
@@ -49,7 +49,7 @@ function fieldsOf(call: Call, response: CallResponse): object {
   const { model, attempt, usage, error } = response;
   const { askedModel } = call;
   const inside = error?.code === 'internal_error';
-  // All members, in one order, whether they are told or not: objects of one shape are made and written fastest.
+  // All members in one order, also undefined ones, because objects of one shape are created and written fastest.
   return {
     id: call.id,
     clientId: call.get(clientRequestId),
@@ -80,7 +80,7 @@ function fieldsOf(call: Call, response: CallResponse): object {
   };
 }
 
-/** What lies behind a failure of an upstream: never shown to clients, and all that the operator has. */
+/** Cause of an upstream failure, for the operator. It is never shown to clients. */
 function causeOf({ cause }: Error): string | undefined {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined;
 }

@@ -44,7 +44,7 @@ export default definePlugin({
       if (call.parent !== undefined) return next(call);
       const given = call.get(caller);
       const key = given && narrowed(given);
-      // What comes behind checks further models of the request by the key.
+      // Later plugins check further models of the request against the key.
       if (key !== undefined && key !== given) call.set(caller, key);
       const bound = key && boundBy(key);
       if (key !== undefined && bound !== undefined && !runsNothing.has(call.operation)) {
@@ -53,7 +53,7 @@ export default definePlugin({
         checkBodyModel(call, key);
       }
       const allowed = key?.models;
-      // What a plugin's endpoint answers concerns no model.
+      // Responses of a plugin's own endpoint involve no model.
       if (allowed === undefined || call.operation === 'state') return checked(call, next, key);
       if (call.operation === 'list-models')
         return next(call).then((events) => events.pipe(map(only(allowed))));

@@ -24,15 +24,15 @@ const options = z.strictObject({
   keep: z.array(z.string().min(1)).default([]),
 });
 
-/** What a suffix asks of the model's reasoning. */
-interface Wish {
+/** Reasoning that a suffix requests. */
+interface RequestedReasoning {
   readonly effort?: NonNullable<Reasoning['effort']>;
   readonly mode?: 'on' | 'off';
 }
 
 interface Resolved {
   readonly model: string;
-  readonly wish?: Wish;
+  readonly requested?: RequestedReasoning;
 }
 
 /**
@@ -41,7 +41,7 @@ interface Resolved {
  *
  * A suffix is read when no channel lists the whole name and some channel serves what stands before it, also where one pattern
  * (`claude-*`) matches both: providers do not know `claude-x-high`. Names of the catalogue that do end like that are kept. Where nothing
- * reasons, as in embeddings and images, a suffix is part of the name: what it wishes for could not be told to anybody.
+ * reasons, as in embeddings and images, a suffix is part of the name: there is no setting that could carry it.
  */
 export default definePlugin({
   name: 'model-alias',
@@ -66,11 +66,12 @@ export default definePlugin({
         );
       }
       if (call.operation === 'tool') return next(call);
-      const { model, wish } = resolve(call.model);
+      const { model, requested } = resolve(call.model);
       if (model === call.model) return next(call);
       const { request } = call;
       if (!isChat(request)) return next(aliases.has(call.model) ? call.with({ model }) : call);
-      const reasoning = wish === undefined ? undefined : fulfilled(wish, request.settings.reasoning);
+      const reasoning =
+        requested === undefined ? undefined : withRequested(requested, request.settings.reasoning);
       return next(call.with(reasoning === undefined ? { model } : { model, settings: { reasoning } }));
     };
   },
@@ -78,7 +79,7 @@ export default definePlugin({
 
 const suffixed = /^(.+)-(low|medium|high|thinking|minimal|xhigh|max|none|nothinking)$/;
 
-const wishes: ReadonlyMap<string, Wish & { readonly extended?: true }> = new Map([
+const reasoningBySuffix: ReadonlyMap<string, RequestedReasoning & { readonly extended?: true }> = new Map([
   ['low', { effort: 'low' }],
   ['medium', { effort: 'medium' }],
   ['high', { effort: 'high' }],
@@ -105,14 +106,14 @@ function resolver(
     if (target !== undefined) return resolve(target, depth + 1);
     if (!chosen.suffixes || catalog.isKnown(name)) return { model: name };
     const [, base = '', word = ''] = suffixed.exec(name) ?? [];
-    const { extended, ...wish } = wishes.get(word) ?? {};
+    const { extended, ...reasoning } = reasoningBySuffix.get(word) ?? {};
     if (base === '' || !reads(base, extended === true) || isKept(name, chosen.keep, catalog))
       return { model: name };
     if (aliases.has(base)) {
-      const { model, wish: own } = resolve(base, depth);
-      return { model, wish: { ...own, ...wish } };
+      const { model, requested: inner } = resolve(base, depth);
+      return { model, requested: { ...inner, ...reasoning } };
     }
-    return catalog.serves(base) ? { model: base, wish } : { model: name };
+    return catalog.serves(base) ? { model: base, requested: reasoning } : { model: name };
   };
   return (name) => resolve(name, 0);
 }
@@ -139,8 +140,8 @@ function remembered(resolve: (name: string) => Resolved): {
   return { resolve: find, forget: () => known.clear() };
 }
 
-/** The client's own words about reasoning, filled up with the wish; undefined when they leave nothing to wish for. */
-function fulfilled({ effort, mode }: Wish, own: Reasoning = {}): Reasoning | undefined {
+/** Adds the requested reasoning to the settings of the client; undefined where the client has set all of it itself. */
+function withRequested({ effort, mode }: RequestedReasoning, own: Reasoning = {}): Reasoning | undefined {
   const isOff = own.mode === 'off' || own.effort === 'none' || own.budget === 0;
   const saysHowMuch = isOff || own.effort !== undefined || own.budget !== undefined;
   const added = {

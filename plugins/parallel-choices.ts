@@ -80,7 +80,7 @@ class ParallelReplies {
     this.#input = estimateInput(chatOf(call));
   }
 
-  /** All answers, once all are complete. Rejects where one fails. */
+  /** Returns all choices once all are complete. Rejects where one fails. */
   async whole(): Promise<Observable<GatewayEvent>> {
     const replies: (readonly GatewayEvent[])[] = [];
     let held = 0;
@@ -88,7 +88,7 @@ class ParallelReplies {
       while (this.#asked < this.#count) {
         // Each request is one of this plugin's own, whose reply it reads itself.
         // oxlint-disable-next-line no-await-in-loop -- so many at once as there are workers
-        const { index, reply } = await this.#ask();
+        const { index, reply } = await this.#requestNext();
         // oxlint-disable-next-line no-await-in-loop -- as above
         const events = await gathered(this.#life.call, reply);
         for (const event of events) held += wordBytes(event);
@@ -106,7 +106,7 @@ class ParallelReplies {
 
   /** The answers as they come. Resolves when the first of them begins; rejects where a request fails before that. */
   async streamed(): Promise<Observable<GatewayEvent>> {
-    const begun = Array.from({ length: this.#atOnce }, () => this.#ask());
+    const begun = Array.from({ length: this.#atOnce }, () => this.#requestNext());
     // Their failures are seen once somebody reads the stream, or not at all.
     for (const one of begun) one.catch(() => {});
     try {
@@ -121,16 +121,16 @@ class ParallelReplies {
     }
   }
 
-  async #ask(): Promise<Begun> {
+  async #requestNext(): Promise<Begun> {
     const index = this.#asked;
     this.#asked += 1;
     const reply = await this.#next(single(this.#life.call, index));
     return { index, reply };
   }
 
-  /** One answer, and behind it those that are asked for once it is complete. */
+  /** Returns one choice, followed by those that are requested after it is complete. */
   #answers(begun: Promise<Begun>): Observable<GatewayEvent> {
-    const more = defer(() => (this.#asked < this.#count ? this.#answers(this.#ask()) : EMPTY));
+    const more = defer(() => (this.#asked < this.#count ? this.#answers(this.#requestNext()) : EMPTY));
     return concat(from(begun).pipe(mergeMap((one) => this.#answer(one))), more);
   }
 
@@ -139,9 +139,9 @@ class ParallelReplies {
     const part = this.#joined.add(index, this.#input);
     const own = reply.pipe(
       mergeMap((event) => {
-        const told = part.event(event) ?? [];
+        const events = part.event(event) ?? [];
         // A client that leaves before a provider tells its usage pays for what all requests have read.
-        return event.type === 'head' ? [told, this.#used()].flat() : [told].flat();
+        return event.type === 'head' ? [events, this.#used()].flat() : [events].flat();
       }),
     );
     return concat(

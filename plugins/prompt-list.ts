@@ -35,12 +35,12 @@ export default definePlugin({
       if (prompts.length > most)
         throw wrongValue('prompt', `a list of at most ${most} prompts for this model`);
       const calls = prompts.map((prompt) => call.with({ body: { ...call.body, prompt }, decoded: true }));
-      // What no prompt can be answered with is refused before the first is.
+      // Throws before the first request is sent if one of the prompts cannot be answered.
       for (const one of calls) {
         const refused = one.codec.onlyNative?.(one.body);
         if (refused !== undefined) throw refused;
       }
-      return inTurn(calls, next);
+      return runInOrder(calls, next);
     };
   },
 });
@@ -57,8 +57,8 @@ function textsOf(prompt: JsonValue | undefined): readonly string[] | undefined {
   return list.every((one) => typeof one === 'string') ? list : undefined;
 }
 
-/** The replies one behind the other. The first is awaited, so that another channel can still answer; the others begin when it is their turn. */
-async function inTurn(calls: readonly Call[], next: Next): Promise<Observable<GatewayEvent>> {
+/** Sends the requests in order, each after the response of the one before. The first is awaited, so that another channel can still answer. */
+async function runInOrder(calls: readonly Call[], next: Next): Promise<Observable<GatewayEvent>> {
   const [first, ...others] = calls;
   if (first === undefined) throw new Error('A list of prompts has at least one.');
   const beginning = await next(first);

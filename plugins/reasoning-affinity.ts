@@ -34,7 +34,7 @@ export default definePlugin({
   setup({ copies }, { stores, catalog, log }) {
     const failed = (error: unknown): void =>
       log.error({ error }, 'the database failed: encrypted reasoning may reach another account');
-    // Nothing is written here.
+    // This plugin writes nothing.
     const memory = new Memory(stores, { ttl: 0, copies, failed });
 
     /** Whom this conversation should go back to; undefined when any will do. */
@@ -59,7 +59,7 @@ function backTo({ channel, key }: Maker): CallEdits {
   return { affinity: { channel, ...(key === undefined ? {} : { key }) } };
 }
 
-/** Who made the latest of the encrypted pieces which the client sent. */
+/** Returns the maker of the latest encrypted reasoning that the client sent. */
 async function makerOfProofs(messages: readonly Message[], memory: Memory): Promise<Maker | undefined> {
   const keys = messages.flatMap(({ content }) => content.flatMap(encryptedIn)).map(proofKey);
   if (keys.length === 0) return undefined;
@@ -71,7 +71,7 @@ async function makerOfProofs(messages: readonly Message[], memory: Memory): Prom
   return undefined;
 }
 
-/** Who made the latest encrypted reasoning which the client forgot. */
+/** Returns the maker of the latest encrypted reasoning that the client left out. */
 async function makerOfTurns(call: Call, memory: Memory): Promise<Maker | undefined> {
   const turns = await forgottenIn(call, memory, call.get(caller)?.id ?? '');
   const last = turns.findLast(({ turn }) => proofsOf(turn).some(({ kind }) => kind === 'encrypted'));

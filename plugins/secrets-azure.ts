@@ -64,7 +64,7 @@ function open(chosen: Options, { http }: SecretTools): SecretSource {
   const token = entraTokens(chosen.identity, `https://${chosen.domain}/.default`);
   return {
     async read({ name, version, signal }) {
-      const { vault, secretName } = placeOf(name, chosen.vault);
+      const { vault, secretName } = locateSecret(name, chosen.vault);
       if (version !== undefined && !/^[0-9a-f]{32}$/i.test(version))
         throw new Error('the version of a secret of Azure is an id of 32 characters');
       const origin = (chosen.endpoint ?? `https://${vault}.${chosen.domain}`).replace(/\/+$/, '');
@@ -86,7 +86,7 @@ function open(chosen: Options, { http }: SecretTools): SecretSource {
   };
 }
 
-function placeOf(name: string, otherwise: string | undefined) {
+function locateSecret(name: string, otherwise: string | undefined) {
   const [, vault = otherwise, secretName] =
     /^(?:([A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9])\/)?([A-Za-z0-9-]{1,127})$/.exec(name) ?? [];
   if (secretName === undefined) throw new Error('a secret of Azure is named VAULT/SECRET or SECRET');

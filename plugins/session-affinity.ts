@@ -49,7 +49,7 @@ export default definePlugin({
       if (candidates.length === 1 && candidates[0]?.targets.length === 1) return next(call);
       const session = sessionOf(call, headers);
       if (session === undefined) return next(call);
-      // Whoever shares a name with another caller shall not decide where that one's calls go.
+      // Scoped to the caller, so that a caller who uses the same name as another cannot decide where the other's calls go.
       const home = homeOf(hash(`${call.get(caller)?.id ?? ''} ${session}`), sharesOf(candidates), health);
       if (home === undefined) return next(call);
       return next(call.with({ affinity: { channel: home.channel.id, key: home.key.id, warm: true } }));
@@ -60,8 +60,8 @@ export default definePlugin({
 /** The name of the session that a request belongs to; undefined when it does not say. */
 function sessionOf({ body, wire, format }: Call, headers: readonly string[]): string | undefined {
   const user = format.name === 'messages' && isObject(body.metadata) ? body.metadata.user_id : undefined;
-  const told = textIn(body.prompt_cache_key) ?? textIn(user);
-  if (told !== undefined) return told;
+  const id = textIn(body.prompt_cache_key) ?? textIn(user);
+  if (id !== undefined) return id;
   for (const name of headers) {
     const value = textIn(wire.headers[name]);
     if (value !== undefined) return value;
@@ -78,7 +78,7 @@ interface Share {
   readonly target: Target;
   readonly rank: number;
   readonly weight: number;
-  /** Of its name. */
+  /** Hash of its name. */
   readonly hash: number;
 }
 
@@ -122,7 +122,7 @@ function homeOf(session: number, shares: readonly Share[], health: Health): Targ
   return shares.some(isOther) ? best?.target : undefined;
 }
 
-/** Such that each target wins as often as its weight says. */
+/** Returns the score of a share for weighted rendezvous hashing: each target wins in proportion to its weight. */
 function scoreOf(session: number, share: Share): number {
   const drawn = (mixed(session ^ share.hash) + 0.5) / 2 ** 32;
   return -share.weight / Math.log(drawn);

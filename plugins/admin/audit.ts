@@ -20,7 +20,7 @@ export type Change = Omit<AuditEntry, 'id' | 'at' | 'session' | 'actor' | 'ip' |
 /** Finds the owners whose organisations changes concern. */
 type Owners = InternalTools['apiKeys']['owners'];
 
-/** Who changed what, and when: in the database, newest first. */
+/** Audit log of changes with actor and time: in the database, newest first. */
 export class Audit {
   readonly #log: AuditLog;
   readonly #owners: Owners | undefined;

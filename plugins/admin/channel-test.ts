@@ -4,7 +4,7 @@ import type { ChannelTestResult } from './schemas/index.ts';
 
 /** The longest that a test may take, in milliseconds. */
 const patience = 30_000;
-/** How much of the answer is shown. */
+/** Maximum number of characters of the response that are shown. */
 const mostText = 200;
 
 /** Sends a tiny chat through a channel. A failure of the provider is a result; a wish that makes no sense is thrown. */
@@ -73,7 +73,7 @@ function findings(
   return { format, text: text.slice(0, mostText), input: usage?.input, output: usage?.output };
 }
 
-/** With what lies behind it: the operator may know. */
+/** Returns the error with its cause, because operators may see it. */
 function failureOf(thrown: unknown): NonNullable<ChannelTestResult['error']> {
   const { code, status, message, cause } = toGatewayError(thrown);
   const behind = cause instanceof Error ? ` (${cause.message})` : '';

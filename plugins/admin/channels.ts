@@ -1,7 +1,7 @@
 /** Admin endpoints for channels and their models. */
 import { GatewayError, type ListedModel } from 'sluice';
 import { channelStanding, thinksAtAll, type InternalTools } from 'sluice/internal';
-import type { Channel, PlaceHealth } from './core-types.ts';
+import type { Channel, BreakerStatus } from './core-types.ts';
 import { Memory, type Learned } from '../learned-refusals/memory.ts';
 import { traitOf } from '../learned-refusals/trait.ts';
 import { ownModels } from './access/own-models.ts';
@@ -29,12 +29,12 @@ export function channelHandlers(
 > {
   const { apiKeys, catalog, health, calls } = tools;
   const channels = new ChannelViews(tools);
-  const turn = async (asked: Author & { readonly id: string }, on: boolean) => {
-    const { id } = asked;
+  const switchChannel = async (request: Author & { readonly id: string }, on: boolean) => {
+    const { id } = request;
     const found = channels.channelOf(id);
     const before = { enabled: catalog.isOn(id) };
-    await switches.turn(id, on);
-    await audit.note(asked, {
+    await switches.set(id, on);
+    await audit.note(request, {
       action: on ? 'channel-enable' : 'channel-disable',
       target: id,
       before,
@@ -47,21 +47,21 @@ export function channelHandlers(
     async listChannels() {
       return { channels: await channels.views(catalog.channels) };
     },
-    async testChannel(asked) {
-      const { id, body } = asked;
+    async testChannel(request) {
+      const { id, body } = request;
       const result = await testChannel(calls, channels.channelOf(id), body.model);
       const after = { model: result.model, ok: result.ok };
-      await audit.note(asked, { action: 'channel-test', target: id, after });
+      await audit.note(request, { action: 'channel-test', target: id, after });
       return result;
     },
-    enableChannel: (asked) => turn(asked, true),
-    disableChannel: (asked) => turn(asked, false),
-    async resetChannel(asked) {
-      const { id } = asked;
+    enableChannel: (request) => switchChannel(request, true),
+    disableChannel: (request) => switchChannel(request, false),
+    async resetChannel(request) {
+      const { id } = request;
       const found = channels.channelOf(id);
       const { best } = channelStanding(health.report(), found);
       health.reset(id);
-      await audit.note(asked, {
+      await audit.note(request, {
         action: 'channel-reset',
         target: id,
         before: { standing: best },
@@ -94,7 +94,7 @@ class ChannelViews {
     this.#catalog = catalog;
     this.#health = health;
     this.#usageLog = usageLog;
-    // Nothing is learned here: it holds what all processes have learned.
+    // Only reads: the database holds what all processes have learned.
     this.#learned = new Memory({ stores, log }, { ttl: 0, perHour: 0, follow: 0 });
   }
 
@@ -185,13 +185,13 @@ function modelOf(
   };
 }
 
-/** Who serves a model is for those alone who see the whole gateway. */
+/** Returns a model without its channels, which only actors for the whole gateway may see. */
 function withoutChannels(model: ModelView): ModelView {
   return { ...model, channels: [] };
 }
 
 /** Models that are shown for one channel. */
-const mostSpared = 50;
+const maxCoolingModels = 50;
 /** Learned refusals that are shown for one channel. */
 const mostLearned = 50;
 
@@ -210,28 +210,28 @@ function learnedOf(id: string, all: readonly Learned[]): ChannelView['learned'] 
     }));
 }
 
-/** How a channel, each of its keys and the models behind them stand. */
+/** Returns the breaker states of a channel, its keys and the models behind them. */
 function healthOf(
   channel: Channel,
-  report: readonly PlaceHealth[],
+  report: readonly BreakerStatus[],
 ): Pick<ChannelView, 'standing' | 'keys' | 'spared'> {
-  const own = report.filter((place) => place.channel === channel.id);
+  const own = report.filter((status) => status.channel === channel.id);
   return {
     standing: channelStanding(own, channel).best,
     keys: channel.keys.map(({ id }) => {
-      const place = own.find(({ key, model }) => key === id && model === undefined);
-      return { id, ...stateOf(place), failures: place?.failures ?? 0 };
+      const status = own.find(({ key, model }) => key === id && model === undefined);
+      return { id, ...stateOf(status), failures: status?.failures ?? 0 };
     }),
     spared: own
-      .flatMap((place) =>
-        place.model === undefined ? [] : { key: place.key, model: place.model, ...stateOf(place) },
+      .flatMap((status) =>
+        status.model === undefined ? [] : { key: status.key, model: status.model, ...stateOf(status) },
       )
-      .slice(0, mostSpared),
+      .slice(0, maxCoolingModels),
   };
 }
 
 function stateOf(
-  place: PlaceHealth | undefined,
+  status: BreakerStatus | undefined,
 ): Pick<ChannelView['keys'][number], 'standing' | 'until' | 'last'> {
-  return { standing: place?.standing ?? 'up', until: place?.until, last: place?.last };
+  return { standing: status?.standing ?? 'up', until: status?.until, last: status?.last };
 }

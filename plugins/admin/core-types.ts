@@ -89,7 +89,7 @@ export type Catalog = InternalTools['catalog'];
 export type Channel = Catalog['channels'][number];
 
 /** State of a key of a channel, or of one model there. */
-export type PlaceHealth = ReturnType<InternalTools['health']['report']>[number];
+export type BreakerStatus = ReturnType<InternalTools['health']['report']>[number];
 
 /** Calls of the gateway's own. */
 export type DirectCalls = InternalTools['calls'];

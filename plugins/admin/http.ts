@@ -87,9 +87,9 @@ export function createOutside(trustedProxies: readonly string[]): (request: Inco
     const https = 'encrypted' in socket && socket.encrypted === true;
     const { host } = headers;
     if (!trusted.has(socket.remoteAddress ?? '')) return { https, host };
-    const told = first(headers['x-forwarded-proto']);
+    const forwardedProto = first(headers['x-forwarded-proto']);
     return {
-      https: told === undefined ? https : told === 'https',
+      https: forwardedProto === undefined ? https : forwardedProto === 'https',
       host: first(headers['x-forwarded-host']) ?? host,
     };
   };

@@ -8,7 +8,7 @@ import type { Actor } from './access/actor.ts';
 
 const namespace = 'admin-idempotent';
 
-/** For how long the answer to a request is kept, in milliseconds. */
+/** Time in milliseconds for which the response to a request is stored. */
 const keptMs = 24 * 3_600_000;
 
 /** Maximum number of requests that are remembered at once. */
@@ -25,12 +25,12 @@ const recount = { requests: 100, ms: 30_000 } as const;
  */
 const patience = { longest: 10_000, pause: 100, dead: 60_000 };
 
-/** Longest key, in characters. */
+/** Maximum length of a key in characters. */
 const maxKeyLength = 255;
 
 /** A request that was sent with a key. `sealed` is the answer, which may hold a secret. Without it the request runs, or was lost. */
 interface Kept {
-  /** Tells the requests of two twins apart. */
+  /** Random id that distinguishes two concurrent requests with the same key. */
   readonly claim: string;
   /** Hash of what was asked. */
   readonly body: string;
@@ -127,7 +127,7 @@ export class IdempotentCreates {
       await this.#write(row, claim, (kept) => ({ ...kept, sealed }));
       return value;
     } catch (error) {
-      // Nothing was made by a request that is refused. Of any other failure nobody knows how far it came.
+      // A refused request created nothing. After any other failure it is unknown how much was done.
       if (toGatewayError(error).status < 500) await this.#kept.delete(row).then(giveBack, () => {});
       else await this.#write(row, claim, (kept) => ({ ...kept, isLost: true })).catch(() => {});
       throw error;

@@ -8,10 +8,10 @@ type KeyHandlers = Handlers<'enableKey' | 'disableKey' | 'deleteKey' | 'updateKe
 /** Returns the route. Each key is changed as by a request of its own: what fails for one leaves the others changed. */
 export function keysBulkHandler(keys: KeyHandlers, log: Log): Handlers<'changeKeys'> {
   return {
-    async changeKeys(asked) {
-      const { action, ids, team = null } = asked.body;
+    async changeKeys(request) {
+      const { action, ids, team = null } = request.body;
       const change = (id: string): unknown => {
-        const one = { ...asked, id };
+        const one = { ...request, id };
         if (action === 'move') return keys.updateKey({ ...one, body: { team } });
         if (action === 'delete') return keys.deleteKey({ ...one, body: undefined });
         return keys[action === 'enable' ? 'enableKey' : 'disableKey']({ ...one, body: {} });

@@ -37,7 +37,7 @@ interface WithContext {
 
 type KeyQuery = Parameters<Handlers<'listKeys'>['listKeys']>[0]['query'];
 
-/** How many keys' budgets are looked up at the same time. */
+/** Number of keys whose budgets are looked up at the same time. */
 const atOnce = 8;
 
 /** The routes about API keys. */
@@ -59,47 +59,47 @@ export function keyHandlers(
   const access = new KeyAccess(tools, audit);
   return {
     listKeys: ({ query, scope }) => listKeys(query, scope, tools),
-    findKey: async (asked) => viewOfKey(await access.keyOf(asked), tools),
-    async createKey(asked) {
-      const body = ownedBy(asked.actor, asked.body);
+    findKey: async (request) => viewOfKey(await access.keyOf(request), tools),
+    async createKey(request) {
+      const body = ownedBy(request.actor, request.body);
       checkExpiry(body.expiresAt);
-      asked.scope.checkKeyOwners(body);
-      await checkCount(asked.actor, tools);
+      request.scope.checkKeyOwners(body);
+      await checkCount(request.actor, tools);
       const { record, value } = await orInvalid(
         OwnerMistake,
         apiKeys.create({ ...body, budgets: orNone(body.budgets) }),
       );
-      await audit.note(asked, {
+      await audit.note(request, {
         action: 'key-create',
         target: record.id,
         after: editedFields(record),
       });
       return { key: await viewOfKey(record, tools), value, warnings: warningsOf(record, tools) };
     },
-    updateKey(asked) {
-      checkExpiry(asked.body.expiresAt);
-      const changes = Object.entries(asked.body).map(([name, value]) => [
+    updateKey(request) {
+      checkExpiry(request.body.expiresAt);
+      const changes = Object.entries(request.body).map(([name, value]) => [
         name,
-        name === 'budgets' ? orNone(asked.body.budgets) : (value ?? undefined),
+        name === 'budgets' ? orNone(request.body.budgets) : (value ?? undefined),
       ]);
-      return access.change(asked, 'key-update', Object.fromEntries(changes) as ApiKeyChanges);
+      return access.change(request, 'key-update', Object.fromEntries(changes) as ApiKeyChanges);
     },
-    enableKey: (asked) => access.change(asked, 'key-enable', { enabled: true }),
-    disableKey: (asked) => access.change(asked, 'key-disable', { enabled: false }),
+    enableKey: (request) => access.change(request, 'key-enable', { enabled: true }),
+    disableKey: (request) => access.change(request, 'key-disable', { enabled: false }),
     ...secretHandlers(access, tools, audit),
-    async deleteKey(asked) {
-      const { id } = asked;
-      const before = await access.keyOf(asked);
-      const checkSeen = stillSeen(asked);
-      const checkVersion = versionCheck(asked.ctx);
+    async deleteKey(request) {
+      const { id } = request;
+      const before = await access.keyOf(request);
+      const checkSeen = stillSeen(request);
+      const checkVersion = versionCheck(request.ctx);
       const removed = await access.orGone(
-        asked,
+        request,
         apiKeys.revoke(before.id, (current) => {
           checkSeen(current);
           checkVersion(editedFields(current));
         }),
       );
-      await audit.note(asked, {
+      await audit.note(request, {
         action: 'key-delete',
         target: id,
         before: editedFields(removed),
@@ -117,29 +117,29 @@ function secretHandlers(
 ): Handlers<'rotateKey' | 'endOldSecret'> {
   const { apiKeys } = tools;
   return {
-    async rotateKey(asked) {
+    async rotateKey(request) {
       const {
         id,
         body: { graceSeconds },
-      } = asked;
-      const before = await access.keyOf(asked);
+      } = request;
+      const before = await access.keyOf(request);
       const { record, value } = await access.orGone(
-        asked,
-        apiKeys.rotate(before.id, graceSeconds * 1_000, stillSeen(asked)),
+        request,
+        apiKeys.rotate(before.id, graceSeconds * 1_000, stillSeen(request)),
       );
-      await audit.note(asked, {
+      await audit.note(request, {
         action: 'key-rotate',
         target: id,
         after: { ...ownersOf(record), ...(graceSeconds > 0 && { graceSeconds }) },
       });
       return { key: await viewOfKey(record, tools), value, warnings: warningsOf(record, tools) };
     },
-    async endOldSecret(asked) {
-      const { id } = asked;
-      const key = await access.keyOf(asked);
-      if (!(await access.orGone(asked, apiKeys.endOldSecret(key.id, stillSeen(asked)))))
+    async endOldSecret(request) {
+      const { id } = request;
+      const key = await access.keyOf(request);
+      if (!(await access.orGone(request, apiKeys.endOldSecret(key.id, stillSeen(request)))))
         throw new GatewayError('not_found', 'This key has no old secret that works.');
-      await audit.note(asked, { action: 'key-old-secret-end', target: id, after: ownersOf(key) });
+      await audit.note(request, { action: 'key-old-secret-end', target: id, after: ownersOf(key) });
       return viewOfKey(key, tools);
     },
   };
@@ -162,7 +162,7 @@ class KeyAccess {
     return found;
   }
 
-  /** What a key is asked for may be gone by then: that is no failure of the gateway. */
+  /** Runs `work`. If it fails because the key was deleted meanwhile, throws the 404 error of the key, because that is no failure of the gateway. */
   async orGone<T>(which: Which, work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -172,11 +172,11 @@ class KeyAccess {
     }
   }
 
-  async change(asked: Author & Which & WithContext, action: AuditEntry['action'], changes: ApiKeyChanges) {
-    const before = await this.keyOf(asked);
-    const { scope } = asked;
-    const checkVersion = versionCheck(asked.ctx);
-    const checkSeen = stillSeen(asked);
+  async change(request: Author & Which & WithContext, action: AuditEntry['action'], changes: ApiKeyChanges) {
+    const before = await this.keyOf(request);
+    const { scope } = request;
+    const checkVersion = versionCheck(request.ctx);
+    const checkSeen = stillSeen(request);
     const check = (key: ApiKey): void => {
       checkSeen(key);
       if (changesOwner(key, changes)) scope.checkKeyOwners({ ...key, ...changes } as ApiKey);
@@ -185,14 +185,14 @@ class KeyAccess {
     const changed = await orInvalid(
       OwnerMistake,
       this.orGone(
-        asked,
+        request,
         this.#tools.apiKeys.update(before.id, changes, (current) => {
           check(current);
           checkVersion(editedFields(current));
         }),
       ),
     );
-    await this.#audit.note(asked, {
+    await this.#audit.note(request, {
       action,
       target: before.id,
       before: editedFields(before),
@@ -267,7 +267,7 @@ async function checkCount({ role, member }: Actor, { apiKeys, settings }: KeyToo
     throw new GatewayError('invalid_request', `You have ${maxKeys} keys already, and may have no more.`);
 }
 
-/** No budget in a list is no budget. */
+/** Returns undefined for an empty list of budgets, because it means no budget. */
 function orNone(budgets: readonly Budget[] | null | undefined): readonly Budget[] | undefined {
   return budgets === null || budgets?.length === 0 ? undefined : budgets;
 }
@@ -279,7 +279,7 @@ function checkExpiry(expiresAt: number | null | undefined): void {
   });
 }
 
-/** What is allowed but looks like a mistake. */
+/** Returns warnings for settings that are allowed but look like a mistake. */
 function warningsOf({ models, budgets }: ApiKey, { catalog, prices }: KeyTools): string[] {
   const served = catalog.channels.flatMap(namesOf);
   const lonely = models?.filter((pattern) => !served.some((one) => patternsOverlap(pattern, one))) ?? [];

@@ -45,7 +45,7 @@ interface RunningCall {
 }
 
 /** JSON of a call as it was sent last, and the number of the reading in which it changed. */
-interface Told {
+interface SentView {
   readonly text: string;
   readonly at: number;
 }
@@ -54,7 +54,7 @@ interface Told {
 export class LiveFeed {
   readonly #name = randomUUID();
   readonly #running = new InFlight<RunningCall>();
-  #told = new Map<string, Told>();
+  #sentViews = new Map<string, SentView>();
   /** The last calls that have ended, and the number of all that have. */
   #ended: LiveCall[] = [];
   #ends = 0;
@@ -78,15 +78,15 @@ export class LiveFeed {
   /** Adds a running call. The returned function must be called when the call has ended. */
   add(call: Call): () => void {
     const running = { call, record: accountOf(call).record };
-    const place = this.#running.add(running);
+    const node = this.#running.add(running);
     return () => {
-      if (this.#running.remove(place)) this.#end(running);
+      if (this.#running.remove(node)) this.#end(running);
     };
   }
 
   #end(running: RunningCall): void {
     if (this.#isForgotten()) return;
-    this.#told.delete(running.call.id);
+    this.#sentViews.delete(running.call.id);
     this.#ends += 1;
     this.#ended.push(endOf(running));
     if (this.#ended.length > mostCalls) this.#ended.shift();
@@ -101,18 +101,18 @@ export class LiveFeed {
     const since = read[this.#name] ?? { at: 0, ends: this.#ends };
     const ends = Math.max(0, this.#ends - since.ends);
     const ended = ends === 0 ? [] : this.#ended.slice(-ends);
-    const told = new Map<string, Told>();
+    const sentViews = new Map<string, SentView>();
     const changed: LiveCall[] = [];
     for (const running of this.#running.values(mostCalls)) {
       const { call } = running;
       const view = viewOf(running);
       const text = JSON.stringify(view);
-      const before = this.#told.get(call.id);
+      const before = this.#sentViews.get(call.id);
       const now = before?.text === text ? before : { text, at: this.#at };
-      told.set(call.id, now);
+      sentViews.set(call.id, now);
       if (whole || now.at > since.at) changed.push(view);
     }
-    this.#told = told;
+    this.#sentViews = sentViews;
     return {
       feed: this.#name,
       mark: { at: this.#at, ends: this.#ends },
@@ -127,7 +127,7 @@ export class LiveFeed {
   }
 
   #forget(): void {
-    this.#told = new Map();
+    this.#sentViews = new Map();
     this.#ended = [];
   }
 }

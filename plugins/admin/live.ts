@@ -23,8 +23,8 @@ import type { LiveCall, LiveFrame } from './schemas/index.ts';
 const callsTopic = 'admin/live';
 const runningTopic = 'admin/running';
 
-/** Milliseconds between two looks for changes, and between two comments that keep connections alive. */
-const tellEvery = 250;
+/** Milliseconds between two checks for changes, and between two comments that keep connections alive. */
+const lookEveryMs = 250;
 const breakSilenceEvery = 15_000;
 
 /** Maximum number of watchers. */
@@ -33,7 +33,7 @@ const mostWatching = 20;
 const mostOf = { actor: 5, organisation: 10 } as const;
 /** Maximum numbers of calls in a `snapshot` event, and in a `calls` event. */
 const mostShown = 500;
-const mostTold = 1_000;
+const maxCallsPerFrame = 1_000;
 
 /** Maximum number of bytes that wait for a slow reader. Beyond it the connection is cut, and the page opens a new one. */
 const mostWaiting = 1024 * 1024;
@@ -67,7 +67,7 @@ interface Watcher {
 }
 
 /** Known state of the calls of one process. */
-interface Heard {
+interface ProcessState {
   readonly feed: string;
   /** Calls that ran at its last response. */
   readonly calls: Map<string, LiveCall>;
@@ -81,7 +81,7 @@ export class LiveCalls {
   readonly #feed = new LiveFeed();
   readonly #stopAnswering: readonly (() => void)[];
   readonly #watching = new Set<Watcher>();
-  readonly #heard = new Map<number, Heard>();
+  readonly #states = new Map<number, ProcessState>();
   #isLooking = false;
   #telling: NodeJS.Timeout | undefined;
   #breaking: NodeJS.Timeout | undefined;
@@ -140,7 +140,7 @@ export class LiveCalls {
     const watcher: Watcher = { stream, owner, scope, mayWatch, isNew: true };
     this.#watching.add(watcher);
     stream.once('close', () => this.#leave(watcher));
-    this.#telling ??= setInterval(() => void this.#look(), tellEvery).unref();
+    this.#telling ??= setInterval(() => void this.#look(), lookEveryMs).unref();
     this.#breaking ??= setInterval(() => this.#breakSilence(), breakSilenceEvery).unref();
     void this.#look();
     return stream;
@@ -164,17 +164,17 @@ export class LiveCalls {
     for (const stop of this.#stopAnswering) stop();
   }
 
-  /** Asks all processes for changes, once for all watchers. One request at a time. */
+  /** Requests changes from all processes, once for all watchers. Only one request runs at a time. */
   async #look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     const fresh = [...this.#watching].filter(({ isNew }) => isNew);
-    const read = Object.fromEntries([...this.#heard.values()].map(({ feed, mark }) => [feed, mark]));
+    const read = Object.fromEntries([...this.#states.values()].map(({ feed, mark }) => [feed, mark]));
     const gathered = await this.#peers.gather(callsTopic, { read, whole: fresh.length > 0 });
     this.#isLooking = false;
     // A process that cannot ask is about to end.
     if (gathered === undefined || this.#watching.size === 0) return;
-    this.#tell(this.#changes(gathered), fresh);
+    this.#broadcast(this.#changes(gathered), fresh);
     if ([...this.#watching].some(({ isNew }) => isNew)) void this.#look();
   }
 
@@ -184,31 +184,31 @@ export class LiveCalls {
     for (const { from, value } of answers) {
       const { data } = feedPortion.safeParse(value);
       if (data === undefined) continue;
-      const known = this.#heard.get(from);
-      const heard = known?.feed === data.feed ? known : { ...data, calls: new Map<string, LiveCall>() };
-      this.#heard.set(from, heard);
-      heard.mark = data.mark;
-      heard.running = data.running;
+      const known = this.#states.get(from);
+      const state = known?.feed === data.feed ? known : { ...data, calls: new Map<string, LiveCall>() };
+      this.#states.set(from, state);
+      state.mark = data.mark;
+      state.running = data.running;
       skipped += data.skipped;
       for (const call of data.calls) {
         calls.push(call);
-        heard.calls.delete(call.id);
-        if (call.phase !== 'ended') heard.calls.set(call.id, call);
+        state.calls.delete(call.id);
+        if (call.phase !== 'ended') state.calls.set(call.id, call);
       }
-      for (const id of heard.calls.keys()) if (heard.calls.size > mostShown) heard.calls.delete(id);
+      for (const id of state.calls.keys()) if (state.calls.size > mostShown) state.calls.delete(id);
     }
     const there = new Set([...answers.map(({ from }) => from), ...silent]);
-    for (const [from, heard] of this.#heard) {
+    for (const [from, state] of this.#states) {
       if (there.has(from)) continue;
-      for (const call of heard.calls.values()) calls.push(lost(call));
-      this.#heard.delete(from);
+      for (const call of state.calls.values()) calls.push(lost(call));
+      this.#states.delete(from);
     }
-    const running = [...this.#heard.values()].reduce((sum, heard) => sum + heard.running, 0);
-    skipped += Math.max(0, calls.length - mostTold);
-    return { running, calls: newest(calls, mostTold), ...(skipped === 0 ? {} : { skipped }) };
+    const running = [...this.#states.values()].reduce((sum, state) => sum + state.running, 0);
+    skipped += Math.max(0, calls.length - maxCallsPerFrame);
+    return { running, calls: newest(calls, maxCallsPerFrame), ...(skipped === 0 ? {} : { skipped }) };
   }
 
-  #tell(frame: LiveFrame, fresh: readonly Watcher[]): void {
+  #broadcast(frame: LiveFrame, fresh: readonly Watcher[]): void {
     const { running, calls, skipped } = frame;
     const changes = calls.length > 0 || skipped !== undefined ? frameOf('calls', frame) : undefined;
     for (const watcher of this.#watching) {
@@ -242,7 +242,7 @@ export class LiveCalls {
   /** Number of known calls in a scope. */
   #shownOf(scope: KeyScope): number {
     let count = 0;
-    for (const { calls } of this.#heard.values())
+    for (const { calls } of this.#states.values())
       for (const call of calls.values()) if (isInScope(scope, call)) count += 1;
     return count;
   }
@@ -271,7 +271,7 @@ export class LiveCalls {
     clearInterval(this.#breaking);
     this.#telling = undefined;
     this.#breaking = undefined;
-    this.#heard.clear();
+    this.#states.clear();
   }
 }
 

@@ -134,7 +134,7 @@ function queryParameters({ query }: RouteSpec): object[] {
   }));
 }
 
-/** As it is written: what is filled in by a default may be left out. */
+/** Returns the JSON Schema of the input form, in which members with a default are optional. */
 function schemaOf(schema: z.ZodType) {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io: 'input' });
   return rest;

@@ -3,7 +3,7 @@ import type { InternalTools } from 'sluice/internal';
 import type { UsageGrouping } from './core-types.ts';
 import type { OverviewQuery, OverviewRange } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
-import { before, sumsAsked, totalsIn, totalsOf } from './usage-sums.ts';
+import { before, querySums, totalsIn, totalsOf } from './usage-sums.ts';
 
 /** The most groups in one list. */
 const mostListed = 10;
@@ -70,7 +70,7 @@ export function overviewHandler(
     const earlier = before(filter, now);
     const series =
       zone !== undefined && bucket === day
-        ? sumsAsked(usageLog, { ...filter, until }, { by: 'day', zone }, {})
+        ? querySums(usageLog, { ...filter, until }, { by: 'day', zone }, {})
         : usageLog.sums(filter, { bucket }, { percentiles: true });
     const [found, previous, runs, ...lists] = await Promise.all([
       series,

@@ -47,36 +47,36 @@ export function ownerHandlers(
       }
       return { owners: views, next: start + limit < all.length ? page.at(-1)?.id : undefined };
     },
-    findOwner: (asked) => viewOf(access.ownerOf(asked), tools),
-    async createOwner(asked) {
-      checkManages(asked.scope, asked.body);
-      checkPrices(asked.scope, asked.body);
-      const created = await orInvalid(OwnerMistake, owners.create(asked.body));
-      await access.note(asked, 'owner-create', created.id, { after: created });
+    findOwner: (request) => viewOf(access.ownerOf(request), tools),
+    async createOwner(request) {
+      checkManages(request.scope, request.body);
+      checkPrices(request.scope, request.body);
+      const created = await orInvalid(OwnerMistake, owners.create(request.body));
+      await access.note(request, 'owner-create', created.id, { after: created });
       return viewOf(created, tools);
     },
-    async updateOwner(asked) {
-      const before = access.ownerOf(asked);
-      checkManages(asked.scope, before);
-      checkPrices(asked.scope, asked.body);
-      const { organisation = before.organisation } = asked.body;
-      checkManages(asked.scope, {
+    async updateOwner(request) {
+      const before = access.ownerOf(request);
+      checkManages(request.scope, before);
+      checkPrices(request.scope, request.body);
+      const { organisation = before.organisation } = request.body;
+      checkManages(request.scope, {
         kind: before.kind,
         ...(organisation === null || organisation === undefined ? {} : { organisation }),
       });
-      const changes = Object.entries(asked.body).map(([name, value]) => [name, value ?? undefined]);
+      const changes = Object.entries(request.body).map(([name, value]) => [name, value ?? undefined]);
       const changed = await orInvalid(
         OwnerMistake,
-        owners.update(before.id, Object.fromEntries(changes) as OwnerChanges, access.checkOf(asked)),
+        owners.update(before.id, Object.fromEntries(changes) as OwnerChanges, access.checkOf(request)),
       );
-      await access.note(asked, 'owner-update', before.id, { before, after: changed });
+      await access.note(request, 'owner-update', before.id, { before, after: changed });
       return viewOf(changed, tools);
     },
-    async deleteOwner(asked) {
-      const before = access.ownerOf(asked);
-      checkManages(asked.scope, before);
-      await orInvalid(OwnerMistake, owners.remove(before.id, access.checkOf(asked)));
-      await access.note(asked, 'owner-delete', before.id, { before });
+    async deleteOwner(request) {
+      const before = access.ownerOf(request);
+      checkManages(request.scope, before);
+      await orInvalid(OwnerMistake, owners.remove(before.id, access.checkOf(request)));
+      await access.note(request, 'owner-delete', before.id, { before });
       return { ok: true };
     },
   };

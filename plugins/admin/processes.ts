@@ -17,10 +17,10 @@ export function processHandlers(
         load: { running, waiting, refused, bodies, lag, memory, strain },
       };
     },
-    async reload(asked) {
+    async reload(request) {
       const outcome = await processes.reload();
       const after = { ok: outcome.ok, problems: [...outcome.problems] };
-      await audit.note(asked, { action: 'reload', after });
+      await audit.note(request, { action: 'reload', after });
       return outcome;
     },
   };

@@ -41,8 +41,8 @@ function checked(schema: z.ZodType, value: object, what: string): unknown {
   const param = pathOf(issue.path);
   if (issue.code === 'unrecognized_keys') {
     const [name = ''] = issue.keys;
-    const place = pathOf([...issue.path, name]).slice(0, 100);
-    throw new GatewayError('unsupported_parameter', `There is no ${what} ${place}.`, { param: place });
+    const path = pathOf([...issue.path, name]).slice(0, 100);
+    throw new GatewayError('unsupported_parameter', `There is no ${what} ${path}.`, { param: path });
   }
   if (valueAt(value, issue.path) === undefined)
     throw new GatewayError('missing_required_parameter', `The ${what} ${param} is missing.`, { param });

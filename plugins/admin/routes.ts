@@ -7,7 +7,7 @@ import type { Needs } from './access/needs.ts';
 import { configRoutes } from './config/routes.ts';
 import * as schemas from './schemas/index.ts';
 
-/** One route of the admin API: what goes in, what comes out, and who may ask. */
+/** One route of the admin API: input, output, and required access. */
 export interface RouteSpec {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** `:id` is a parameter. */
@@ -15,7 +15,7 @@ export interface RouteSpec {
   readonly summary: string;
   /** Further words for the OpenAPI document. */
   readonly description?: string;
-  /** Who may ask. */
+  /** Access that a request needs. */
   readonly needs: Needs;
   /** True: the header `idempotency-key` makes repeated requests create one thing. */
   readonly creates?: true;

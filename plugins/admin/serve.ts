@@ -20,7 +20,7 @@ import { noQuery } from './schemas/index.ts';
 import { provesIntent, type Session } from './sessions.ts';
 
 /** A request to the admin API that may be answered. */
-export interface Asked<Query, Body> {
+export interface AdminRequest<Query, Body> {
   readonly ctx: RouteContext;
   /** The `:id` of the path; empty where there is none. */
   readonly id: string;
@@ -51,20 +51,23 @@ type OutputOf<Spec, Member extends string> = Spec extends {
 }
   ? z.output<Schema>
   : unknown;
-type AskedOf<Name extends RouteName> = Asked<OutputOf<Routes[Name], 'query'>, OutputOf<Routes[Name], 'body'>>;
+type RequestOf<Name extends RouteName> = AdminRequest<
+  OutputOf<Routes[Name], 'query'>,
+  OutputOf<Routes[Name], 'body'>
+>;
 
-/** What a route answers with: JSON, which may be bytes where it is large, or a stream where its type is another. */
+/** Response of a route: JSON, as bytes where it is large, or a stream of another type. */
 type AnswerOf<Name extends RouteName> = Routes[Name] extends { readonly type: string }
   ? Readable
   : DeepReadonly<z.output<Routes[Name]['answer']>> | (Name extends 'sumUsage' ? JsonBytes : never);
 
 /** A function for each of these routes. */
 export type Handlers<Name extends RouteName = RouteName> = {
-  readonly [N in Name]: (asked: AskedOf<N>) => Promise<AnswerOf<N>> | AnswerOf<N>;
+  readonly [N in Name]: (request: RequestOf<N>) => Promise<AnswerOf<N>> | AnswerOf<N>;
 };
 
 /** A route's function as the table is walked through. */
-type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object> | object;
+type AnyHandler = (request: AdminRequest<unknown, unknown>) => Promise<object> | object;
 
 /**
  * Groups of routes that look owners up, which another worker or gateway may have made or changed a moment ago. They read
@@ -72,7 +75,7 @@ type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object> | object;
  */
 const aboutOwners: ReadonlySet<RouteGroup> = new Set<RouteGroup>(['owners', 'keys', 'users', 'tokens']);
 
-/** Makes the handlers of routes: actor, intent, access, query and body are checked before a route's function runs. */
+/** Builds the route handlers. They check actor, intent, access, query and body before they call a route's function. */
 export function createServe(
   {
     settings,
@@ -104,7 +107,7 @@ export function createServe(
     if (aboutOwners.has(spec.needs.group)) await apiKeys.owners.refresh();
     const query = readQuery(request, spec.query ?? noQuery);
     const body = spec.body === undefined ? undefined : await readBody(request, spec.body);
-    const asked: Asked<unknown, unknown> = {
+    const adminRequest: AdminRequest<unknown, unknown> = {
       ctx,
       id: ctx.params['id'] ?? '',
       query,
@@ -119,7 +122,7 @@ export function createServe(
         return scopeOf(sender?.actor ?? notLoggedIn(), apiKeys.owners);
       },
     };
-    const value = await valueOf(creates, name, spec, handler, asked);
+    const value = await valueOf(creates, name, spec, handler, adminRequest);
     if (spec.versioned !== undefined) setEtag(ctx, value);
     ctx.status = spec.status ?? 200;
     if (spec.type !== undefined) ctx.type = spec.type;
@@ -156,15 +159,15 @@ async function valueOf(
   name: RouteName,
   spec: RouteSpec,
   handler: AnyHandler,
-  asked: Asked<unknown, unknown>,
+  request: AdminRequest<unknown, unknown>,
 ): Promise<object> {
-  const key = spec.creates === true ? asked.ctx.req.headers['idempotency-key'] : undefined;
-  if (typeof key !== 'string') return handler(asked);
-  const { actor, body } = asked;
+  const key = spec.creates === true ? request.ctx.req.headers['idempotency-key'] : undefined;
+  if (typeof key !== 'string') return handler(request);
+  const { actor, body } = request;
   const { value, isRepeated } = await creates.run({ actor, operation: name, key, body }, () =>
-    handler(asked),
+    handler(request),
   );
-  if (isRepeated) asked.ctx.set('idempotent-replayed', 'true');
+  if (isRepeated) request.ctx.set('idempotent-replayed', 'true');
   return value;
 }
 

@@ -17,7 +17,7 @@ export interface Session {
 /** Minimum number of milliseconds by which a renewal must extend a session, because each one writes to the database. */
 const renewEvery = 300_000;
 
-/** How long a session lasts after its last use and in all, in milliseconds. */
+/** Idle timeout and maximum lifetime of a session in milliseconds. */
 export interface SessionTimes {
   readonly idle: number;
   readonly lifetime: number;
@@ -54,7 +54,7 @@ interface StoredSession {
   readonly expiresAt: number;
   /** Id of the user that has signed in; absent for the admin password. */
   readonly user?: string;
-  /** That of the admin password, or the stamp of the user, at the beginning. */
+  /** Stamp of the admin password or of the user when the session began. */
   readonly generation: string;
 }
 

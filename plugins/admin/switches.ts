@@ -42,7 +42,7 @@ export class ChannelSwitches {
     clearInterval(this.#timer);
   }
 
-  async turn(channel: string, on: boolean): Promise<void> {
+  async set(channel: string, on: boolean): Promise<void> {
     if (on) await this.#kept.delete(channel);
     else await this.#kept.set(channel, true);
     await this.#read();
@@ -60,13 +60,13 @@ export class ChannelSwitches {
   }
 
   async #read(): Promise<void> {
-    const turn = (this.#begun += 1);
+    const reading = (this.#begun += 1);
     const revision = await this.#stores.revision(namespace);
     const off = new Set<string>();
     for await (const [channel] of entriesOf(this.#kept)) off.add(channel);
     // One that began later has seen more.
-    if (turn < this.#inForce) return;
-    this.#inForce = turn;
+    if (reading < this.#inForce) return;
+    this.#inForce = reading;
     this.#catalog.switchOff(off);
     this.#revision = revision;
     const hasChanged = off.symmetricDifference(this.#off).size > 0;

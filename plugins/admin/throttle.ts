@@ -26,7 +26,7 @@ interface Waiting {
 }
 
 /** The turn of a login, whose password may be checked. */
-interface Turn {
+interface Admission {
   readonly grant: RateGrant | undefined;
   readonly login: Waiting;
 }
@@ -64,7 +64,7 @@ export class LoginThrottle {
     const failures = this.#failures.of(address) + waiting + countOf(network, this.#checking);
     const delay = growingDelay(failures - free + 1, delays.first, delays.longest);
     if (waiting >= mostOfOne) throw tooMany(delay);
-    const { grant, login } = await this.#inTurn(network, failures, delay);
+    const { grant, login } = await this.#admit(network, failures, delay);
     try {
       const found = await verify();
       if (found === false) this.#failures.count(address);
@@ -78,7 +78,7 @@ export class LoginThrottle {
   }
 
   /** Resolves when the password may be checked, with the login and with what was counted of it for all. */
-  #inTurn(network: string, failures: number, delay: number): Promise<Turn> {
+  #admit(network: string, failures: number, delay: number): Promise<Admission> {
     return new Promise((resolve, reject) => {
       const refuse = (): void => {
         this.#waiting.delete(login);

@@ -52,17 +52,17 @@ export function before<Filter extends UsageFilter>(
 }
 
 /** How sums are grouped: as the usage log does, by buckets of time, or by days of a zone. */
-export interface Asked {
+export interface SumGrouping {
   readonly by: Exclude<UsageGrouping, object> | 'time' | 'day';
   readonly bucket?: number;
   readonly zone?: string;
 }
 
-/** Sums as {@link Asked}. `exact` is false where days of the zone begin within an hour whose sums cannot be divided. */
-export async function sumsAsked(
+/** Sums as {@link SumGrouping}. `exact` is false where days of the zone begin within an hour whose sums cannot be divided. */
+export async function querySums(
   usageLog: Pick<UsageLog, 'sums'>,
   filter: UsageFilter,
-  { by, bucket, zone = 'UTC' }: Asked,
+  { by, bucket, zone = 'UTC' }: SumGrouping,
   options: SumsOptions,
 ): Promise<Sums & { readonly exact?: false }> {
   if (by === 'day') return sumsByDay(usageLog, filter, zone);

@@ -9,7 +9,7 @@ import { eachWithNames, withNames } from './key-names.ts';
 import { overviewHandler } from './overview.ts';
 import { JsonBytes, jsonOf } from './json-bytes.ts';
 import type { Handlers } from './serve.ts';
-import { before, datesOf, sumsAsked, totalsIn, type Asked } from './usage-sums.ts';
+import { before, datesOf, querySums, totalsIn, type SumGrouping } from './usage-sums.ts';
 
 type UsageTools = Pick<InternalTools, 'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog' | 'upkeep'>;
 
@@ -59,9 +59,9 @@ export function usageHandlers(
           jsonOf({ since: earlier.since, until: earlier.until, totals: previous, sums: earlierSums }),
       });
     },
-    async exportUsage(asked) {
-      const { ctx, query } = asked;
-      await audit.note(asked, { action: 'usage-export', after: { ...query } });
+    async exportUsage(request) {
+      const { ctx, query } = request;
+      await audit.note(request, { action: 'usage-export', after: { ...query } });
       ctx.attachment(`usage-${new Date().toISOString().slice(0, 10)}.csv`);
       return Readable.from(csvOf(eachWithNames(apiKeys, usageLog.each(query))));
     },
@@ -74,7 +74,7 @@ function withName(sum: UsageSums, name: string | undefined): UsageSums & { name?
 }
 
 /** Which sums are asked for. */
-interface Wanted extends Omit<Asked, 'bucket' | 'zone'> {
+interface Wanted extends Omit<SumGrouping, 'bucket' | 'zone'> {
   readonly bucket: number | undefined;
   readonly zone: string | undefined;
   readonly now: number;
@@ -99,13 +99,13 @@ async function sumsOf(
     });
     return { ...others, sums: new JsonBytes(json), earlierSums: old && new JsonBytes(old) };
   }
-  const asked = {
+  const grouping = {
     by,
     ...(bucket === undefined ? {} : { bucket }),
     ...(zone === undefined ? {} : { zone }),
   };
   const byTime = async (of: UsageFilter) => {
-    const list = await sumsAsked(usageLog, of, asked, options);
+    const list = await querySums(usageLog, of, grouping, options);
     if (by === 'time') return list;
     const dates = datesOf(zone ?? 'UTC', of.since ?? 0, of.until ?? now);
     return { ...list, sums: list.sums.map((sum) => withName(sum, dates.get(Number(sum.group)))) };

@@ -19,17 +19,17 @@ export type Kind = (typeof kinds)[number];
 
 /** From the least to the most urgent. */
 export const severities = ['info', 'warning', 'critical'] as const;
-/** How urgent an alert is. */
+/** Severity of an alert. */
 export type Severity = (typeof severities)[number];
 
 const conditionFields = {
   /** The kind with the subject, and what else tells one alert from another. */
   id: z.string(),
   kind: z.enum(kinds),
-  /** Its subject: a budget, a channel, a gateway. */
+  /** Subject of the alert: a budget, a channel, a gateway. */
   subject: z.string(),
   severity: z.enum(severities),
-  /** One sentence. */
+  /** Description in one sentence. */
   text: z.string(),
   /** The view of the page that shows more. */
   view: z.string(),
@@ -49,14 +49,14 @@ const time = z.number();
 export const alert = z.object({
   ...conditionFields,
   state: z.enum(['firing', 'resolved']),
-  /** When it was found first since it was resolved last. */
+  /** Time at which the condition was first found after it was last resolved. */
   since: time,
   resolvedAt: time.optional(),
-  /** How often it was found anew. */
+  /** Number of times that the alert has fired. */
   count: z.int(),
-  /** Looks in a row that did not find it. */
+  /** Consecutive checks that did not find the condition. */
   missed: z.int(),
-  /** When and what destinations were told last. */
+  /** Time and state of the last notification. */
   notifiedAt: time.optional(),
   notified: z.enum(['firing', 'resolved']).optional(),
   /** The severity that destinations were told last. */
@@ -88,13 +88,13 @@ const message = z.object({
 /** A message to one destination that was not delivered yet. */
 export type Message = z.output<typeof message>;
 
-/** For whom nothing is sent until a time. */
+/** Suppression of the notifications of an alert, or of a kind, until a time. */
 const mute = z.object({ id: z.string().optional(), kind: z.enum(kinds).optional(), until: time });
 /** Alerts of which nothing is sent until a time. */
 export type Mute = z.output<typeof mute>;
 
 /** Knowledge that all processes share: one entry in the database. */
-export const book = z.object({
+export const stateSchema = z.object({
   /** The process that may send. Whoever takes the lease writes its name here, and nobody else's changes count from then on. */
   writer: z.string(),
   alerts: z.array(alert),
@@ -103,11 +103,11 @@ export const book = z.object({
   /** Last deliveries by destination. */
   deliveries: z.record(z.string(), z.object({ at: time, error: z.string().optional() })),
 });
-/** A checked {@link book}. */
-export type Book = z.output<typeof book>;
+/** A checked {@link stateSchema}. */
+export type AlertState = z.output<typeof stateSchema>;
 
-/** The book before anything has happened. */
-export const emptyBook: Book = { writer: '', alerts: [], outbox: [], mutes: [], deliveries: {} };
+/** Initial state, without alerts. */
+export const emptyState: AlertState = { writer: '', alerts: [], outbox: [], mutes: [], deliveries: {} };
 
 /** Maximum numbers of things that are kept. */
 export const limits = {

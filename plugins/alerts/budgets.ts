@@ -20,9 +20,9 @@ const refusedFrom = 0.9;
 
 /** Key and what is known of its calls since the last look. */
 interface Waiting {
-  /** As the last of its calls had it. */
+  /** Key as the most recent of its calls had it. */
   key: ApiKey;
-  /** When a call was refused last because a budget had no room, in milliseconds since 1970. */
+  /** Time of the last call that was refused because a budget was exhausted, in milliseconds since 1970. */
   refusedAt: number | undefined;
   /** Number of looks since its last call. */
   looks: number;
@@ -191,7 +191,7 @@ function isRolling({ period }: BudgetStanding): boolean {
   return period === 'hours';
 }
 
-/** When the period began, by which alerts of one period are told from those of the next. */
+/** Returns the start of the period, which distinguishes the alerts of one period from those of the next. */
 function sinceOf(budget: BudgetStanding): number {
   return isRolling(budget) ? 0 : budget.since;
 }

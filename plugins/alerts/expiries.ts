@@ -16,7 +16,7 @@ const lookAgainAfter = 3_600_000;
 const pageSize = 200;
 const maxPages = 500;
 
-/** Milliseconds for the handshake with an address whose certificate is watched. */
+/** Timeout in milliseconds of the handshake with an address whose certificate is watched. */
 const handshakeMs = 5_000;
 
 /** Something that expires. */
@@ -32,11 +32,11 @@ type ExpiryOptions = Pick<AlertsOptions, 'certificates' | 'expiring' | 'expiryDa
 
 /** Receives what could not be read. */
 export interface ExpiryFailures {
-  certificate(place: string, error: unknown): void;
+  certificate(certificate: string, error: unknown): void;
   keys(error: unknown): void;
 }
 
-/** What expires, as it was found by the last look. */
+/** Watches certificates, secrets and keys that expire, and keeps the findings of the last check. */
 export class ExpiryWatch {
   readonly #options: ExpiryOptions;
   readonly #failures: ExpiryFailures;
@@ -85,19 +85,19 @@ export class ExpiryWatch {
 
   async #certificates(): Promise<readonly Expiring[]> {
     const found = await Promise.all(
-      this.#options.certificates.map(async (place) => {
+      this.#options.certificates.map(async (certificate) => {
         try {
-          const expiresAt = await endOfCertificate(place);
+          const expiresAt = await endOfCertificate(certificate);
           return [
             {
-              name: `certificate ${place}`,
-              sentence: `The certificate of ${place}`,
+              name: `certificate ${certificate}`,
+              sentence: `The certificate of ${certificate}`,
               expiresAt,
               view: 'processes',
             },
           ];
         } catch (error) {
-          this.#failures.certificate(place, error);
+          this.#failures.certificate(certificate, error);
           return [];
         }
       }),
@@ -155,9 +155,10 @@ function namesOf(owners: readonly Owner[], id: string): readonly string[] {
 }
 
 /** Returns when a certificate ends: that of a file, or that which an address shows, also where nobody trusts it. */
-async function endOfCertificate(place: string): Promise<number> {
-  if (!place.startsWith('https://')) return new X509Certificate(await readFile(place)).validToDate.getTime();
-  const { hostname, port } = new URL(place);
+async function endOfCertificate(pathOrUrl: string): Promise<number> {
+  if (!pathOrUrl.startsWith('https://'))
+    return new X509Certificate(await readFile(pathOrUrl)).validToDate.getTime();
+  const { hostname, port } = new URL(pathOrUrl);
   return new Promise((resolve, reject) => {
     const host = hostname.replaceAll(/[[\]]/g, '');
     const socket = connect({

@@ -1,17 +1,17 @@
-/** Tells of a database that is lost, and back, without it: each gateway for itself, by its first worker. */
+/** Notifies of a lost and restored database without using it. The first worker of each gateway does this. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
-import type { Alert, Book, Condition, Item, Message, Mute } from './alert.ts';
+import type { Alert, AlertState, Condition, Item, Message, Mute } from './alert.ts';
 import type { Deliveries } from './deliveries.ts';
-import { told } from './reconcile.ts';
+import { notify } from './reconcile.ts';
 import { pauseAfter, type SenderOptions } from './sender.ts';
 
-/** Looks in a row that must find the database down: one may have met a short lock. */
-const looksToTell = 2;
+/** Consecutive checks that must find the database down, because a single one may have hit a short lock. */
+const looksToAlert = 2;
 
-/** How often an outage is told, and how often a delivery is tried. */
+/** Options of outage notifications and their delivery. */
 export interface OutageOptions extends SenderOptions {
-  /** Milliseconds for which an outage that was told is not told again. */
+  /** Milliseconds for which a notified outage is not notified again. */
   readonly throttle: number;
 }
 
@@ -39,15 +39,15 @@ export class Outage {
     this.#destinationsOf = destinationsOf;
   }
 
-  /** Takes over the mutes of the book, because they cannot be read while the database is down. */
-  follow({ mutes }: Pick<Book, 'mutes'>): void {
+  /** Takes over the mutes of the shared state, because they cannot be read while the database is down. */
+  follow({ mutes }: Pick<AlertState, 'mutes'>): void {
     this.#mutes = mutes;
   }
 
   /** The database is down. `isFirst`: this process tells it for its gateway. */
   down(condition: Condition, isFirst: boolean, now: number): void {
     this.#looks += 1;
-    if (this.#looks < looksToTell || !isFirst) return;
+    if (this.#looks < looksToAlert || !isFirst) return;
     const before = this.#alert;
     const count = (before?.count ?? 0) + 1;
     const begun = {
@@ -59,14 +59,14 @@ export class Outage {
       count,
       missed: 0,
     } as const;
-    this.#alert = this.#told(before?.state === 'firing' ? before : begun, now);
+    this.#alert = this.#notify(before?.state === 'firing' ? before : begun, now);
   }
 
   /** The database is up. Returns the alert of the outage that has ended, for the list; undefined where there was none. */
   up(now: number): Alert | undefined {
     this.#looks = 0;
     if (this.#alert?.state !== 'firing') return undefined;
-    this.#alert = this.#told({ ...this.#alert, state: 'resolved', resolvedAt: now }, now);
+    this.#alert = this.#notify({ ...this.#alert, state: 'resolved', resolvedAt: now }, now);
     return this.#alert;
   }
 
@@ -77,15 +77,15 @@ export class Outage {
     await Promise.all(this.#last.values());
   }
 
-  /** Tells of an alert unless it is muted or was told lately. */
-  #told(alert: Alert, now: number): Alert {
+  /** Notifies of an alert unless it is muted or was notified recently. */
+  #notify(alert: Alert, now: number): Alert {
     const items: Item[] = [];
-    const after = told(alert, { now, throttle: this.#options.throttle, mutes: this.#mutes, items });
-    for (const item of items) this.#tell(item, now);
+    const after = notify(alert, { now, throttle: this.#options.throttle, mutes: this.#mutes, items });
+    for (const item of items) this.#send(item, now);
     return after;
   }
 
-  #tell(item: Item, now: number): void {
+  #send(item: Item, now: number): void {
     for (const destination of this.#destinationsOf(item)) {
       const message: Message = {
         id: `msg_${randomUUID().replaceAll('-', '')}`,

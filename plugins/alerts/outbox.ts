@@ -1,4 +1,4 @@
-/** Makes messages of what is to be told: several alerts at once are one message to a destination. */
+/** Builds messages from alerts: several alerts at the same time are one message to a destination. */
 import { randomUUID } from 'node:crypto';
 import { limits, type Item, type Message } from './alert.ts';
 

@@ -4,14 +4,14 @@ import {
   limits,
   severities,
   type Alert,
-  type Book,
+  type AlertState,
   type Condition,
   type Item,
   type Mute,
   type Severity,
 } from './alert.ts';
 
-/** Looks in a row that must not find a condition before its alert is resolved: a worker that has just started knows little yet. */
+/** Consecutive checks that must miss a condition before its alert is resolved, because a worker that has just started has little data. */
 const missesToResolve = 2;
 
 /** The alerts after a look, and what is to be sent. */
@@ -21,14 +21,14 @@ export interface Reconciled {
 }
 
 /**
- * Returns the alerts after a look. `wasTold` says that a condition with `once` was told before its alert was forgotten. An alert is told at
+ * Returns the alerts after a look. `wasNotified` says that a condition with `once` was told before its alert was forgotten. An alert is told at
  * most once within `throttle` milliseconds, and again when it has become more severe than destinations were told; what was told as firing is
  * told as resolved.
  */
 export function reconcile(
-  { alerts, mutes }: Pick<Book, 'alerts' | 'mutes'>,
+  { alerts, mutes }: Pick<AlertState, 'alerts' | 'mutes'>,
   found: readonly Condition[],
-  { now, throttle, wasTold }: { now: number; throttle: number; wasTold: (id: string) => boolean },
+  { now, throttle, wasNotified }: { now: number; throttle: number; wasNotified: (id: string) => boolean },
 ): Reconciled {
   const conditions = new Map(found.map((one) => [one.id, one] as const));
   const items: Item[] = [];
@@ -36,12 +36,12 @@ export function reconcile(
     const condition = conditions.get(alert.id);
     conditions.delete(alert.id);
     const next = condition === undefined ? absent(alert, now) : present(alert, condition, now);
-    return told(next, { now, throttle, mutes, items });
+    return notify(next, { now, throttle, mutes, items });
   });
   const fresh = [...conditions.values()]
-    .filter(({ id, once = false }) => !(once && wasTold(id)))
+    .filter(({ id, once = false }) => !(once && wasNotified(id)))
     .map((one): Alert => ({ ...one, state: 'firing', since: now, count: 1, missed: 0 }))
-    .map((alert) => told(alert, { now, throttle, mutes, items }));
+    .map((alert) => notify(alert, { now, throttle, mutes, items }));
   return { alerts: bounded([...kept, ...fresh]), items };
 }
 
@@ -66,8 +66,8 @@ function rank(severity: Severity): number {
   return severities.indexOf(severity);
 }
 
-/** Adds what is to be told of an alert to the items, and notes it. */
-export function told(
+/** Adds the notification of an alert to the items if one is due, and records it in the alert. */
+export function notify(
   alert: Alert,
   context: { now: number; throttle: number; mutes: readonly Mute[]; items: Item[] },
 ): Alert {
@@ -75,7 +75,7 @@ export function told(
   const { state, severity, notified, notifiedAt, notifiedSeverity = severity, once = false } = alert;
   if (state === 'resolved') {
     if (notified !== 'firing') return alert;
-    // That a budget is less spent, or its period over, is no news.
+    // A budget that is less spent, or whose period has ended, needs no notification.
     if (!once && alert.kind !== 'budget' && !isMuted(alert, mutes, now))
       items.push(itemOf({ ...alert, severity: notifiedSeverity }, now));
     return { ...alert, notified: 'resolved' };

@@ -23,7 +23,7 @@ const muting = z
 
 /** Parts that the routes need. */
 interface RouteParts
-  extends Pick<PluginTools, 'adminRoute' | 'log'>, Pick<AlertWatch, 'book' | 'deliveries'> {
+  extends Pick<PluginTools, 'adminRoute' | 'log'>, Pick<AlertWatch, 'state' | 'deliveries'> {
   readonly viewOf: ReturnType<typeof createView>;
 }
 
@@ -32,13 +32,13 @@ const records = { records: true } as const;
 /** Adds the routes. */
 export function addRoutes(
   { adminRoute, log }: Pick<PluginTools, 'adminRoute' | 'log'>,
-  { book, deliveries }: AlertWatch,
+  { state, deliveries }: AlertWatch,
   options: AlertsOptions,
 ): void {
   const viewOf = createView(options);
-  const parts: RouteParts = { adminRoute, log, book, deliveries, viewOf };
+  const parts: RouteParts = { adminRoute, log, state, deliveries, viewOf };
   adminRoute('GET', '/api/alerts', async (ctx) => {
-    ctx.body = viewOf(await book.read());
+    ctx.body = viewOf(await state.read());
   });
   addTesting(parts);
   addAcknowledging(parts);
@@ -83,7 +83,7 @@ function addTesting({ adminRoute, deliveries }: RouteParts): void {
 }
 
 /** Adds the route that acknowledges an alert. */
-function addAcknowledging({ adminRoute, book, log, viewOf }: RouteParts): void {
+function addAcknowledging({ adminRoute, state, log, viewOf }: RouteParts): void {
   adminRoute(
     'POST',
     '/api/alerts/acknowledge',
@@ -91,7 +91,7 @@ function addAcknowledging({ adminRoute, book, log, viewOf }: RouteParts): void {
       const { id } = await readBody(ctx, named);
       const now = { acknowledgedAt: Date.now(), acknowledgedBy: admin.actor.name };
       let before: JsonObject = {};
-      const changed = await book.administer((current) => {
+      const changed = await state.administer((current) => {
         const open = current.alerts.find((one) => one.id === id && one.state === 'firing');
         if (open === undefined) return undefined;
         const { acknowledgedAt, acknowledgedBy = null } = open;
@@ -109,7 +109,7 @@ function addAcknowledging({ adminRoute, book, log, viewOf }: RouteParts): void {
 }
 
 /** Adds the route that mutes alerts for some minutes, or ends that. */
-function addMuting({ adminRoute, book, log, viewOf }: RouteParts): void {
+function addMuting({ adminRoute, state, log, viewOf }: RouteParts): void {
   adminRoute(
     'POST',
     '/api/alerts/mute',
@@ -118,7 +118,7 @@ function addMuting({ adminRoute, book, log, viewOf }: RouteParts): void {
       const now = Date.now();
       const until = now + minutes * 60_000;
       let before: JsonObject = {};
-      const changed = await book.administer((current) => {
+      const changed = await state.administer((current) => {
         const old = current.mutes.find((one) => one.until > now && one.id === id && one.kind === kind);
         before = old === undefined ? {} : { until: old.until };
         const others = current.mutes.filter((one) => one.until > now && (one.id !== id || one.kind !== kind));

@@ -1,15 +1,15 @@
 /** Delivers the messages of the outbox: one at a time to each destination, in order, with retries. */
-import { limits, type Book, type Message } from './alert.ts';
-import type { SharedBook } from './shared-book.ts';
+import { limits, type AlertState, type Message } from './alert.ts';
+import type { SharedAlertState } from './shared-state.ts';
 import type { Deliveries } from './deliveries.ts';
 
-/** Longest pause between two tries, in milliseconds. */
+/** Maximum pause between two attempts in milliseconds. */
 const longestPause = 30 * 60_000;
 
-/** How often a delivery is tried. */
+/** Maximum number of attempts of a delivery. */
 export interface SenderOptions {
   readonly attempts: number;
-  /** Milliseconds before the second try. */
+  /** Milliseconds before the second attempt. */
   readonly backoff: number;
 }
 
@@ -23,7 +23,7 @@ export function pauseAfter(tries: number, backoff: number, chance = Math.random(
  * and one whose process is killed is tried again by the next, with the same id.
  */
 export class Sender {
-  readonly #book: SharedBook;
+  readonly #state: SharedAlertState;
   readonly #deliveries: Deliveries;
   readonly #options: SenderOptions;
   readonly #failed: (error: unknown) => void;
@@ -32,20 +32,20 @@ export class Sender {
   #isClosed = false;
 
   constructor(
-    book: SharedBook,
+    state: SharedAlertState,
     deliveries: Deliveries,
     options: SenderOptions,
     events: { failed: (error: unknown) => void; dropped: (message: Message, reason: string) => void },
   ) {
-    this.#book = book;
+    this.#state = state;
     this.#deliveries = deliveries;
     this.#options = options;
     this.#failed = events.failed;
     this.#dropped = events.dropped;
   }
 
-  /** Starts what is due. Waits for nothing. */
-  kick({ outbox }: Book): void {
+  /** Starts the due deliveries without waiting for them. */
+  kick({ outbox }: AlertState): void {
     const now = Date.now();
     for (const name of new Set(outbox.map(({ destination }) => destination))) {
       const head = outbox.find(({ destination }) => destination === name);
@@ -64,10 +64,10 @@ export class Sender {
   }
 
   async #run(destination: string): Promise<void> {
-    while (!this.#isClosed && this.#book.isHeld) {
+    while (!this.#isClosed && this.#state.isHeld) {
       // oxlint-disable no-await-in-loop -- one message after the other
-      const message = await this.#claim(destination);
-      if (message === undefined || !this.#book.isHeld) return;
+      const message = await this.#beginAttempt(destination);
+      if (message === undefined || !this.#state.isHeld) return;
       const error = await this.#deliveries.send(message);
       await this.#settle(message, error);
       if (error !== undefined) return;
@@ -75,10 +75,10 @@ export class Sender {
     }
   }
 
-  /** Counts a try of the first message, if it is due. */
-  async #claim(destination: string): Promise<Message | undefined> {
+  /** Counts an attempt to deliver the first message, if it is due. */
+  async #beginAttempt(destination: string): Promise<Message | undefined> {
     let claimed: Message | undefined;
-    const changed = await this.#book.change((current) => {
+    const changed = await this.#state.change((current) => {
       const head = current.outbox.find((one) => one.destination === destination);
       claimed = undefined;
       if (head === undefined || head.nextAt > Date.now()) return undefined;
@@ -93,7 +93,7 @@ export class Sender {
   /** Removes a message that was delivered, or was tried often enough. */
   async #settle(message: Message, error: string | undefined): Promise<void> {
     const isOver = error === undefined || message.tries >= this.#options.attempts;
-    await this.#book.change((current) => ({
+    await this.#state.change((current) => ({
       ...current,
       outbox: isOver ? current.outbox.filter(({ id }) => id !== message.id) : current.outbox,
       deliveries: {

@@ -1,5 +1,5 @@
 /** View of the alerts for administrators. */
-import type { Alert, Book, Mute } from './alert.ts';
+import type { Alert, AlertState, Mute } from './alert.ts';
 import type { AlertsOptions, Destination } from './options.ts';
 
 /** An alert as administrators see it. */
@@ -25,8 +25,8 @@ export interface AlertsView {
   readonly throttle: number;
 }
 
-/** Returns a function that makes the view of a book. */
-export function createView({ destinations, throttle }: AlertsOptions): (book: Book) => AlertsView {
+/** Returns a function that makes the view of a state. */
+export function createView({ destinations, throttle }: AlertsOptions): (state: AlertState) => AlertsView {
   return ({ alerts, deliveries, mutes, outbox }) => ({
     alerts: alerts
       .toSorted((one, other) => other.since - one.since)

@@ -1,4 +1,4 @@
-/** Looks at everything every few seconds, in the background: each process tells what it sees, and one of them makes alerts of it. */
+/** Checks all conditions every few seconds in the background. Each process publishes its observations, and one of them makes alerts of all. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CallOutcome, PluginTools } from 'sluice';
@@ -16,17 +16,17 @@ import { Outage } from './outage.ts';
 import { reconcile } from './reconcile.ts';
 import { destinationsOf } from './routing.ts';
 import { Sender } from './sender.ts';
-import { SharedBook, type Report } from './shared-book.ts';
+import { SharedAlertState, type Report } from './shared-state.ts';
 
-/** What a process has seen counts for this many intervals after it was told last, and the lease of the sender lasts as long. */
+/** Number of intervals for which the observations of a process count after it has published them. The lease of the sender lasts as long. */
 const intervalsToTrust = 3;
 
-/** Longest time that the end of this process waits for deliveries that are under way, in milliseconds. */
+/** Maximum time in milliseconds that a stopping process waits for running deliveries. */
 const lastDeliveriesMs = 2_000;
 
 /** The alerts of one process. */
 export class AlertWatch {
-  readonly book: SharedBook;
+  readonly state: SharedAlertState;
   readonly deliveries: Deliveries;
   readonly #options: AlertsOptions;
   readonly #tools: PluginTools;
@@ -48,7 +48,11 @@ export class AlertWatch {
     this.#tools = tools;
     this.deliveries = deliveries;
     this.#trustMs = intervalsToTrust * options.interval + 1_000;
-    this.book = new SharedBook(stores, `${operations.gateway}:${process.pid}:${randomUUID()}`, this.#trustMs);
+    this.state = new SharedAlertState(
+      stores,
+      `${operations.gateway}:${process.pid}:${randomUUID()}`,
+      this.#trustMs,
+    );
     this.#budgets = new BudgetWatch(options.budgets, (error) =>
       log.warn({ error }, 'the budgets of a key could not be read'),
     );
@@ -61,7 +65,7 @@ export class AlertWatch {
     this.#dropped = metrics.counter('dropped', 'Messages that were given up, by reason: attempts or queue.', [
       'reason',
     ]);
-    this.#sender = new Sender(this.book, deliveries, options, {
+    this.#sender = new Sender(this.state, deliveries, options, {
       failed: (error) => log.warn({ error }, 'alerts could not be sent'),
       dropped: (message, reason) => this.#drop(message, reason),
     });
@@ -72,7 +76,7 @@ export class AlertWatch {
     if (!this.#isClosed) this.#timer = setTimeout(() => this.#next(), this.#options.interval).unref();
   }
 
-  /** Notes what a call came to. Reads nothing and waits for nothing. */
+  /** Records the outcome of a call, without reading or waiting. */
   note(call: Call, outcome: CallOutcome): void {
     this.#rates?.count(outcome, Date.now());
     const key = call.get(caller);
@@ -80,7 +84,7 @@ export class AlertWatch {
       this.#budgets.note(key, outcome.error?.code === 'insufficient_quota' && outcome.attempts.length === 0);
   }
 
-  /** Looks a last time, and lets another process send. */
+  /** Checks a last time, and releases the lease so that another process can send. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -92,7 +96,7 @@ export class AlertWatch {
       wait(lastDeliveriesMs, undefined, { ref: false }),
     ]);
     this.deliveries.close();
-    await this.book.resign().catch(() => {});
+    await this.state.resign().catch(() => {});
   }
 
   #next(): void {
@@ -111,28 +115,28 @@ export class AlertWatch {
     }
     const ended = this.#outage.up(now);
     if (ended !== undefined) await this.#list(ended);
-    // The first worker tells of an outage of the database, and needs to know then what is muted.
-    if (status.isFirst) this.#outage.follow(await this.book.read());
+    // The first worker notifies of an outage of the database, and must know the mutes by then.
+    if (status.isFirst) this.#outage.follow(await this.state.read());
     const conditions = [
       ...gatewayConditions(status, operations.gateway, now),
       ...(await this.#budgets.look(operations, now)),
     ].slice(0, limits.conditions);
     await this.#publish({ conditions, rates: this.#rates?.read(now) ?? {} }, now);
-    if (await this.book.lead()) await this.#lead(now);
+    if (await this.state.lead()) await this.#lead(now);
   }
 
   async #publish(report: Report, now: number): Promise<void> {
     const text = JSON.stringify(report);
     const { text: before, at = 0 } = this.#published ?? {};
     if (text === before && now - at < this.#options.interval * (intervalsToTrust - 1)) return;
-    await this.book.publish(report, 2 * this.#trustMs);
+    await this.state.publish(report, 2 * this.#trustMs);
     this.#published = { text, at: now };
   }
 
-  /** Makes alerts of what all processes have seen, and starts to send what is due. */
+  /** Makes alerts of the observations of all processes, and starts the due deliveries. */
   async #lead(now: number): Promise<void> {
     const { errorRate, throttle } = this.#options;
-    const reports = await this.book.reports();
+    const reports = await this.state.reports();
     const found = new Map<string, Condition>();
     const add = (conditions: readonly Condition[]): void => {
       for (const one of conditions) if (found.size < limits.conditions) found.set(one.id, one);
@@ -147,12 +151,16 @@ export class AlertWatch {
       );
     add(await this.#expiries.look(this.#tools.operations, now));
     const onlyOnce = [...found.values()].flatMap(({ id, once = false }) => (once ? [id] : []));
-    const known = new Set((await this.book.read()).alerts.map(({ id }) => id));
-    const told = await this.book.told(onlyOnce.filter((id) => !known.has(id)));
+    const known = new Set((await this.state.read()).alerts.map(({ id }) => id));
+    const notified = await this.state.findNotified(onlyOnce.filter((id) => !known.has(id)));
     let items: readonly Item[] = [];
     let dropped: readonly Message[] = [];
-    const changed = await this.book.change((current) => {
-      const next = reconcile(current, [...found.values()], { now, throttle, wasTold: (id) => told.has(id) });
+    const changed = await this.state.change((current) => {
+      const next = reconcile(current, [...found.values()], {
+        now,
+        throttle,
+        wasNotified: (id) => notified.has(id),
+      });
       const filled = addToOutbox(current.outbox, next.items, {
         now,
         destinationsOf: (item) => this.#destinationsOf(item),
@@ -166,13 +174,13 @@ export class AlertWatch {
     });
     for (const message of changed === undefined ? [] : dropped) this.#drop(message, 'queue');
     if (changed !== undefined)
-      await this.book.rememberTold(items.flatMap(({ id, once = false }) => (once ? [id] : [])));
-    this.#sender.kick(changed ?? (await this.book.read()));
+      await this.state.rememberNotified(items.flatMap(({ id, once = false }) => (once ? [id] : [])));
+    this.#sender.kick(changed ?? (await this.state.read()));
   }
 
-  /** Puts an alert that was told without the database on the list. */
+  /** Adds an alert that was sent during an outage of the database to the list. */
   async #list(alert: Alert): Promise<void> {
-    await this.book.administer((current) => ({
+    await this.state.administer((current) => ({
       ...current,
       alerts: [...current.alerts.filter(({ id }) => id !== alert.id), alert].slice(-limits.alerts),
     }));

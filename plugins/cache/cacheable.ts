@@ -91,6 +91,6 @@ function hasMember({ extra }: ChatRequest, names: ReadonlySet<string>): boolean 
 
 function asks(name: string, value: unknown): boolean {
   if (value === undefined || value === null) return false;
-  // Of `generate`, the value `false` is the special one.
+  // For `generate`, `false` is the value that differs from the default.
   return name === 'generate' ? value === false : value !== false;
 }

@@ -65,7 +65,7 @@ class ToolIds {
   readonly #places = new Map<string, number>();
   readonly #names = new Map<string, string>();
 
-  placeOf(id: string): number {
+  numberOf(id: string): number {
     const known = this.#places.get(id);
     if (known !== undefined) return known;
     this.#places.set(id, this.#places.size);
@@ -145,14 +145,14 @@ function canonicalBlock(block: Block, ids: ToolIds, ignored: Ignored): Plain {
   if (block.type === 'tool-call') {
     ids.name(block.id, block.name);
     const input = block.custom === true ? block.input : compactJson(block.input);
-    return plain({ ...block, id: ids.placeOf(block.id), input }, ignored);
+    return plain({ ...block, id: ids.numberOf(block.id), input }, ignored);
   }
   if (block.type !== 'tool-result') return plain(block, ignored);
   const { content, name, id, plain: _plain, ...rest } = block;
   return plain(
     {
       ...rest,
-      id: ids.placeOf(id),
+      id: ids.numberOf(id),
       // Only some formats repeat the name of the tool.
       ...(name === undefined || name === ids.nameOf(id) ? {} : { name }),
       content: content.map((one) => canonicalBlock(one, ids, ignored)),

@@ -51,7 +51,7 @@ export class DatabaseTier {
 
   async #find(digest: string): Promise<Entry | undefined> {
     try {
-      const entry = await inTime(this.#entries.get(this.#placeOf(digest)));
+      const entry = await inTime(this.#entries.get(this.#keyOf(digest)));
       return entry?.digest === digest && Array.isArray(entry.events) ? entry : undefined;
     } catch (error) {
       this.#cooldown.start(error);
@@ -65,7 +65,7 @@ export class DatabaseTier {
     this.#writes += 1;
     const age = Date.now() - entry.at;
     try {
-      await this.#entries.set(this.#placeOf(entry.digest), entry, Math.max(1, this.#lifetime - age));
+      await this.#entries.set(this.#keyOf(entry.digest), entry, Math.max(1, this.#lifetime - age));
       return true;
     } catch (error) {
       this.#cooldown.start(error);
@@ -90,7 +90,7 @@ export class DatabaseTier {
     return count;
   }
 
-  #placeOf(digest: string): string {
+  #keyOf(digest: string): string {
     const hash = createHash('sha256').update(digest).digest();
     return `place-${hash.readUIntBE(0, 6) % this.#places}`;
   }

@@ -126,7 +126,7 @@ export function compacted(events: readonly GatewayEvent[]): readonly GatewayEven
     if (isOfOneCall(event)) continue;
     const text = textOf(event);
     const last = out.at(-1);
-    if (text !== undefined && pieces.length > 0 && last !== undefined && isSamePlace(last, event)) {
+    if (text !== undefined && pieces.length > 0 && last !== undefined && canJoin(last, event)) {
       pieces.push(text);
       continue;
     }
@@ -164,7 +164,7 @@ function withText(event: GatewayEvent, text: string): GatewayEvent {
     : event;
 }
 
-function isSamePlace(one: GatewayEvent, other: GatewayEvent): boolean {
+function canJoin(one: GatewayEvent, other: GatewayEvent): boolean {
   return (
     one.type === other.type &&
     'block' in one &&

@@ -81,8 +81,8 @@ export class Flight implements EventLog {
     return this.#end;
   }
 
-  eventAt(place: number): GatewayEvent | undefined {
-    return this.#events[place - this.#dropped];
+  eventAt(index: number): GatewayEvent | undefined {
+    return this.#events[index - this.#dropped];
   }
 
   /** Adds a reader, from now on: the flight goes on as long as it has one. `isOwn`: the request is that of this call. */
@@ -163,7 +163,7 @@ export class Flight implements EventLog {
   /** Drops the events that all readers have passed, and pauses the provider while too many bytes are left. */
   #trim(): void {
     let first = Infinity;
-    for (const { place } of this.#readers) first = Math.min(first, place);
+    for (const { index } of this.#readers) first = Math.min(first, index);
     const count = Math.min(first - this.#dropped, this.#events.length);
     const isTooMuch = this.#bytes > this.#limit;
     if (count < run && !isTooMuch) return;

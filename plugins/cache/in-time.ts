@@ -1,4 +1,4 @@
-/** Milliseconds that a lookup in the database may take. A call that waits longer asks its provider. */
+/** Timeout of a database lookup in milliseconds. A call that waits longer sends its request to the provider. */
 const patience = 500;
 
 /** Rejects where a promise takes too long. */

@@ -17,7 +17,7 @@ export interface CacheKey {
   readonly headers: readonly string[];
 }
 
-/** Bytes from which on a request is looked up by its bytes first. */
+/** Size in bytes from which a request is first looked up by its bytes. */
 const long = 16_384;
 
 /** Maximum number of long requests whose digests are remembered. */
@@ -53,7 +53,7 @@ export class Keys {
   #digestOf(call: Call, scope: string, headers: readonly string[]): string {
     const { bytes } = call.wire;
     if (bytes.length < long) return digestOf(scope, headers, canonical(call.request, this.#ignored));
-    // To decode 250 KB takes 3 ms (November 2026). Bytes and outline determine the request, because the outline has all that plugins changed.
+    // Decoding 250 KB takes 3 ms (November 2026). Bytes and outline determine the request, because the outline has all that plugins changed.
     const outline = JSON.stringify([scope, headers, canonical(call.outline, this.#ignored)]);
     const name = createHash('sha256').update(bytes).update(outline).digest('base64url');
     const known = this.#remembered.get(name);

@@ -5,7 +5,7 @@ import type { Call, GatewayEvent } from 'sluice';
 /** Events that several clients read, each at its own pace. */
 export interface EventLog {
   /** Returns the event at an index; undefined for one that has not arrived yet. */
-  eventAt(place: number): GatewayEvent | undefined;
+  eventAt(index: number): GatewayEvent | undefined;
   /** Set once no event follows. */
   readonly end: { readonly error?: unknown } | undefined;
 }
@@ -19,7 +19,7 @@ export class LogReader {
   readonly #gate: Call['gate'];
   readonly #shown: Shown;
   readonly #progress: (() => void) | undefined;
-  #place = 0;
+  #index = 0;
   #isWaiting = false;
   #subscriber: Subscriber<GatewayEvent> | undefined;
   /** The response of this client, for one subscriber. `left` runs when that is unsubscribed or has all of it. */
@@ -51,15 +51,15 @@ export class LogReader {
   }
 
   /** Index of the next event. */
-  get place(): number {
-    return this.#place;
+  get index(): number {
+    return this.#index;
   }
 
   /** Sends the events that have arrived to the client, as far as its gate is open. */
   pump(): void {
     const subscriber = this.#subscriber;
     if (subscriber === undefined || this.#isWaiting) return;
-    const before = this.#place;
+    const before = this.#index;
     for (;;) {
       if (subscriber.closed) return;
       const opened = this.#gate.opened();
@@ -71,19 +71,19 @@ export class LogReader {
         });
         break;
       }
-      const event = this.#log.eventAt(this.#place);
+      const event = this.#log.eventAt(this.#index);
       if (event === undefined) break;
-      this.#place += 1;
+      this.#index += 1;
       const shown = this.#shown(event);
       if (shown !== undefined) subscriber.next(shown);
     }
-    if (this.#place !== before) this.#progress?.();
+    if (this.#index !== before) this.#progress?.();
     this.#finish(subscriber);
   }
 
   #finish(subscriber: Subscriber<GatewayEvent>): void {
     const { end } = this.#log;
-    if (end === undefined || this.#isWaiting || this.#log.eventAt(this.#place) !== undefined) return;
+    if (end === undefined || this.#isWaiting || this.#log.eventAt(this.#index) !== undefined) return;
     this.#subscriber = undefined;
     if ('error' in end) subscriber.error(end.error);
     else subscriber.complete();

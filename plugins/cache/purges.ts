@@ -7,7 +7,7 @@ interface Marks {
   readonly scopes: Readonly<Record<string, number>>;
 }
 
-/** Milliseconds after which a worker reads again what others have purged, when it has something to give. */
+/** Milliseconds after which a worker that has entries reads the purges of others again. */
 const freshness = 1_000;
 
 /** Maximum number of scopes that are remembered one by one: with more, everything is purged. */
@@ -18,7 +18,7 @@ const mostTurns = 3;
 
 const none: Marks = { all: 0, scopes: {} };
 
-/** Tells which entries were purged, by whichever worker. */
+/** Finds out which entries were purged by any worker. */
 export class Purges {
   readonly #stores: PluginTools['stores'];
   readonly #kept;
@@ -50,7 +50,7 @@ export class Purges {
 
   /** Adds marks to those in the database. Returns all of them. */
   async #write(own: Marks): Promise<Marks> {
-    for (let turn = 0; turn < mostTurns; turn += 1) {
+    for (let round = 0; round < mostTurns; round += 1) {
       // oxlint-disable-next-line no-await-in-loop -- again only where the marks expired between the two
       if (await this.#stores.add('cache-purges', 'marks', own, this.#lifetime)) return own;
       // oxlint-disable-next-line no-await-in-loop -- see above

@@ -9,7 +9,7 @@ import { shownTo } from './shown.ts';
 export function replayed(entry: Entry, call: Call, pace: number | 'at once'): Observable<GatewayEvent> {
   const shown = shownTo(call, entry);
   if (pace === 'at once' || !call.stream) {
-    const log = { eventAt: (place: number) => entry.events[place], end: {} };
+    const log = { eventAt: (index: number) => entry.events[index], end: {} };
     return new LogReader(log, call.gate, { shown }).stream;
   }
   return new Observable((subscriber) =>

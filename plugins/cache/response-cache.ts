@@ -114,7 +114,7 @@ export class ResponseCache {
     });
   }
 
-  /** Asks a provider. Returns the stale response where the providers fail. */
+  /** Sends the request to a provider. Returns the stale response where the providers fail. */
   async #fetch(
     key: CacheKey,
     call: Call,
@@ -133,7 +133,7 @@ export class ResponseCache {
     }
   }
 
-  /** Makes a request that no other call waits for. */
+  /** Sends a request that no other call waits for. */
   async #alone(key: CacheKey, call: Call, next: Next): Promise<Reply> {
     this.#calls.add({ result: 'miss' });
     this.#setHeaders(call, 'miss');
@@ -188,7 +188,7 @@ export class ResponseCache {
     );
   }
 
-  /** Makes a request that others may join. */
+  /** Sends a request that other calls may join. */
   async #lead(key: CacheKey, call: Call, next: Next, maxAge: number): Promise<Reply> {
     const at = Date.now();
     let similar: Similar | undefined;
@@ -218,7 +218,7 @@ export class ResponseCache {
     return this.#charged(call, reader.stream);
   }
 
-  /** Gives the flight a response that is found, or sends the request. Never rejects. */
+  /** Completes the flight with a cached response, or sends the request. Never rejects. */
   async #send(
     flight: Flight,
     call: Call,
@@ -268,7 +268,7 @@ export class ResponseCache {
     return flight;
   }
 
-  /** Keeps a complete response. Returns undefined where the rules forbid it; otherwise resolves with true once other workers find it. */
+  /** Stores a complete response. Returns undefined where the rules forbid it; otherwise resolves with true once other workers can find it. */
   #keep(
     key: CacheKey,
     format: string,

@@ -28,7 +28,7 @@ const spellings: Readonly<Record<string, ReadonlyMap<string, Says>>> = {
     ['$part', isWord],
     ['$annotations', isEmpty],
     ['$item', isPlainItem],
-    // What it says of earlier turns makes a request uncacheable: see cacheable.ts.
+    // References to earlier turns make a request uncacheable: see cacheable.ts.
     ['$kept', always],
     ['$tool_choice', isWord],
     ['$wish', always],

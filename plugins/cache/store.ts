@@ -37,7 +37,7 @@ export class ResponseStore {
     return this.#database.hasFailed;
   }
 
-  /** Keeps an entry, unless its scope was purged after its request came in. Resolves with true once other workers find it. Never rejects. */
+  /** Stores an entry, unless its scope was purged after its request arrived. Resolves with true once other workers can find it. Never rejects. */
   async set(entry: Entry): Promise<boolean> {
     if (!this.#isAlive(entry)) return false;
     this.#memory.set(entry);

@@ -1,6 +1,6 @@
 import { of } from 'rxjs';
 import { missingValue, type GatewayEvent, type JsonObject } from 'sluice';
-import { readAsked } from './asked.ts';
+import { readContextManagement } from './context-management.ts';
 import { onlyHere, over, reporting, worthwhile, type Reply } from './create.ts';
 import { openCalls, userMessages, type Item } from './items.ts';
 import { compactionObject, suffixOf } from './reply.ts';
@@ -13,13 +13,13 @@ import { compacted, compactsItself, keptShare, refersBack, unseen, type Work } f
  */
 export function compact(work: Work): Reply {
   const { call, target } = work;
-  const asked = readAsked(call.body.context_management);
+  const management = readContextManagement(call.body.context_management);
   // The client's own word: on the way here the body may have been made anew.
   const answered = call.stream || call.wire.body?.generate === true;
   const native = compactsItself(target) && !answered;
-  const lost = native ? [...asked.lost, ...onlyHere(asked)] : asked.lost;
+  const lost = native ? [...management.lost, ...onlyHere(management)] : management.lost;
   return reporting(work, native, lost, () =>
-    native ? byProvider(work) : byGateway(work, answered, asked.wish?.instructions),
+    native ? byProvider(work) : byGateway(work, answered, management.compaction?.instructions),
   );
 }
 
@@ -59,6 +59,6 @@ async function byGateway(work: Work, answered: boolean, prompt: string | undefin
     prompt,
   });
   const result: GatewayEvent = { type: 'result', value: compactionObject(call, [...messages, item], usage) };
-  const told: GatewayEvent = { type: 'usage', usage };
-  return attempt === undefined ? of(result, told) : of(attempt, result, told);
+  const usageEvent: GatewayEvent = { type: 'usage', usage };
+  return attempt === undefined ? of(result, usageEvent) : of(attempt, result, usageEvent);
 }

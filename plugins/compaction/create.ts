@@ -14,7 +14,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from 'sluice';
-import { officialForm, readAsked, type Asked } from './asked.ts';
+import { officialForm, readContextManagement, type ContextManagement } from './context-management.ts';
 import { exceeds, openCalls, split, type Item, type Split } from './items.ts';
 import { compactionAlone, withCompaction } from './reply.ts';
 import { asContext, isSummary } from './seals.ts';
@@ -35,10 +35,12 @@ export type Reply = Promise<Observable<GatewayEvent>>;
 /** Handles a request for a response. */
 export async function create(work: Work): Reply {
   const { call, target } = work;
-  const asked = readAsked(call.body.context_management);
+  const management = readContextManagement(call.body.context_management);
   const native = compactsItself(target);
-  const lost = [...asked.lost, ...(native ? onlyHere(asked) : onlyWhole(asked, call.body))];
-  return reporting(work, native, lost, () => (native ? byProvider(work, asked) : byGateway(work, asked)));
+  const lost = [...management.lost, ...(native ? onlyHere(management) : onlyWhole(management, call.body))];
+  return reporting(work, native, lost, () =>
+    native ? byProvider(work, management) : byGateway(work, management),
+  );
 }
 
 /** Adds events for the unsupported parts of `context_management` to a response. Throws 400 for them where the client is strict. */
@@ -66,21 +68,23 @@ export async function reporting(
 }
 
 /** Returns the paths that the gateway cannot honour where earlier turns are stored elsewhere, because it sees only the end of the context. */
-function onlyWhole({ wish }: Asked, body: JsonObject): readonly string[] {
-  return wish !== undefined && refersBack(body) ? ['context_management'] : [];
+function onlyWhole({ compaction }: ContextManagement, body: JsonObject): readonly string[] {
+  return compaction !== undefined && refersBack(body) ? ['context_management'] : [];
 }
 
 /** Returns the paths that native compaction does not support: own instructions and a pause. */
-export function onlyHere({ wish }: Asked): readonly string[] {
-  return wish?.instructions !== undefined || wish?.pause === true ? ['context_management.edits'] : [];
+export function onlyHere({ compaction }: ContextManagement): readonly string[] {
+  return compaction?.instructions !== undefined || compaction?.pause === true
+    ? ['context_management.edits']
+    : [];
 }
 
-function byProvider({ call, next, items, changed }: Work, { wish }: Asked): Reply {
+function byProvider({ call, next, items, changed }: Work, { compaction }: ContextManagement): Reply {
   const { context_management: wanted, ...body } = call.body;
   const context = withoutOldTriggers(items);
   const asIs = wanted === undefined || wanted === null || isOfficial(wanted);
   if (asIs && !changed && context === items) return next(call);
-  const management = asIs ? wanted : wish === undefined ? undefined : officialForm(wish);
+  const management = asIs ? wanted : compaction === undefined ? undefined : officialForm(compaction);
   return next(
     call.with({
       body: {
@@ -105,7 +109,7 @@ function withoutOldTriggers(items: readonly Item[]): readonly Item[] {
     : items;
 }
 
-async function byGateway(work: Work, { wish }: Asked): Reply {
+async function byGateway(work: Work, { compaction }: ContextManagement): Reply {
   const { call, next, items, changed } = work;
   const { context_management: wanted, ...rest } = call.body;
   const context = items.filter(({ type }) => type !== 'compaction_trigger');
@@ -124,13 +128,13 @@ async function byGateway(work: Work, { wish }: Asked): Reply {
     if (context.length === 0) throw missingValue('input');
     return alone(work, { head: context, kept: openCalls(context), covers: work.written - 1 });
   }
-  if (wish === undefined) return goOn();
-  const threshold = wish.threshold ?? work.threshold;
+  if (compaction === undefined) return goOn();
+  const threshold = compaction.threshold ?? work.threshold;
   if (!(await exceeds(threshold, body, () => countTokens(chatOf(call.with({ body })))))) return goOn();
   const parts = worthwhile(context, threshold);
   if (parts === undefined) return goOn();
-  const order: Order = { ...parts, covers: work.written, prompt: wish.instructions };
-  return wish.pause === true ? alone(work, order) : over(work, body, order);
+  const order: Order = { ...parts, covers: work.written, prompt: compaction.instructions };
+  return compaction.pause === true ? alone(work, order) : over(work, body, order);
 }
 
 /** Returns the two parts of a context; undefined where the first would be empty or only an earlier summary. */

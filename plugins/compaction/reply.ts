@@ -13,15 +13,15 @@ export function suffixOf(call: Call): string {
 
 /** A compaction item as the events of a reply, as a provider that compacts by itself sends them. */
 function itemEvents(item: Item): readonly GatewayEvent[] {
-  const said = (type: string, fields: JsonObject): GatewayEvent => ({
+  const opaqueEvent = (type: string, fields: JsonObject): GatewayEvent => ({
     type: 'opaque',
     format,
     value: { type, output_index: 0, ...fields },
   });
   return [
-    said('response.output_item.added', { item }),
-    said('response.compaction.compacting', { item_id: item.id }),
-    said('response.output_item.done', { item }),
+    opaqueEvent('response.output_item.added', { item }),
+    opaqueEvent('response.compaction.compacting', { item_id: item.id }),
+    opaqueEvent('response.output_item.done', { item }),
   ];
 }
 
@@ -32,16 +32,16 @@ export function withCompaction(
   spent: Usage,
 ): Observable<GatewayEvent> {
   return defer(() => {
-    let told = false;
+    let hasReported = false;
     const changed = answer.pipe(
       concatMap((event) => {
         if (event.type === 'head') return [event, ...itemEvents(item)];
         if (event.type !== 'usage') return [event];
-        told = true;
+        hasReported = true;
         return [{ type: 'usage', usage: sumUsage(event.usage, spent) } satisfies GatewayEvent];
       }),
     );
-    const rest = defer(() => (told ? EMPTY : of<GatewayEvent>({ type: 'usage', usage: spent })));
+    const rest = defer(() => (hasReported ? EMPTY : of<GatewayEvent>({ type: 'usage', usage: spent })));
     return concat(changed, rest);
   });
 }

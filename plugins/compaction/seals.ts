@@ -4,7 +4,7 @@ import type { Item } from './items.ts';
 
 const purpose = 'compaction';
 
-/** What a compaction item stands for. Only the gateway reads it. */
+/** Content of a compaction item. Only the gateway reads it. */
 export interface Compacted {
   /** The model that wrote the summary. */
   readonly model: string;
@@ -25,7 +25,7 @@ export function compactionItem(sealer: Sealer, owner: string, id: string, compac
   return { id, type: 'compaction', encrypted_content: sealer.seal(purpose, owner, value) };
 }
 
-/** What stands in the context in place of what was summarised. */
+/** Text that replaces the summarised items in the context. */
 export function asContext({ summary, kept }: Pick<Compacted, 'summary' | 'kept'>): readonly Item[] {
   return [
     { type: 'message', role: 'developer', content: [{ type: 'input_text', text: preamble + summary }] },
@@ -43,7 +43,7 @@ export function isSummary(item: Item | undefined): boolean {
   return isObject(part) && typeof part.text === 'string' && part.text.startsWith(preamble);
 }
 
-/** How the compaction items of one request are opened. */
+/** Services for opening the compaction items of one request. */
 export interface Opening {
   readonly sealer: Sealer;
   readonly owner: string;

@@ -1,4 +1,4 @@
-/** Asks the model of a call for a summary of items: the prompts, the request, and the usage of the response. */
+/** Requests a summary of items from the model of a call: prompts, request, and usage of the response. */
 import {
   countTokens,
   estimateTokens,
@@ -37,18 +37,18 @@ export interface Summary {
   readonly attempt: GatewayEvent | undefined;
 }
 
-/** What is summarised, and how. */
+/** Items to summarise, and options. */
 export interface Summarising {
   readonly call: Call;
   readonly next: Next;
   /** The codec by which the format of the items asks for an answer. */
   readonly codec: Codec;
   readonly items: readonly Item[];
-  /** In place of the gateway's own prompt. */
+  /** Replaces the gateway's own prompt. */
   readonly prompt: string | undefined;
 }
 
-/** Asks the call's own target for a summary of these items, with no tools. Rejects as the target's answer does, or when there is no text. */
+/** Requests a summary of these items from the call's own target, without tools. Rejects with the target's error, or when there is no text. */
 export async function summarise({ call, next, codec, items, prompt }: Summarising): Promise<Summary> {
   const body: JsonObject = {
     model: call.model,

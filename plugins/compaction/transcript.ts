@@ -1,10 +1,10 @@
 import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { callOf, isCall, isOutput, type Item } from './items.ts';
 
-/** Longest text of one call or result that the summary is made from, in characters: its head and its tail. */
+/** Maximum length in characters of the text of one call or result in the summary's input. Head and tail are kept. */
 const longestEntry = { head: 15_000, tail: 5_000 };
 
-/** What says nothing of the conversation, or only to the model that wrote it. */
+/** Types of items without content for a summary, or with content only for the model that wrote it. */
 const left: ReadonlySet<unknown> = new Set([
   'reasoning',
   'additional_tools',
@@ -12,7 +12,7 @@ const left: ReadonlySet<unknown> = new Set([
   'compaction_trigger',
 ]);
 
-/** What only a provider that knows it can read: it stands as it is, and only such a provider is asked. */
+/** Types of items that only their own provider can read. They stay unchanged, and only such a provider is called. */
 const verbatim: ReadonlySet<unknown> = new Set(['compaction', 'item_reference']);
 
 /**
@@ -31,13 +31,13 @@ function written(item: Item, names: ReadonlyMap<string, string>): readonly Item[
   if (verbatim.has(type)) return [item];
   if (left.has(type)) return [];
   if (isOutput(item)) return [outputOf(item, names.get(callOf(item)) ?? nameOf(item))];
-  return [said('assistant', `[called ${nameOf(item)}] ${inputOf(item)}`)];
+  return [messageItem('assistant', `[called ${nameOf(item)}] ${inputOf(item)}`)];
 }
 
 function messageOf({ role, content }: Item): readonly Item[] {
   if (role !== 'assistant') return content === undefined ? [] : [{ type: 'message', role, content }];
   const text = textOf(content);
-  return text === '' ? [] : [said('assistant', text)];
+  return text === '' ? [] : [messageItem('assistant', text)];
 }
 
 function outputOf(item: Item, name: string): Item {
@@ -46,11 +46,11 @@ function outputOf(item: Item, name: string): Item {
   const media = parts.filter(({ type }) => type === 'input_image' || type === 'input_file');
   const text = parts.length > 0 ? textOf(parts) : typeof output === 'string' ? output : rest(item);
   const whole = `[result of ${name}] ${shortened(text)}`;
-  if (media.length === 0) return said('user', whole);
+  if (media.length === 0) return messageItem('user', whole);
   return { type: 'message', role: 'user', content: [{ type: 'input_text', text: whole }, ...media] };
 }
 
-function said(role: 'user' | 'assistant', content: string): Item {
+function messageItem(role: 'user' | 'assistant', content: string): Item {
   return { type: 'message', role, content };
 }
 

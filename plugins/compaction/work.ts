@@ -26,7 +26,7 @@ export interface Work {
   readonly call: Call;
   readonly next: Next;
   readonly target: Target;
-  /** Asks for an answer in the format of the items. */
+  /** Requests a response in the format of the items. */
   readonly codec: Codec;
   readonly sealer: Sealer;
   /** The context, with the gateway's own compactions opened. */

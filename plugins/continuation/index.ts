@@ -14,13 +14,13 @@ import {
   type PluginTools,
   type Target,
 } from 'sluice';
-import { goingOn, usedBy } from './going-on.ts';
+import { continueFrom, usedBy } from './continue-from.ts';
 import { Parts } from './parts.ts';
 
 const options = z.strictObject({
-  /** Most further requests for one answer. */
+  /** Maximum number of further requests for one response. */
   most: z.int().min(1).max(10).default(2),
-  /** Milliseconds before the first of them; each that follows waits longer by as much. */
+  /** Milliseconds before the first further request; each later pause is longer by the same amount. */
   pause: z.int().min(0).max(10_000).default(250),
 });
 
@@ -33,7 +33,7 @@ const options = z.strictObject({
 export default definePlugin({
   name: 'continuation',
   stage: 'translate',
-  // It asks for the same request again, as those before it have made it, and for each part of the answer anew what those behind it do.
+  // Repeats the request as earlier plugins have changed it, and runs these plugins anew for each part of the response.
   before: ['learned-refusals', 'reasoning-vault', 'parallel-choices', 'translation'],
   whenListed: true,
   options,
@@ -41,7 +41,7 @@ export default definePlugin({
     return async function continuation(call, next) {
       const { target } = call;
       if (target === undefined || !canGoOn(call, target)) return next(call);
-      // Only what is understood can be gone on from.
+      // Only a decoded response can be continued.
       const asking = call.with({ decoded: true });
       const reply = await next(asking);
       addReplyHeaders(call, { 'x-sluice-continuation': String(most) });
@@ -65,7 +65,7 @@ interface Going {
   readonly tools: PluginTools;
 }
 
-/** One answer, and the requests for its parts. */
+/** One response, and the requests for its parts. */
 class Continuation {
   readonly #call: Call;
   readonly #next: Next;
@@ -73,7 +73,7 @@ class Continuation {
   readonly #going: Going;
   readonly #parts = new Parts();
   #asked = 0;
-  /** What broke the answer; later failures to go on are told in the log alone. */
+  /** Error that broke off the response. Failures of later continuations are only logged. */
   #cut: unknown;
 
   constructor(call: Call, next: Next, target: Target, going: Going) {
@@ -98,13 +98,13 @@ class Continuation {
     const mayPass = error.origin === 'upstream' && error.retryable && error.retryAfter === undefined;
     if (!mayPass || !this.#parts.canGoOn || this.#asked >= most) return throwError(() => this.#cut);
     this.#asked += 1;
-    const told = { id: this.#call.id, channel: channel.id, code: error.code, request: this.#asked };
-    tools.log.warn(told, 'an answer broke in its middle: it is continued');
+    const fields = { id: this.#call.id, channel: channel.id, code: error.code, request: this.#asked };
+    tools.log.warn(fields, 'an answer broke in its middle: it is continued');
     // The attempt goes on and may end well: that its provider failed must be known all the same.
     const failed = tools.reportFailure(this.#target, error);
     return timer(pause * this.#asked).pipe(
       concatMap(() => this.#goOn(failed)),
-      // Of a request that is refused there is no stream; what breaks a stream is caught where it is followed.
+      // A refused request has no stream. Errors in a stream are caught where the stream is followed.
       catchError((refusal: unknown) => of(this.#broken(refusal))),
       concatAll(),
     );
@@ -112,7 +112,7 @@ class Continuation {
 
   async #goOn(failed: AttemptEvent): Promise<Observable<GatewayEvent>> {
     const used = await usedBy(this.#call, this.#parts);
-    const call = goingOn(this.#call, this.#target, this.#parts.said);
+    const call = continueFrom(this.#call, this.#target, this.#parts.text);
     const between = this.#parts.goOn(used);
     const reply = await this.#next(call);
     return startWithEvents([failed, ...between], this.from(reply));

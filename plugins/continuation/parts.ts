@@ -1,6 +1,6 @@
 import { sumUsage, type GatewayEvent, type Usage } from 'sluice';
 
-/** Most characters of an answer that are kept to go on from. */
+/** Maximum number of characters of a response that are kept for its continuation. */
 const longest = 1024 * 1024;
 
 /**
@@ -9,17 +9,17 @@ const longest = 1024 * 1024;
  */
 export class Parts {
   #text = '';
-  /** Something was said that no request can begin with, or more than is kept; or it was all said. */
+  /** True when the response cannot be continued: it has content that no request can begin with, is too long, or is complete. */
   #final = false;
   #headed = false;
-  /** The text block that is open towards the client. */
+  /** Text block that is open towards the client. */
   #open: number | undefined;
   #blocks = 0;
-  /** The numbers of this part's blocks in the whole answer. */
+  /** Numbers of this part's blocks in the whole response. */
   #numbers = new Map<number, number>();
-  /** This part has not said anything yet, and goes on in the middle of a text. */
+  /** True until this part has sent content, where it continues in the middle of a text. */
   #joins = false;
-  /** Blank characters at the end of what was said, which the provider was not shown and may say again. */
+  /** Trailing whitespace of the text, which was not sent to the provider, so that the provider may repeat it. */
   #blanks = '';
   #before: Usage | undefined;
   #usage: Usage | undefined;
@@ -35,25 +35,25 @@ export class Parts {
     return !this.#final;
   }
 
-  /** All that was said, but for blanks at its end: providers refuse a beginning that ends with them. */
-  get said(): string {
+  /** Text so far without trailing whitespace, because providers refuse a beginning that ends with it. */
+  get text(): string {
     return this.#text.trimEnd();
   }
 
-  /** What the current part said it used; undefined when it said nothing about it. */
+  /** Usage that the current part has reported; undefined when it has reported none. */
   get usage(): Usage | undefined {
     return this.#usage;
   }
 
-  /** Bytes that the current part has said since it told its usage. */
+  /** Number of bytes of text in the current part since it last reported usage. */
   get words(): number {
     return this.#words;
   }
 
-  /** Another part follows; `used` is what the one before has used. Gives what has to be said between them. */
+  /** Begins another part. `used`: usage of the part before. Returns the events between the two parts. */
   goOn(used: Usage): readonly GatewayEvent[] {
-    const { said } = this;
-    this.#blanks = this.#text.slice(said.length);
+    const { text } = this;
+    this.#blanks = this.#text.slice(text.length);
     this.#before = this.#before === undefined ? used : sumUsage(this.#before, used);
     this.#usage = undefined;
     this.#words = 0;
@@ -63,7 +63,7 @@ export class Parts {
     return [{ type: 'usage', usage: this.#before }];
   }
 
-  /** An event of the current part as events of the whole answer. */
+  /** Converts an event of the current part into events of the whole response. */
   take(event: GatewayEvent): readonly GatewayEvent[] {
     switch (event.type) {
       case 'request':
@@ -98,7 +98,7 @@ export class Parts {
       case 'citation':
         return [{ ...event, block: this.#numberOf(event.block) }];
       default:
-        // Thinking, calls, media and what only one format knows: nothing of it can be begun with.
+        // No request can begin with reasoning, tool calls, media or content that only one format has.
         this.#final = true;
         this.#began = true;
         if (!('block' in event)) return [...this.#closing(), event];
@@ -130,7 +130,7 @@ export class Parts {
     return text === '' ? [] : [{ ...event, block: this.#numberOf(event.block), text }];
   }
 
-  /** Blanks that were said already are not said again. */
+  /** Removes whitespace that the part before has already sent. */
   #withoutBlanks(text: string): string {
     if (this.#blanks === '' || text === '') return text;
     let same = 0;
@@ -139,7 +139,7 @@ export class Parts {
     return text.slice(same);
   }
 
-  /** What the part before has left open ends before something else begins. */
+  /** Ends the text block that the part before has left open, before another block begins. */
   #closing(): readonly GatewayEvent[] {
     const block = this.#open;
     if (!this.#joins || block === undefined) return [];

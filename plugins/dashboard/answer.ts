@@ -2,7 +2,7 @@
 import type { RouteContext } from 'sluice';
 import type { Page, PageFile } from './page.ts';
 
-/** Nothing but what this origin serves may run, load, or be spoken to, and nobody may put the page into a frame. */
+/** Content security policy: only resources of this origin may run or load, and no page may embed the dashboard in a frame. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -33,7 +33,7 @@ export function pageHeaders(type: string): Record<string, string> {
 const html = (title: string, text: string): string =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><h1>${title}</h1><p>${text}</p></html>\n`;
 
-/** What a browser is shown when there is no page to serve. */
+/** Page that a browser gets when the dashboard's page is not built. */
 export const nothingBuilt = html(
   'The dashboard is not built',
   'Run <code>npm run build</code> in the folder of Sluice, then load this page again. The gateway and its admin API work without it.',
@@ -43,7 +43,7 @@ const notFound = html('Not found', 'There is nothing here. <a href="/dashboard/"
 
 /** Answers a GET or HEAD below `/dashboard` from the page; undefined is a page that was not built. */
 export function answerWith(page: Page | undefined, ctx: RouteContext): void {
-  // As the request has it: Koa's own path of `//etc` is that of a host.
+  // Uses the URL of the request, because Koa's own path of `//etc` is that of a host.
   const [path = ''] = (ctx.req.url ?? '').split('?', 1);
   if (path === '/dashboard') {
     // Relative addresses of the page begin at the slash.

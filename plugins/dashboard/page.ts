@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 
-/** One file of the built page, as it is sent. */
+/** One file of the built page, ready to be sent. */
 export interface PageFile {
   readonly type: string;
   readonly bytes: Buffer;

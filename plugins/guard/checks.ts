@@ -59,7 +59,7 @@ const localKinds: ReadonlySet<string> = new Set(['entities', 'words', 'patterns'
 /** Maximum length of matches of entities, in characters: a private key is one of them. */
 const longestEntity = 8_192;
 
-/** Makes a check of its options. Throws Error that names the check where options contradict each other. */
+/** Builds a check from its options. Throws an Error that names the check where options contradict each other. */
 export function createCheck(options: CheckOptions, tools: Omit<JudgeTools, 'timeout'>): Check {
   const { name, on, action, models, keys, message } = options;
   const fail = (what: string): never => {

@@ -1,7 +1,7 @@
 /** The checks of the configuration at work: on the request before it is sent, and on the response before the client has it. */
 import { randomBytes } from 'node:crypto';
 import { GatewayError, type Call, type Handler, type PluginTools } from 'sluice';
-import { BesideChecks } from './beside.ts';
+import { BackgroundChecks } from './background-checks.ts';
 import { createCheck, type Check } from './checks.ts';
 import type { GuardOptions } from './options.ts';
 import { Placeholders } from './placeholders.ts';
@@ -26,7 +26,7 @@ const answering: ReadonlySet<string> = new Set([
 /** Operations by which nothing is said. */
 const silent: ReadonlySet<string> = new Set(['list-models', 'state', 'get-video', 'delete-video']);
 
-/** Makes the checks ready, and returns what is done with each call. */
+/** Prepares the checks, and returns the function that handles each call. */
 export async function startGuard(
   { checks: entries, uncovered, alerts }: GuardOptions,
   tools: PluginTools,
@@ -36,7 +36,7 @@ export async function startGuard(
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new Error(`guard: two checks have the name "${twice}". Rename one.`);
   const reporter = new Reporter(tools, alerts);
-  const beside = new BesideChecks(reporter, tools);
+  const beside = new BackgroundChecks(reporter, tools);
   const scanners = new Scanners(checks);
   const salt = checks.some(({ restore }) => restore) ? await sharedSalt(tools) : undefined;
   const labels = [...new Set(checks.flatMap(labelsOf))];
@@ -45,20 +45,21 @@ export async function startGuard(
   return async function guard(call, next) {
     const active = checks.filter((check) => check.appliesTo(call));
     if (active.length === 0 || silent.has(call.operation)) return next(call);
-    const asked = checksOn('request', active);
-    const replied = answering.has(call.operation) ? checksOn('response', active) : [];
+    const requestChecks = checksOn('request', active);
+    const responseChecks = answering.has(call.operation) ? checksOn('response', active) : [];
     const placeholders = new Placeholders(mayKeepTurns(call) ? salt : undefined);
     const session: Session = { call, scanners, reporter, beside, placeholders, labels };
-    const texts = call.operation === 'realtime' || asked.length > 0 ? textsOfRequest(call) : { texts: [] };
+    const texts =
+      call.operation === 'realtime' || requestChecks.length > 0 ? textsOfRequest(call) : { texts: [] };
     if (texts === undefined) {
       if (uncovered === 'refuse') throw cannotLook(call);
       return next(call);
     }
     const { call: checked, pending } =
-      'replace' in texts ? await checkRequest(texts, asked, session) : { call, pending: undefined };
-    if (replied.length === 0 && !placeholders.canRestore) return answered(next(checked), pending);
+      'replace' in texts ? await checkRequest(texts, requestChecks, session) : { call, pending: undefined };
+    if (responseChecks.length === 0 && !placeholders.canRestore) return answered(next(checked), pending);
     const reply = await answered(next(checked.with({ decoded: true })), pending);
-    return checkReply(reply, replied, session);
+    return checkReply(reply, responseChecks, session);
   };
 }
 

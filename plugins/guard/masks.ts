@@ -1,7 +1,7 @@
 import type { Check } from './checks.ts';
 import type { Placeholders } from './placeholders.ts';
 import { replaceSpans } from './patterns/replacer.ts';
-import type { Asked } from './remote-run.ts';
+import type { CheckOutcome } from './remote-run.ts';
 import type { Session } from './session.ts';
 
 /** A place that a service has found. */
@@ -15,7 +15,7 @@ interface Mask {
 /** Masks what services have found. Of places that overlap the union is masked; placeholders of the call stay what they are. */
 export function maskFinds(
   texts: readonly string[],
-  answers: readonly Asked[],
+  answers: readonly CheckOutcome[],
   { placeholders }: Session,
 ): readonly string[] {
   const byText = new Map<number, Mask[]>();
@@ -65,18 +65,18 @@ function united(masks: readonly Mask[]): readonly Mask[] {
 /** Cuts places out of masks. Both are in order and apart. */
 function without(
   masks: readonly Mask[],
-  places: readonly { readonly start: number; readonly end: number }[],
+  spans: readonly { readonly start: number; readonly end: number }[],
 ): readonly Mask[] {
   const parts: Mask[] = [];
   let next = 0;
   for (const mask of masks) {
     let { start } = mask;
-    while ((places[next]?.end ?? Infinity) <= start) next += 1;
-    for (let at = next; (places[at]?.start ?? Infinity) < mask.end; at += 1) {
-      const place = places[at];
-      if (place === undefined) break;
-      if (place.start > start) parts.push({ ...mask, start, end: place.start });
-      start = Math.max(start, place.end);
+    while ((spans[next]?.end ?? Infinity) <= start) next += 1;
+    for (let at = next; (spans[at]?.start ?? Infinity) < mask.end; at += 1) {
+      const span = spans[at];
+      if (span === undefined) break;
+      if (span.start > start) parts.push({ ...mask, start, end: span.start });
+      start = Math.max(start, span.end);
     }
     if (start < mask.end) parts.push({ ...mask, start });
   }

@@ -7,7 +7,7 @@ import { createHmac } from 'node:crypto';
  */
 export const placeholderEnd = String.raw`(?:\\?_| |-)[A-Z0-9]{1,6} ?\\?\]`;
 export const placeholderStart = String.raw`\\?\[ ?`;
-const spoken = /\\?\[ ?([A-Z][A-Z_]*)(?:\\?_| |-)([A-Z0-9]{1,6}) ?\\?\]/gi;
+const placeholderPattern = /\\?\[ ?([A-Z][A-Z_]*)(?:\\?_| |-)([A-Z0-9]{1,6}) ?\\?\]/gi;
 
 /** A placeholder exactly as the guard writes it. */
 const exact = /\[([A-Z_]+_[A-Z0-9]{1,6})\]/g;
@@ -58,7 +58,8 @@ export class Placeholders {
   /** Reserves the names of placeholders that a text of the client contains. Must be called before the first value. */
   reserve(text: string): void {
     if (!text.includes('[')) return;
-    for (const [, label = '', number = ''] of text.matchAll(spoken)) this.#taken.add(nameOf(label, number));
+    for (const [, label = '', number = ''] of text.matchAll(placeholderPattern))
+      this.#taken.add(nameOf(label, number));
   }
 
   has(label: string, value: string): boolean {

@@ -4,30 +4,30 @@ import { tells, type Check, type RemotelyChecked } from './checks.ts';
 import type { Find, JudgedText, Question, Verdict } from './remote/judge.ts';
 import type { Reporter } from './reporter.ts';
 
-/** Result of one remote check: `verdict` is undefined where it did not answer and that is allowed. */
-export interface Asked {
+/** Result of one remote check. `verdict` is undefined where the check did not respond and that is allowed. */
+export interface CheckOutcome {
   readonly check: Check;
   readonly verdict: Verdict | undefined;
 }
 
-/** Asks one check about texts that a call waits for: see {@link askCheck}. */
-export function askInCall(
+/** Runs a remote check on texts while the call waits: see {@link runCheck}. */
+export function runCheckInCall(
   check: RemotelyChecked,
   { side, texts, call }: Pick<Question, 'side' | 'texts' | 'call'>,
   reporter: Reporter,
-): Promise<Asked> {
-  return askCheck(check, { side, texts, call, signal: call.signal, outlivesCall: false }, reporter);
+): Promise<CheckOutcome> {
+  return runCheck(check, { side, texts, call, signal: call.signal, outlivesCall: false }, reporter);
 }
 
 /**
  * Asks one check about texts. Rejects with the refusal of the call where the check does not answer and `whenDown` says so, and where the client
  * has left.
  */
-export async function askCheck(
+export async function runCheck(
   check: RemotelyChecked,
   question: Question,
   reporter: Reporter,
-): Promise<Asked> {
+): Promise<CheckOutcome> {
   const { judge, longest, whenDown } = check.remote;
   const { call, outlivesCall } = question;
   // Services refuse empty texts.
@@ -40,7 +40,7 @@ export async function askCheck(
     const verdict = await judge({ ...question, texts });
     if (check.action !== 'mask') return { check, verdict };
     const finds = verdict.finds?.map((find) => ({ ...find, text: filled[find.text] ?? -1 })) ?? [];
-    if (!finds.every((find) => isPlaceIn(question.texts, find)))
+    if (!finds.every((find) => isInTexts(question.texts, find)))
       throw new Error('The check named a place that is not in the texts.');
     return { check, verdict: { ...verdict, flagged: verdict.flagged || finds.length > 0, finds } };
   } catch (error) {
@@ -60,13 +60,13 @@ export async function askCheck(
   }
 }
 
-function isPlaceIn(texts: readonly JudgedText[], { text, start, end }: Find): boolean {
+function isInTexts(texts: readonly JudgedText[], { text, start, end }: Find): boolean {
   return start >= 0 && start < end && end <= (texts[text]?.text.length ?? -1);
 }
 
 /** Throws the refusal where the verdict leads to one; otherwise reports the finding. */
 export function settle(
-  { check, verdict }: Asked,
+  { check, verdict }: CheckOutcome,
   side: 'request' | 'response',
   call: Call,
   reporter: Reporter,

@@ -72,8 +72,8 @@ export class Reporter {
   }
 
   #fields(call: Call, { check, side, reasons, at }: Found): object {
-    const told = reasons.slice(0, maxReasons).map((reason) => reason.slice(0, 100));
-    return { id: call.id, keyId: call.get(caller)?.id, check: check.name, side, reasons: told, at };
+    const shownReasons = reasons.slice(0, maxReasons).map((reason) => reason.slice(0, 100));
+    return { id: call.id, keyId: call.get(caller)?.id, check: check.name, side, reasons: shownReasons, at };
   }
 
   #tag(call: Call, found: Found): void {

@@ -6,10 +6,10 @@ import { maskFinds } from './masks.ts';
 import type { Scanner } from './scanner.ts';
 import type { Span } from './patterns/matcher.ts';
 import { replaceSpans } from './patterns/replacer.ts';
-import { askInCall, settle, type Asked } from './remote-run.ts';
+import { runCheckInCall, settle, type CheckOutcome } from './remote-run.ts';
 import type { JudgedText } from './remote/judge.ts';
 import { divide, masking, type Session } from './session.ts';
-import type { AskedText } from './texts/chat.ts';
+import type { RequestText } from './texts/chat.ts';
 import type { RequestTexts } from './texts/request.ts';
 
 /** A request that passed its checks, and those that still run. */
@@ -31,7 +31,7 @@ export async function checkRequest(
   const { acting, telling } = divide(checks);
   const remote = checks.filter(isRemote);
   let texts: readonly string[] = found.texts.map(({ text }) => text);
-  if (telling.length > 0) await tell(found.texts, telling, session);
+  if (telling.length > 0) await alertLocally(found.texts, telling, session);
   if (checks.some(({ action }) => action === 'mask')) {
     for (const text of texts) session.placeholders.reserve(text);
   }
@@ -39,7 +39,7 @@ export async function checkRequest(
   const judged = found.texts
     .map(({ role }, index): JudgedText => ({ role, text: texts[index] ?? '' }))
     .slice(found.definitions);
-  const waited: Promise<Asked>[] = [];
+  const waited: Promise<CheckOutcome>[] = [];
   const parallel: Promise<void>[] = [];
   const { call, reporter } = session;
   for (const check of remote) {
@@ -48,22 +48,22 @@ export async function checkRequest(
       session.beside.start(check, question);
       continue;
     }
-    const asked = askInCall(check, question, reporter);
-    if (check.remote.parallel) parallel.push(settled(asked, session));
-    else waited.push(asked);
+    const outcome = runCheckInCall(check, question, reporter);
+    if (check.remote.parallel) parallel.push(settled(outcome, session));
+    else waited.push(outcome);
   }
   const pending = parallel.length === 0 ? undefined : Promise.all(parallel).then(() => {});
   // A refusal that comes before anybody waits for it.
   pending?.catch(() => {});
   const answers = await Promise.all(waited);
-  for (const asked of answers) settle(asked, 'request', call, reporter);
+  for (const outcome of answers) settle(outcome, 'request', call, reporter);
   const turns = maskFinds(texts.slice(found.definitions), answers, session);
   texts = [...texts.slice(0, found.definitions), ...turns];
   return { call: replaced(found, texts, session), pending };
 }
 
-async function settled(asked: Promise<Asked>, { call, reporter }: Session): Promise<void> {
-  settle(await asked, 'request', call, reporter);
+async function settled(running: Promise<CheckOutcome>, { call, reporter }: Session): Promise<void> {
+  settle(await running, 'request', call, reporter);
 }
 
 function replaced(found: RequestTexts, now: readonly string[], { call }: Session): Call {
@@ -76,7 +76,11 @@ function replaced(found: RequestTexts, now: readonly string[], { call }: Session
   );
 }
 
-async function tell(texts: readonly AskedText[], checks: readonly Check[], session: Session): Promise<void> {
+async function alertLocally(
+  texts: readonly RequestText[],
+  checks: readonly Check[],
+  session: Session,
+): Promise<void> {
   const scanner = session.scanners.of(checks);
   const scan = new PacedScan(scanner);
   const labels = new Map<Check, Set<string>>();
@@ -96,7 +100,7 @@ async function tell(texts: readonly AskedText[], checks: readonly Check[], sessi
 }
 
 async function maskLocally(
-  texts: readonly AskedText[],
+  texts: readonly RequestText[],
   checks: readonly Check[],
   session: Session,
 ): Promise<string[]> {
@@ -106,7 +110,7 @@ async function maskLocally(
   for (const { text } of texts) spans.push(await scan.spansOf(text));
   const masked = texts.map(({ text }) => text);
   const noted = new Map<Check, Set<string>>();
-  // In signed reasoning only values that other texts contain too are masked, because a changed text does not fit its signature.
+  // In signed reasoning only values that other texts contain too are masked, because a changed text does not match its signature.
   for (const isSigned of [false, true])
     for (const [index, one] of texts.entries()) {
       const found = spans[index] ?? [];
@@ -144,7 +148,7 @@ class PacedScan {
       from = until;
       if (this.#scanned < step) continue;
       this.#scanned = 0;
-      // One step after the other: each needs the end of the one before.
+      // Sequential, because each step needs the result of the one before.
       // oxlint-disable-next-line no-await-in-loop
       await scheduler.yield();
     }

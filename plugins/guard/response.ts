@@ -12,7 +12,7 @@ import {
 import { isRemote, tells, type Check, type RemotelyChecked } from './checks.ts';
 import { JsonText } from './patterns/json-text.ts';
 import { Replacer } from './patterns/replacer.ts';
-import { askInCall, settle } from './remote-run.ts';
+import { runCheckInCall, settle } from './remote-run.ts';
 import type { JudgedText } from './remote/judge.ts';
 import type { Scanner } from './scanner.ts';
 import { divide, masking, type Session } from './session.ts';
@@ -27,7 +27,7 @@ export function checkReply(reply: Reply, checks: readonly Check[], session: Sess
   const refusing = remote.filter((check) => !tells(check));
   const beside = remote.filter(tells);
   let checked = reply;
-  if (beside.length > 0) checked = checked.pipe(observe(askBeside(beside, session)));
+  if (beside.length > 0) checked = checked.pipe(observe(startChecksBeside(beside, session)));
   if (refusing.length > 0) checked = holdWhole(checked, refusing, session);
   const { acting, telling } = divide(checks);
   const restores = session.placeholders.canRestore;
@@ -49,7 +49,7 @@ class ReplyTexts {
   readonly #session: Session;
   readonly #acting: Scanner | undefined;
   readonly #telling: Scanner | undefined;
-  readonly #told = new Set<Check>();
+  readonly #reported = new Set<Check>();
 
   constructor(session: Session, acting: Scanner | undefined, telling: Scanner | undefined) {
     this.#session = session;
@@ -94,7 +94,7 @@ class ReplyTexts {
     const teller =
       telling === undefined
         ? undefined
-        : new Replacer(telling.matcher, (match, span) => this.#tell(match, telling, span.patterns));
+        : new Replacer(telling.matcher, (match, span) => this.#report(match, telling, span.patterns));
     return {
       push: (text) => {
         teller?.push(text);
@@ -117,7 +117,7 @@ class ReplyTexts {
     return placeholders.of(finding.label, match, false);
   }
 
-  #tell(match: string, scanner: Scanner, patterns: readonly number[]): string {
+  #report(match: string, scanner: Scanner, patterns: readonly number[]): string {
     const finding = scanner.findingOf({ start: 0, end: 0, patterns });
     for (const check of finding.checks) this.#note(check, finding.label);
     return match;
@@ -125,14 +125,14 @@ class ReplyTexts {
 
   /** Once for each check of a reply. */
   #note(check: Check, label: string): void {
-    if (this.#told.has(check)) return;
-    this.#told.add(check);
+    if (this.#reported.has(check)) return;
+    this.#reported.add(check);
     const { reporter, call } = this.#session;
     reporter.note(call, { check, side: 'response', reasons: [label] });
   }
 }
 
-/** Most memory that a reply takes which is held back, in characters of its events. */
+/** Maximum memory of a response that is held back, in characters of its events. */
 const maxHeld = 64 * 1024 * 1024;
 /** Approximate size of an event besides its texts, in characters. */
 const eventSize = 100;
@@ -215,10 +215,10 @@ function holdWhole(reply: Reply, checks: readonly RemotelyChecked[], session: Se
   const verdicts = async (events: readonly GatewayEvent[]): Promise<readonly GatewayEvent[]> => {
     const answers = await Promise.all(
       checks.map((check) =>
-        askInCall(check, { side: 'response', texts: gathered.of(check), call }, reporter),
+        runCheckInCall(check, { side: 'response', texts: gathered.of(check), call }, reporter),
       ),
     );
-    for (const asked of answers) settle(asked, 'response', call, reporter);
+    for (const outcome of answers) settle(outcome, 'response', call, reporter);
     return events;
   };
   return reply.pipe(
@@ -235,8 +235,8 @@ function holdWhole(reply: Reply, checks: readonly RemotelyChecked[], session: Se
   );
 }
 
-/** Asks checks that only tell about a reply, once it is complete, and has nobody wait. */
-function askBeside(checks: readonly RemotelyChecked[], session: Session) {
+/** Starts the checks that only alert once the response is complete, without delaying it. */
+function startChecksBeside(checks: readonly RemotelyChecked[], session: Session) {
   const { call, beside } = session;
   const gathered = new Gathered();
   const longest = checks.reduce((most, { remote }) => Math.max(most, remote.longest), 0);

@@ -4,14 +4,14 @@ import { tells, type Check } from './checks.ts';
 import type { Finding, Scanners } from './scanner.ts';
 import type { Placeholders } from './placeholders.ts';
 import type { Reporter } from './reporter.ts';
-import type { BesideChecks } from './beside.ts';
+import type { BackgroundChecks } from './background-checks.ts';
 
 /** State that the checks of one call share. */
 export interface Session {
   readonly call: Call;
   readonly scanners: Scanners;
   readonly reporter: Reporter;
-  readonly beside: BesideChecks;
+  readonly beside: BackgroundChecks;
   readonly placeholders: Placeholders;
   /** Labels of all placeholders that may be restored. */
   readonly labels: readonly string[];

@@ -59,7 +59,7 @@ export default definePlugin({
           const refusal = { call, target, known, refused: refused ?? [], error };
           if (refused === undefined || !mayRetry(refusal, memory)) throw error;
           return withoutNamed(refusal, next, memory, (member) => {
-            tellOperator(log, target, member);
+            logDropped(log, target, member);
             reportRefusal(target);
           });
         },
@@ -119,7 +119,7 @@ async function withoutNamed(
 ): Promise<Observable<GatewayEvent>> {
   const { call, target, known, refused, error } = refusal;
   const { id } = target.channel;
-  const giveBack = isLearned(target, refused, memory) ? () => {} : await memory.claim(id, target.model);
+  const giveBack = isLearned(target, refused, memory) ? () => {} : await memory.lock(id, target.model);
   if (giveBack === undefined) throw error;
   const suspected = memory.suspected(id, target.model).filter((one) => !isAmong(one, [...known, ...refused]));
   const tried = [...suspected, ...refused];
@@ -154,8 +154,8 @@ async function withoutNamed(
   return reply;
 }
 
-/** Says which member is left out from now on, and the option of the channel that makes it permanent. */
-function tellOperator(log: Log, { channel, model }: Target, member: RefusedMember): void {
+/** Logs which member is left out from now on, and the channel option that makes it permanent. */
+function logDropped(log: Log, { channel, model }: Target, member: RefusedMember): void {
   log.warn(
     { channel: channel.id, model, member: member.path, option: traitOf(model, member) },
     'a provider refuses a member of requests: it is left out for this model',

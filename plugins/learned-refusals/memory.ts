@@ -19,9 +19,9 @@ export interface Learned {
 export interface MemoryOptions {
   /** Milliseconds that a refused member is remembered. */
   readonly ttl: number;
-  /** Most second attempts for a model of a channel within an hour, in all processes. */
+  /** Maximum number of second attempts for a model of a channel within an hour, in all processes. */
   readonly perHour: number;
-  /** Milliseconds between two looks at what other processes have learned. */
+  /** Interval in milliseconds at which the knowledge of other processes is read. */
   readonly follow: number;
 }
 
@@ -29,11 +29,11 @@ export interface MemoryOptions {
 const namespace = 'learned-refusals';
 /** Collection of the times of second attempts, by channel and model. */
 const attemptsNamespace = 'refusal-attempts';
-/** Most models of channels of which something is known. */
+/** Maximum number of models of channels that are remembered. */
 const mostModels = 1000;
-/** Most members that are remembered of one model. */
+/** Maximum number of members that are remembered of one model. */
 const mostMembers = 8;
-/** Longest name of a model of which something is remembered, in characters. */
+/** Maximum length in characters of the name of a remembered model. */
 const longestModel = 256;
 const hour = 3_600_000;
 
@@ -99,7 +99,7 @@ export class Memory {
    * Takes one of the second attempts that all processes on the database may make within an hour. Resolves with a function that returns it, or
    * with undefined where none is left. While the database fails, each process has the full number for itself.
    */
-  async claim(channel: string, model: string): Promise<(() => void) | undefined> {
+  async lock(channel: string, model: string): Promise<(() => void) | undefined> {
     const { stores } = this.#tools;
     const key = JSON.stringify([channel, model]);
     const now = Date.now();

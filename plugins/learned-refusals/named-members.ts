@@ -1,16 +1,16 @@
 import { type GatewayError, type RefusedMember, upstreamFailureOf } from 'sluice';
 import { isProtected } from './protected.ts';
 
-/** Most members that one refusal may name. */
+/** Maximum number of members that one refusal may name. */
 const mostNamed = 8;
 
-/** Longest sentence that is read, in characters. */
+/** Maximum length in characters of a sentence that is read. */
 const longestSentence = 4000;
 
 /** Deepest path that a refusal may name, and the form of its names. */
 const path = /^[A-Za-z_][\w-]{0,63}(?:\.[A-Za-z_][\w-]{0,63}){0,2}$/;
 
-/** One way to say that members are not supported. Group `name` is the member, `place` the path of the object that holds it. */
+/** Pattern of a message that members are not supported. Group `name` is the member, `place` the path of the object that holds it. */
 interface Sentence {
   readonly pattern: RegExp;
   readonly beside?: string;
@@ -60,11 +60,11 @@ const sentences: readonly Sentence[] = [
   { pattern: /#(?<place>[\w/.-]*): extraneous key \[(?<name>[\w.-]+)\] is not permitted/gi },
 ];
 
-/** Words beside a `param` that say that the provider does not take it, whatever its value. */
+/** Words beside a `param` that mean that the provider does not support it, whatever its value. */
 const unsupported =
   /\b(?:unsupported|not supported|does not support|unknown|unrecognized|unrecognised|not permitted|extra)\b.{0,40}\b(?:parameter|argument|field|property|inputs?|option)s?\b|\b(?:parameter|argument|field|property|option)\b.{0,100}\b(?:unsupported|not supported|unknown|unrecognized|not permitted)\b/is;
 
-/** Words of a refusal that holds for this request alone: others may be accepted with the same member, and another member is as much at fault. */
+/** Words of a refusal that holds only for this request: other requests with the member may be accepted, and another member is equally at fault. */
 const conditional = /\b(?:when|if|unless|while|together|combination|combined)\b/i;
 
 /** Names of the output limit in chat completions, of which a provider takes one or the other. */
@@ -107,9 +107,9 @@ function isUnsupported(sentence: string): boolean {
   return !/^(?:invalid|unsupported) value\b/i.test(sentence) && unsupported.test(sentence);
 }
 
-/** One dotted path. Validators put `body` before the members of a request. */
-function pathOf(place: string | undefined, name: string): string {
-  const names = `${place ?? ''}.${name}`.split(/[./[\]]+/).filter((part) => part !== '');
+/** Joins path and name into one dotted path. Validators put `body` before the members of a request. */
+function pathOf(location: string | undefined, name: string): string {
+  const names = `${location ?? ''}.${name}`.split(/[./[\]]+/).filter((part) => part !== '');
   return (names[0] === 'body' && names.length > 1 ? names.slice(1) : names).join('.');
 }
 

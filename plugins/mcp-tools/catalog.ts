@@ -26,9 +26,9 @@ interface MeasuredServer extends ListedServer {
   readonly bytes: number;
 }
 
-/** Longest name that every provider takes. */
+/** Maximum length of a name that every provider accepts. */
 const longestName = 64;
-/** Longest description that models are given of a tool, in characters. */
+/** Maximum length in characters of the description of a tool that is sent to models. */
 const longestDescription = 4_096;
 
 /** Tools by the names of their functions. */
@@ -182,7 +182,7 @@ function fitting(
   });
 }
 
-/** Bytes of definitions as models are given them. */
+/** Size in bytes of the definitions that are sent to models. */
 function sizeOf(tools: readonly ServedTool[]): number {
   let bytes = 0;
   for (const { name, description = '', inputSchema } of tools)

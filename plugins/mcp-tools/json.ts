@@ -13,7 +13,7 @@ export function listOf(value: Value): readonly JsonValue[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]) : [];
 }
 
-/** Longest text that names something: a label, a tool, a header. */
+/** Maximum length of a text that names something: a label, a tool, a header. */
 const longestName = 256;
 
 /** Returns a short text. Throws 400 for anything else; undefined where nothing was given. */

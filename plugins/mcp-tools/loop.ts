@@ -94,14 +94,16 @@ export class ToolLoop {
     let next = 0;
     approved.forEach(({ request, offered, input }, index) => {
       if (offered === undefined || index >= most) {
-        turns.push(resultTurn(request, '', failure('There is no such tool, or no further call is allowed.')));
+        turns.push(
+          resultMessage(request, '', failure('There is no such tool, or no further call is allowed.')),
+        );
         return;
       }
       const result = results[next] ?? failure('The tool did not run.');
       next += 1;
       const shown = format.call({ offered, input, approval: request });
       for (const event of [...shown.begins, ...shown.ends(result)]) events.push(event);
-      turns.push(resultTurn(request, offered.name, result));
+      turns.push(resultMessage(request, offered.name, result));
     });
     this.#messages = withResults(this.#messages, turns);
     return events;
@@ -120,7 +122,7 @@ export class ToolLoop {
     return next(call.with({ body, messages: this.#messages, decoded: true }));
   }
 
-  /** One reply, and behind it what follows from it. `first`: events that stand before all others of it. */
+  /** One response, followed by the rounds that result from it. `first`: events that precede all others. */
   #round(reply: Observable<GatewayEvent>, first: readonly GatewayEvent[] = []): Observable<GatewayEvent> {
     const round = new Round(this.#context);
     return concat(
@@ -216,9 +218,9 @@ export class ToolLoop {
   /** Adds a round to the history. */
   #append(round: Round, calls: readonly ModelCall[], results: readonly CallResult[]): void {
     const turns = calls.map(({ id, name }, index) =>
-      resultTurn(id, name, results[index] ?? failure('The tool did not run.')),
+      resultMessage(id, name, results[index] ?? failure('The tool did not run.')),
     );
-    this.#messages = withResults([...this.#messages, round.turn], turns);
+    this.#messages = withResults([...this.#messages, round.message], turns);
     this.#spend(round);
     this.#hasText ||= round.speaks;
   }
@@ -258,7 +260,7 @@ function needsApproval({ offered }: ModelCall): boolean {
   return offered?.needsApproval === true;
 }
 
-function resultTurn(id: string, name: string, { content, isFailed }: CallResult): Message {
+function resultMessage(id: string, name: string, { content, isFailed }: CallResult): Message {
   return {
     role: 'tool',
     content: [

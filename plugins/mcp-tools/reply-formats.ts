@@ -22,7 +22,7 @@ export interface CallEvents {
 /** End of a reply that a limit ended. */
 export type LimitFinish = Pick<Extract<GatewayEvent, { type: 'finish' }>, 'reason' | 'raw' | 'format'>;
 
-/** How one format shows calls. */
+/** Representation of tool calls in one format. */
 export interface ReplyFormat {
   /** True when replies show calls. Where they do not, the history of the client cannot hold them. */
   readonly showsCalls: boolean;

@@ -7,7 +7,7 @@ import type { Options } from './options.ts';
 
 /** Result of a call of a tool. */
 export interface CallResult {
-  /** For the model. */
+  /** Content for the model. */
   readonly content: readonly Block[];
   /** The same as text alone, for the client. */
   readonly text: string;

@@ -82,15 +82,15 @@ export class Round {
     );
   }
 
-  /** The reply as a turn of the history. */
-  get turn(): Message {
+  /** The response as a message of the history. */
+  get message(): Message {
     return {
       role: 'assistant',
       content: this.#parts.flatMap((part) => (isGrowing(part) ? this.#blockOf(part) : [part.opaque])),
     };
   }
 
-  /** Takes an event in. Returns it as the client sees it; undefined for what the client does not see. */
+  /** Reads an event. Returns it as the client sees it; undefined for an event that is hidden from the client. */
   event(event: GatewayEvent): GatewayEvent | undefined {
     if ('block' in event) return this.#blockEvent(event);
     if (event.type === 'finish') this.#finish = event;

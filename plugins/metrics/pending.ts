@@ -36,7 +36,7 @@ export class PendingCalls {
   }
 }
 
-/** What a provider says of tokens may be anything. */
+/** Returns the count, or 0 unless it is positive, because a provider may report any number. */
 function positive(tokens: number): number {
   return tokens > 0 ? tokens : 0;
 }

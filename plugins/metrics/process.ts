@@ -3,7 +3,7 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 
 let registry: Registry | undefined;
 
-/** What is measured of this process by itself: memory, CPU, event loop, garbage collection, sockets. From the first time that it is asked for. */
+/** Returns the metrics of this process: memory, CPU, event loop, garbage collection, sockets. Collects them from the first call on. */
 export function processMetrics(lostLogLines: () => number): Registry {
   if (registry === undefined) {
     // Once for the process, whatever gateways it holds: what watches the collector of garbage is never let go of.

@@ -7,7 +7,7 @@ const kind = z.object({ name: z.string(), help: z.string(), type: z.string() });
 const sample = z.object({
   labels: z.record(z.string(), z.union([z.string(), z.number()])).default({}),
   value: z.number(),
-  /** Where it is not the metric's own: `…_bucket`, `…_sum`. */
+  /** Name of the sample where it is not the metric's own: `…_bucket`, `…_sum`. */
   metricName: z.string().optional(),
 });
 type Sample = z.output<typeof sample>;
@@ -15,13 +15,13 @@ type Sample = z.output<typeof sample>;
 const aggregator = z.enum(['sum', 'average', 'min', 'max', 'first', 'omit']).default('sum');
 const metric = kind.extend({ aggregator, values: z.array(z.unknown()) });
 
-/** What one process tells besides its totals: what its counters and histograms are, and its gauges whole. */
-const told = z.object({ counted: z.array(kind), gauges: z.array(metric) });
+/** Metrics of one process besides its totals: kinds of its counters and histograms, and its gauges in full. */
+const processMetrics = z.object({ counted: z.array(kind), gauges: z.array(metric) });
 
 /** The series of one total. */
 const series = z.tuple([z.string(), z.string(), sample.shape.labels]);
 
-/** What this process has measured, for {@link textOf}. Counters and histograms only grow: they are totals. */
+/** Returns the measurements of this process, for {@link textOf}. Counters and histograms only grow, because they are totals. */
 export async function measured(registries: readonly Registry[]): Promise<WorkerAnswer> {
   const counted: z.output<typeof kind>[] = [];
   const gauges: z.output<typeof metric>[] = [];
@@ -42,10 +42,10 @@ export async function measured(registries: readonly Registry[]): Promise<WorkerA
   return { value: { counted, gauges }, totals };
 }
 
-/** All processes as one, in the text format of Prometheus. */
+/** Returns the metrics of all processes together, in the text format of Prometheus. */
 export function textOf({ answers, silent, totals }: WorkerAnswers): Promise<string> {
   const all = answers.flatMap(({ value }) => {
-    const { data } = told.safeParse(value);
+    const { data } = processMetrics.safeParse(value);
     return data === undefined ? [] : [data];
   });
   const samples = new Map<string, Sample[]>();
@@ -62,7 +62,7 @@ export function textOf({ answers, silent, totals }: WorkerAnswers): Promise<stri
       values: (samples.get(one.name) ?? []).map((each) => plain(one.name, each)),
     })),
     ...all.map(({ gauges }) =>
-      // Where the gateway has been since when is told by its oldest process.
+      // Takes the minimum, because the start time of the gateway is that of its oldest process.
       gauges.map((gauge) => ({
         ...gauge,
         aggregator: gauge.aggregator === 'omit' ? 'min' : gauge.aggregator,
@@ -92,7 +92,7 @@ function seriesOf(key: string): z.output<typeof series> | undefined {
   }
 }
 
-/** Those that are numbers: there is none for what has not been measured yet. */
+/** Returns the values that are numbers, because a metric that was not measured yet has none. */
 function samplesOf(values: readonly unknown[]): Sample[] {
   return values.flatMap((value) => {
     const { data } = sample.safeParse(value);

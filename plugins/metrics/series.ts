@@ -99,11 +99,11 @@ export class Series {
     const family = ended === 'left' ? 'left' : `${Math.floor(status / 100)}xx`;
     const format = call.format.name;
     const code = error?.code ?? '';
-    const place = [operation, format, channel, model, family, code].join('\0');
-    let pending = this.#pending.get(place);
+    const key = [operation, format, channel, model, family, code].join('\0');
+    let pending = this.#pending.get(key);
     if (pending === undefined) {
       pending = new PendingCalls({ operation, format, channel, model, status: family, code });
-      this.#pending.set(place, pending);
+      this.#pending.set(key, pending);
     }
     pending.calls += 1;
     this.#seconds.observe(pending.ofTimes, response.ms / 1000);

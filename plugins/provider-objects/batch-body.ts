@@ -54,9 +54,9 @@ export function checkInline(body: JsonObject, members: number): void {
 /** Returns the models that a batch names in its body. */
 export function modelsIn(body: JsonObject): readonly string[] {
   const { batch } = body;
-  const told = [isObject(batch) ? batch['model'] : undefined];
-  for (const { request } of inlineOf(body)) told.push(isObject(request) ? request['model'] : undefined);
-  return told.filter((one) => typeof one === 'string').map((one) => one.replace(/^models\//, ''));
+  const models = [isObject(batch) ? batch['model'] : undefined];
+  for (const { request } of inlineOf(body)) models.push(isObject(request) ? request['model'] : undefined);
+  return models.filter((one) => typeof one === 'string').map((one) => one.replace(/^models\//, ''));
 }
 
 /** Returns the body with the provider's name of the model in place of the public one. */

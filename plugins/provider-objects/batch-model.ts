@@ -1,10 +1,10 @@
 /** Determines the model of a batch at providers where the batch names one model and its lines name none. */
 import { GatewayError, isObject, wrongType, missingValue, type JsonObject, type JsonValue } from 'sluice';
-import type { Place } from './place.ts';
+import type { ProviderAccount } from './account.ts';
 
 /** The model of a batch whose lines name none, and the body of the batch with the provider's name of it. */
 export interface NamedModel {
-  /** Its public name. */
+  /** Public name of the model. */
   readonly model: string;
   readonly body: JsonObject;
 }
@@ -16,7 +16,7 @@ export interface NamedModel {
 export function modelOfBatch(
   body: JsonObject,
   { models, unnamed }: JsonObject & { readonly models: readonly string[] },
-  { channel }: Place,
+  { channel }: ProviderAccount,
 ): NamedModel | undefined {
   const { batchModel: path } = channel;
   if (path === undefined) {
@@ -27,20 +27,20 @@ export function modelOfBatch(
   }
   const names = path.split('.');
   const [line, another] = models;
-  const told = memberAt(body, names) ?? (another === undefined ? line : undefined);
-  if (told === undefined) throw missingValue(path);
-  if (typeof told !== 'string') throw wrongType(path, 'a string');
-  const stranger = models.find((model) => model !== told);
-  const there = channel.upstreamModel(told);
+  const requested = memberAt(body, names) ?? (another === undefined ? line : undefined);
+  if (requested === undefined) throw missingValue(path);
+  if (typeof requested !== 'string') throw wrongType(path, 'a string');
+  const stranger = models.find((model) => model !== requested);
+  const there = channel.upstreamModel(requested);
   if (stranger !== undefined || there === undefined)
     throw new GatewayError(
       'invalid_value',
       stranger === undefined
-        ? `The model "${told}" is not served by the channel that keeps the file.`
+        ? `The model "${requested}" is not served by the channel that keeps the file.`
         : `The file names the model "${stranger}", and the batch another.`,
       { param: path },
     );
-  return { model: told, body: withMember(body, names, there) };
+  return { model: requested, body: withMember(body, names, there) };
 }
 
 function memberAt(object: JsonObject, names: readonly string[]): JsonValue | undefined {

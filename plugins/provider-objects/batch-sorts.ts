@@ -1,6 +1,6 @@
 /** Describes the batches of each API: when one has ended, where its results are, and which codecs read its requests and responses. */
 import { isObject, parseObject, type JsonObject, type JsonValue, type Operation } from 'sluice';
-import type { Question } from './ask.ts';
+import type { ProviderRequest } from './send-request.ts';
 import type { ObjectFormat } from './collections.ts';
 
 /** Response to one request of a batch. */
@@ -19,7 +19,7 @@ export interface BatchSort {
   /** True for a batch that has ended, also one that failed or was cancelled. */
   isOver(seen: JsonObject): boolean;
   /** Returns the request for the lines of the results; undefined where there are none, or the description contains them. */
-  results(seen: JsonObject, id: string): Question | undefined;
+  results(seen: JsonObject, id: string): ProviderRequest | undefined;
   /** Returns the responses that the description contains. */
   inline(seen: JsonObject): readonly JsonValue[];
   /** Reads a line of the results; undefined for a request that failed, which costs nothing. */
@@ -41,12 +41,12 @@ const codecs: Readonly<Record<string, CodecName>> = {
 };
 
 /** Returns an endpoint in OpenAI's spelling, because other providers leave out the version or have their own. */
-export function endpointOf(told: string): string {
-  return `/v1${told.replace(/^\/v\d+(?=\/)/, '')}`;
+export function endpointOf(path: string): string {
+  return `/v1${path.replace(/^\/v\d+(?=\/)/, '')}`;
 }
 
-function codecAt(told: JsonValue | undefined): CodecName | undefined {
-  const endpoint = typeof told === 'string' ? endpointOf(told) : '';
+function codecAt(path: JsonValue | undefined): CodecName | undefined {
+  const endpoint = typeof path === 'string' ? endpointOf(path) : '';
   return Object.hasOwn(codecs, endpoint) ? codecs[endpoint] : undefined;
 }
 
@@ -143,8 +143,8 @@ const ofGenerateContent: BatchSort = {
   },
   inline(seen) {
     const { inlinedResponses, inlinedEmbedContentResponses } = outputOf(seen);
-    const told = isObject(inlinedResponses) ? inlinedResponses : inlinedEmbedContentResponses;
-    const list = isObject(told) ? told['inlinedResponses'] : undefined;
+    const container = isObject(inlinedResponses) ? inlinedResponses : inlinedEmbedContentResponses;
+    const list = isObject(container) ? container['inlinedResponses'] : undefined;
     return Array.isArray(list) ? (list as readonly JsonValue[]) : [];
   },
   answer({ response }) {

@@ -13,8 +13,8 @@ import {
 import { checkRequestMembers, type Call } from 'sluice/internal';
 import type { ObjectCharge } from './core-types.ts';
 import { checkPaidMembers } from '../_paid-members.ts';
-import { keep, passedWords, type Around } from './around.ts';
-import { askJson } from './ask.ts';
+import { keep, forwardedParameters, type ObjectServices } from './services.ts';
+import { requestJson } from './send-request.ts';
 import { checkEndpoint } from './batch-file.ts';
 import { checkInline, fileNameIn, inlineOf, modelsIn, withModel } from './batch-body.ts';
 import { collectionOf, type Collection } from './collections.ts';
@@ -22,40 +22,40 @@ import { allowModels, bodyOf, madeAnyway } from './create.ts';
 import { ownedObject } from './endpoints.ts';
 import { modelOfBatch } from './batch-model.ts';
 import { checkQuery, type AddPath } from './paths.ts';
-import { placeOfReferences } from './pin.ts';
-import { chosenPlace, placeOf, type Place } from './place.ts';
+import { accountOfReferences } from './pin.ts';
+import { selectAccount, accountOf, type ProviderAccount } from './account.ts';
 import { referencesIn } from './references.ts';
 import { requestedLines } from './requested-lines.ts';
 import { measured, needsOfLines, reserved, ruleOf, type NeedsOf } from './reserve.ts';
 import { asShown } from './shown.ts';
 
-/** Milliseconds after which a batch that has not come to its end is given up: providers give them up after days. */
+/** Milliseconds after which an unfinished batch is given up. Providers give batches up after days. */
 const day = 86_400_000;
 const longestBatch = 30 * day;
 
 /** Adds the paths by which batches are made and cancelled, in each API. */
-export function addBatches(add: AddPath, around: Around): void {
+export function addBatches(add: AddPath, services: ObjectServices): void {
   const ofChat = collectionOf('chat-completions', 'batches');
   const ofMessages = collectionOf('messages', 'messages/batches');
   const ofGenerateContent = collectionOf('generate-content', 'batches');
-  add('POST', ofChat, '', (call) => createFromFile(call, ofChat, around));
-  add('POST', ofMessages, '', (call) => createFromRequests(call, ofMessages, around));
+  add('POST', ofChat, '', (call) => createFromFile(call, ofChat, services));
+  add('POST', ofMessages, '', (call) => createFromRequests(call, ofMessages, services));
   add('POST', ofGenerateContent, '/:id\\:cancel', (call, _, { id = '' }) =>
-    cancel(call, ofGenerateContent, id, around),
+    cancel(call, ofGenerateContent, id, services),
   );
   for (const version of ['v1beta', 'v1'])
     for (const action of ['batchGenerateContent', 'asyncBatchEmbedContent'])
-      around.tools.endpoint({
+      services.tools.endpoint({
         method: 'POST',
         path: `/${version}/models/*model\\:${action}`,
         format: 'generate-content',
         readsBody: true,
         handle: async (call: Call, { model = '' }) =>
-          of({ type: 'result', value: await createOfModel(call, { model, action }, around) }),
+          of({ type: 'result', value: await createOfModel(call, { model, action }, services) }),
       });
 }
 
-/** What a batch of a file is made with. Providers have more, by which it is made of other requests or for another model. */
+/** Members that may create a batch from a file. Providers have others that add requests or change the model. */
 const ofBatch: ReadonlySet<string> = new Set([
   'input_file_id',
   'endpoint',
@@ -65,42 +65,46 @@ const ofBatch: ReadonlySet<string> = new Set([
 ]);
 
 /** `POST /v1/batches`: the requests are the lines of a file. */
-async function createFromFile(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
+async function createFromFile(
+  call: Call,
+  collection: Collection,
+  services: ObjectServices,
+): Promise<JsonObject> {
   const body = await bodyOf(call).json();
   const { input_file_id: input } = body;
   if (input === undefined) throw missingValue('input_file_id');
   if (typeof input !== 'string') throw wrongType('input_file_id', 'a string');
-  const file = await ownedObject(call, collectionOf(collection.format, 'files'), input, around);
-  const place = placeOf(file, around.finding.catalog);
-  checkMembers(body, place);
-  const requested = await requestedLines(call, file, place, 'input_file_id', around);
+  const file = await ownedObject(call, collectionOf(collection.format, 'files'), input, services);
+  const account = accountOf(file, services.finding.catalog);
+  checkMembers(body, account);
+  const requested = await requestedLines(call, file, account, 'input_file_id', services);
   checkEndpoint(requested, body['endpoint']);
   for (const model of requested.models)
-    if (place.channel.upstreamModel(model) !== model)
+    if (account.channel.upstreamModel(model) !== model)
       throw new GatewayError(
         'invalid_value',
         `The file names the model "${model}", which its channel does not serve under this name. Names in a file go to the provider as they are.`,
         { param: 'input_file_id' },
       );
-  const named = modelOfBatch(body, requested, place);
+  const named = modelOfBatch(body, requested, account);
   if (named !== undefined) allowModels(call, [named.model]);
   return create(
     call,
     {
       collection,
-      place,
+      account,
       models: named === undefined ? requested.models : [named.model],
       path: '/batches',
       body: named?.body ?? body,
       known: { endpoint: body['endpoint'] ?? null },
       needs: async () => needsOfLines(requested, named?.model ?? '', 'input_file_id'),
     },
-    around,
+    services,
   );
 }
 
 /** Throws 400 for members by which a batch would be of other requests, or for another model. */
-function checkMembers(body: JsonObject, { channel: { batchModel } }: Place): void {
+function checkMembers(body: JsonObject, { channel: { batchModel } }: ProviderAccount): void {
   const ofModel = batchModel?.replace(/\..*/, '');
   const unknown = Object.keys(body).find((name) => !ofBatch.has(name) && name !== ofModel);
   if (unknown !== undefined)
@@ -112,13 +116,17 @@ function checkMembers(body: JsonObject, { channel: { batchModel } }: Place): voi
 }
 
 /** `POST /v1/messages/batches`: the requests stand in the body, each with a model of its own. */
-async function createFromRequests(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
+async function createFromRequests(
+  call: Call,
+  collection: Collection,
+  services: ObjectServices,
+): Promise<JsonObject> {
   const body = await bodyOf(call).json();
   const { requests } = body;
   if (requests === undefined) throw missingValue('requests');
   if (!Array.isArray(requests)) throw wrongType('requests', 'a list');
   const list = requests as readonly JsonValue[];
-  const { members } = around.tools.settings.limits;
+  const { members } = services.tools.settings.limits;
   const models = new Set<string>();
   list.forEach((request, index) => {
     const params = isObject(request) ? request['params'] : undefined;
@@ -131,20 +139,20 @@ async function createFromRequests(call: Call, collection: Collection, around: Ar
     models.add(params['model']);
   });
   allowModels(call, [...models]);
-  const pinned = await placeOfReferences(call, referencesIn(body, collection.format), around.finding);
-  const place = chosenPlace(call, collection, around.finding.catalog, { pinned, models: [...models] });
-  const named = list.map((request) => renamed(request as JsonObject, place));
+  const pinned = await accountOfReferences(call, referencesIn(body, collection.format), services.finding);
+  const account = selectAccount(call, collection, services.finding.catalog, { pinned, models: [...models] });
+  const named = list.map((request) => renamed(request as JsonObject, account));
   return create(
     call,
     {
       collection,
-      place,
+      account,
       models: [...models],
       path: '/messages/batches',
       body: { ...body, requests: named },
       known: {},
       needs: () => {
-        const codec = around.tools.format('messages')?.codecs.chat;
+        const codec = services.tools.format('messages')?.codecs.chat;
         const all = list.map((request) => (request as JsonObject)['params'] as JsonObject);
         return measured(
           all.map((params) => ({ model: String(params['model']), codec, body: params })),
@@ -152,12 +160,12 @@ async function createFromRequests(call: Call, collection: Collection, around: Ar
         );
       },
     },
-    around,
+    services,
   );
 }
 
-/** The request with the provider's name of its model. */
-function renamed(request: JsonObject, { channel }: Place): JsonObject {
+/** Returns the request with the provider's name of its model. */
+function renamed(request: JsonObject, { channel }: ProviderAccount): JsonObject {
   const params = request['params'] as JsonObject;
   const model = String(params['model']);
   return { ...request, params: { ...params, model: channel.upstreamModel(model) ?? model } };
@@ -167,21 +175,21 @@ function renamed(request: JsonObject, { channel }: Place): JsonObject {
 async function createOfModel(
   call: Call,
   { model, action }: { readonly model: string; readonly action: string },
-  around: Around,
+  services: ObjectServices,
 ): Promise<JsonObject> {
   const collection = collectionOf('generate-content', 'batches');
-  await checkQuery(call, collection.format, around);
+  await checkQuery(call, collection.format, services);
   const body = await bodyOf(call).json();
   const inline = inlineOf(body);
-  checkInline(body, around.tools.settings.limits.members);
-  if (modelsIn(body).some((told) => told !== model)) throw otherModel();
+  checkInline(body, services.tools.settings.limits.members);
+  if (modelsIn(body).some((named) => named !== model)) throw otherModel();
   allowModels(call, [model]);
   checkPaidMembers(call.get(caller), body, { runs: 'batch' });
-  const pinned = await placeOfReferences(call, referencesIn(body, collection.format), around.finding);
-  const place = chosenPlace(call, collection, around.finding.catalog, { pinned, models: [model] });
+  const pinned = await accountOfReferences(call, referencesIn(body, collection.format), services.finding);
+  const account = selectAccount(call, collection, services.finding.catalog, { pinned, models: [model] });
   const embeds = action === 'asyncBatchEmbedContent';
   let needs: NeedsOf = () => {
-    const codec = around.tools.format('generate-content')?.codecs[embeds ? 'embed' : 'chat'];
+    const codec = services.tools.format('generate-content')?.codecs[embeds ? 'embed' : 'chat'];
     const all = inline.map(({ request }) => (isObject(request) ? request : {}));
     return measured(
       all.map((request) => ({ model, codec, body: request })),
@@ -190,24 +198,24 @@ async function createOfModel(
   };
   const name = fileNameIn(body);
   if (name !== undefined) {
-    const file = await ownedObject(call, collectionOf(collection.format, 'files'), name, around);
-    const requested = await requestedLines(call, file, place, 'fileName', around);
-    if (requested.models.some((told) => told !== model)) throw otherModel();
+    const file = await ownedObject(call, collectionOf(collection.format, 'files'), name, services);
+    const requested = await requestedLines(call, file, account, 'fileName', services);
+    if (requested.models.some((named) => named !== model)) throw otherModel();
     needs = async () => needsOfLines(requested, model, 'fileName');
   }
-  const there = place.channel.upstreamModel(model) ?? model;
+  const there = account.channel.upstreamModel(model) ?? model;
   return create(
     call,
     {
       collection,
-      place,
+      account,
       models: [model],
       path: `/models/${encodeURIComponent(there)}:${action}`,
       body: withModel(body, there),
       known: { embeds },
       needs,
     },
-    around,
+    services,
   );
 }
 
@@ -217,7 +225,7 @@ function otherModel(): GatewayError {
 
 interface Wanted {
   readonly collection: Collection;
-  readonly place: Place;
+  readonly account: ProviderAccount;
   readonly models: readonly string[];
   readonly path: string;
   readonly body: JsonObject;
@@ -229,35 +237,55 @@ interface Wanted {
  * Makes a batch, whose results will be charged to the caller. It goes on when the client leaves. The most that it may come to is held of the
  * caller's budgets from before it is made until it is charged or has come to nothing.
  */
-async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonObject> {
-  const { collection, place, models, path, body, known, needs } = wanted;
-  const claim = await reserved(call, place, needs, around);
+async function create(call: Call, wanted: Wanted, services: ObjectServices): Promise<JsonObject> {
+  const { collection, account, models, path, body, known, needs } = wanted;
+  const budgetReservation = await reserved(call, account, needs, services);
   try {
-    return await madeAnyway(call, around, async (own) => {
-      const question = { method: 'POST', path, ...passedWords(call), body: JSON.stringify(body) } as const;
-      const seen = await askJson(own, place, collection.format, question, around.answerSize);
+    return await madeAnyway(call, services, async (own) => {
+      const question = {
+        method: 'POST',
+        path,
+        ...forwardedParameters(call),
+        body: JSON.stringify(body),
+      } as const;
+      const seen = await requestJson(own, account, collection.format, question, services.answerSize);
       const charge: ObjectCharge = {
         id: `batch_${randomBytes(16).toString('hex')}`,
         asks: 0,
         refusals: 0,
         deadline: Date.now() + longestBatch,
         pricing: ruleOf(call.get(caller)?.pricing, models),
-        ...(claim === undefined ? {} : { reservation: claim.id }),
+        ...(budgetReservation === undefined ? {} : { reservation: budgetReservation.id }),
       };
-      const reservation = claim && { ...claim, lease: longestBatch + day };
-      await keep(own, { collection, place, seen, known: { ...known, models }, charge, reservation }, around);
-      return asShown(call, collection, seen, around, true);
+      const reservation = budgetReservation && { ...budgetReservation, lease: longestBatch + day };
+      await keep(
+        own,
+        { collection, account, seen, known: { ...known, models }, charge, reservation },
+        services,
+      );
+      return asShown(call, collection, seen, services, true);
     });
   } catch (error) {
-    if (claim !== undefined) around.tools.bookkeeper.release(claim.id);
+    if (budgetReservation !== undefined) services.tools.bookkeeper.release(budgetReservation.id);
     throw error;
   }
 }
 
 /** Cancelling says nothing of what was done by then: the batch is charged when it has come to its end. */
-async function cancel(call: Call, collection: Collection, id: string, around: Around): Promise<JsonObject> {
-  const object = await ownedObject(call, collection, id, around);
-  const place = placeOf(object, around.finding.catalog);
+async function cancel(
+  call: Call,
+  collection: Collection,
+  id: string,
+  services: ObjectServices,
+): Promise<JsonObject> {
+  const object = await ownedObject(call, collection, id, services);
+  const account = accountOf(object, services.finding.catalog);
   const path = `/${collection.name}/${object.id}:cancel`;
-  return askJson(call, place, collection.format, { method: 'POST', path, body: '{}' }, around.answerSize);
+  return requestJson(
+    call,
+    account,
+    collection.format,
+    { method: 'POST', path, body: '{}' },
+    services.answerSize,
+  );
 }

@@ -127,11 +127,11 @@ export class Bill {
   #usageOf({ reply }: BatchAnswer): Usage | undefined {
     const [format, operation] = this.#billing.codec;
     const codec = this.#billing.tools.format(format)?.codecs[operation];
-    const told = codec?.usageTap().read(JSON.stringify(reply)) ?? this.#decoded(codec, reply);
-    if (told === undefined) return undefined;
-    const { units, otherModels, byModality } = told;
+    const usage = codec?.usageTap().read(JSON.stringify(reply)) ?? this.#decoded(codec, reply);
+    if (usage === undefined) return undefined;
+    const { units, otherModels, byModality } = usage;
     return {
-      ...counted(told),
+      ...counted(usage),
       ...(units === undefined ? {} : { units }),
       ...(byModality === undefined ? {} : { byModality }),
       ...(otherModels === undefined
@@ -185,13 +185,13 @@ export class Bill {
    * Returns the public name of the model that a response names, which providers may spell with a date. Undefined for a model that the batch does
    * not have.
    */
-  #modelOf(told: string | undefined): string | undefined {
+  #modelOf(reported: string | undefined): string | undefined {
     if (this.#models.length === 1) return this.#models[0];
-    if (told === undefined || this.#models.length === 0) return told;
+    if (reported === undefined || this.#models.length === 0) return reported;
     const { channel } = this.#billing;
     const names = this.#models.map((model) => [model, channel.upstreamModel(model) ?? model] as const);
     const fitting = names
-      .filter(([, there]) => told === there || told.startsWith(`${there}-`))
+      .filter(([, there]) => reported === there || reported.startsWith(`${there}-`))
       .toSorted(([, one], [, other]) => other.length - one.length);
     return fitting[0]?.[0];
   }

@@ -4,11 +4,11 @@ import { setTimeout } from 'node:timers/promises';
 import { caller, isObject, matchesModel, type JsonObject } from 'sluice';
 import { chargedMicroDollars, factorFor, type Call } from 'sluice/internal';
 import type { ProviderObject, Reservation, Settlement } from './core-types.ts';
-import type { Around } from './around.ts';
+import type { ObjectServices } from './services.ts';
 import { endIn, timeOf } from './cache-life.ts';
 import { mostInput, NeedsByModel } from './needs.ts';
 import { ownerOf } from './owner.ts';
-import type { Place } from './place.ts';
+import type { ProviderAccount } from './account.ts';
 import { claimed } from './reserve.ts';
 import { refuseBudgeted } from './unknown-cost.ts';
 
@@ -38,7 +38,7 @@ export interface Stored {
 }
 
 /** Reservation of a budget for content that is about to be stored, or stored for longer. */
-export interface StorageClaim {
+export interface StorageReservation {
   /** Returns the charge, by the provider's description of the content. */
   stored(seen: JsonObject): Stored;
   /** Releases the reservation, unless it was charged. Must be called once, at the end. */
@@ -55,14 +55,14 @@ const mostTries = 20;
  * Reserves the storage of a new content. For a model whose storage has no price: throws 403 where the key has a budget, otherwise returns
  * undefined.
  */
-export async function claimStorage(
+export async function reserveStorage(
   call: Call,
-  { channel }: Place,
+  { channel }: ProviderAccount,
   { model, body }: { readonly model: string; readonly body: JsonObject },
-  around: Around,
-): Promise<StorageClaim | undefined> {
+  services: ObjectServices,
+): Promise<StorageReservation | undefined> {
   const upstreamModel = channel.upstreamModel(model) ?? model;
-  const price = priceOf(upstreamModel, around);
+  const price = priceOf(upstreamModel, services);
   const now = Date.now();
   const until = endIn(body, now) ?? now + usualLife;
   if (price === undefined) {
@@ -75,53 +75,53 @@ export async function claimStorage(
     upstreamModel,
     channel: channel.id,
     price,
-    tokens: mostTokens(model, body, channel.id, around),
+    tokens: mostTokens(model, body, channel.id, services),
     from: now,
     until: now,
     microDollars: 0,
     factor: factorFor(call.get(caller)?.pricing, model),
     count: 0,
   };
-  return storageClaim(call, begun, until, around);
+  return createStorageReservation(call, begun, until, services);
 }
 
 /**
  * Reserves a longer storage of a content. For one whose storage was not charged: throws 403 where the key has a budget, otherwise returns
  * undefined.
  */
-export async function claimLonger(
+export async function reserveExtension(
   call: Call,
   object: ProviderObject,
   body: JsonObject,
-  around: Around,
-): Promise<StorageClaim | undefined> {
+  services: ObjectServices,
+): Promise<StorageReservation | undefined> {
   const before = storageOf(object);
   const until = endIn(body, Date.now());
-  if (before !== undefined) return storageClaim(call, before, until ?? before.until, around);
+  if (before !== undefined) return createStorageReservation(call, before, until ?? before.until, services);
   if (until !== undefined) refuseBudgeted(call);
   return undefined;
 }
 
-async function storageClaim(
+async function createStorageReservation(
   call: Call,
   before: Storage,
   until: number,
-  { tools: { bookkeeper } }: Around,
-): Promise<StorageClaim> {
+  { tools: { bookkeeper } }: ObjectServices,
+): Promise<StorageReservation> {
   const key = call.get(caller);
   const budgets = key?.budgets ?? [];
   const most = { ...before, microDollars: costOf(before, Math.max(before.until, until) + slack) };
   const more = chargeOf(most) - chargeOf(before);
-  let claim: Reservation | undefined;
+  let reservation: Reservation | undefined;
   const isInDollars = budgets.some(({ unit }) => unit === 'micro-dollar');
   // Storage uses no tokens, so that a budget in tokens alone would not limit it.
   if (!isInDollars && before.price > 0 && until > before.until) refuseBudgeted(call);
   if (key !== undefined && isInDollars && more > 0)
-    claim = await claimed(key.id, budgets, { microDollars: more, tokens: 0 }, bookkeeper);
+    reservation = await claimed(key.id, budgets, { microDollars: more, tokens: 0 }, bookkeeper);
   return {
-    stored: (seen) => storedAs(ownerOf(call), before, seen, until, claim?.id),
+    stored: (seen) => storedAs(ownerOf(call), before, seen, until, reservation?.id),
     end(isCharged) {
-      if (!isCharged && claim !== undefined) bookkeeper.release(claim.id);
+      if (!isCharged && reservation !== undefined) bookkeeper.release(reservation.id);
     },
   };
 }
@@ -134,11 +134,11 @@ function storedAs(
   wanted: number,
   reservation: string | undefined,
 ): Stored {
-  const told = isObject(usageMetadata) ? Number(usageMetadata['totalTokenCount']) : Number.NaN;
+  const tokenCount = isObject(usageMetadata) ? Number(usageMetadata['totalTokenCount']) : Number.NaN;
   const isNew = before.count === 0;
   const now: Storage = {
     ...before,
-    tokens: isNew && told >= 0 ? Math.ceil(told) : before.tokens,
+    tokens: isNew && tokenCount >= 0 ? Math.ceil(tokenCount) : before.tokens,
     from: (isNew ? timeOf(createTime) : undefined) ?? before.from,
     until: timeOf(expireTime) ?? wanted,
     count: before.count + 1,
@@ -155,11 +155,11 @@ export async function keepLonger(
   call: Call,
   object: ProviderObject,
   seen: JsonObject,
-  claim: StorageClaim,
-  { store }: Around,
+  storage: StorageReservation,
+  { store }: ObjectServices,
 ): Promise<void> {
   let now: ProviderObject | undefined = object;
-  let { known, settlements } = claim.stored(seen);
+  let { known, settlements } = storage.stored(seen);
   for (let tries = 0; tries < mostTries && now !== undefined; tries += 1) {
     // oxlint-disable-next-line no-await-in-loop -- again where somebody else has changed it meanwhile
     if (await store.change(now, { ...now, seen, known: { ...now.known, ...known } }, settlements)) return;
@@ -178,7 +178,10 @@ export async function keepLonger(
 }
 
 /** Removes an object that its provider has deleted, and refunds the storage that was charged for the time after that. */
-export async function forget(object: ProviderObject, { store }: Pick<Around, 'store'>): Promise<void> {
+export async function forget(
+  object: ProviderObject,
+  { store }: Pick<ObjectServices, 'store'>,
+): Promise<void> {
   let now: ProviderObject | undefined = object;
   for (let tries = 0; now !== undefined; tries += 1) {
     const before = storageOf(now);
@@ -215,7 +218,7 @@ function settlementOf(
     ...(reservation === undefined ? {} : { reservation }),
     charged: { microDollars: Math.abs(charged), tokens: 0 },
     isPriced: true,
-    // It is given back to the time at which it was charged.
+    // The refund counts at the time of the original charge.
     ...(more < 0 ? { refundOf: from } : {}),
     record: {
       id: count === 1 ? id : `${id}_${count}`,
@@ -261,7 +264,7 @@ function chargeOf({ microDollars, factor = 1 }: Storage): number {
   return chargedMicroDollars(microDollars, factor);
 }
 
-function priceOf(model: string, { cacheStorage }: Around): number | undefined {
+function priceOf(model: string, { cacheStorage }: ObjectServices): number | undefined {
   const [fitting] = Object.keys(cacheStorage)
     .filter((pattern) => matchesModel([pattern], model))
     .toSorted((one, other) => other.length - one.length);
@@ -269,14 +272,14 @@ function priceOf(model: string, { cacheStorage }: Around): number | undefined {
 }
 
 /** Returns an upper bound of the tokens of a content, which is at most the input limit of its model. */
-function mostTokens(model: string, body: JsonObject, channel: string, { tools }: Around): number {
+function mostTokens(model: string, body: JsonObject, channel: string, { tools }: ObjectServices): number {
   const traits = tools.catalog.targets(model).find((one) => one.channel.id === channel)?.traits ?? {};
   const codec = tools.format('generate-content')?.codecs.chat;
   const needs = new NeedsByModel();
   try {
     if (codec !== undefined) needs.add(model, codec, body);
   } catch {
-    // Its provider will say what is wrong with it.
+    // The provider reports what is wrong with the request.
   }
   const [one] = Object.values(needs.all);
   return one === undefined ? Buffer.byteLength(JSON.stringify(body)) : mostInput(one, traits);

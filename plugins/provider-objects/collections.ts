@@ -7,13 +7,13 @@ export type ObjectFormat = 'chat-completions' | 'messages' | 'generate-content';
 /** One kind of object of one API. */
 export interface Collection {
   readonly format: ObjectFormat;
-  /** Its name in `keeps` of channels, and its path at the provider. */
+  /** Name in `keeps` of channels, and path at the provider. */
   readonly name: string;
   /** Noun for one object, for messages. */
   readonly noun: string;
   /** Paths at the gateway. */
   readonly paths: readonly string[];
-  /** How an object is created: from JSON, from a form with a file, or by code outside of `endpoints.ts`. */
+  /** Way of creating an object: from JSON, from a form with a file, or by code outside of `endpoints.ts`. */
   readonly creates: 'json' | 'form' | 'otherwise';
   /**
    * Cost of a new object. `free`: the provider charges nothing for it. `reserved`: the code that creates it reserves its cost. `unknown`: nothing
@@ -182,9 +182,9 @@ export function idIn(
   { format, name }: Pick<Collection, 'format' | 'name'>,
   seen: JsonObject,
 ): string | undefined {
-  const told = format === 'generate-content' ? seen['name'] : seen['id'];
-  if (typeof told !== 'string') return undefined;
-  const id = format === 'generate-content' ? told.replace(`${name}/`, '') : told;
+  const identifier = format === 'generate-content' ? seen['name'] : seen['id'];
+  if (typeof identifier !== 'string') return undefined;
+  const id = format === 'generate-content' ? identifier.replace(`${name}/`, '') : identifier;
   return isId(id) ? id : undefined;
 }
 

@@ -12,7 +12,7 @@ import type {
   requestBody,
 } from 'sluice/internal';
 
-/** What is known of objects at providers. */
+/** Store of objects at providers. */
 export type ObjectStore = ReturnType<typeof openObjectStore>;
 
 /** An object that a provider keeps for a caller. */
@@ -36,7 +36,7 @@ export type Settlement = Parameters<Bookkeeper['book']>[0];
 /** Money and tokens. */
 export type Amounts = Settlement['charged'];
 
-/** What models cost. */
+/** Prices of models. */
 export type Prices = InternalTools['prices'];
 
 /** Prices of the owners of a key. */
@@ -66,5 +66,5 @@ export type WholeEndpoint = Parameters<InternalTools['endpoint']>[0];
 /** Limits of bodies. */
 export type BodyLimits = Parameters<typeof parseJsonLine>[1];
 
-/** Bytes that all bodies may take. */
+/** Budget of bytes for all bodies. */
 export type ByteBudget = NonNullable<ConstructorParameters<typeof HeldMemory>[0]>;

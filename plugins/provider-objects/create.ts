@@ -13,14 +13,14 @@ import {
 import { requestBody, type Call } from 'sluice/internal';
 import type { RequestBody } from './core-types.ts';
 import { checkPaidMembers } from '../_paid-members.ts';
-import { keep, passedWords, type Around } from './around.ts';
-import { askJson } from './ask.ts';
-import { claimStorage } from './cache-storage.ts';
+import { keep, forwardedParameters, type ObjectServices } from './services.ts';
+import { requestJson } from './send-request.ts';
+import { reserveStorage } from './cache-storage.ts';
 import type { Collection } from './collections.ts';
 import { FormReferences } from './form-references.ts';
 import { beginUpload, sendForm, type FormUpload } from './form-upload.ts';
-import { placeOfReferences } from './pin.ts';
-import { chosenPlace, type Place } from './place.ts';
+import { accountOfReferences } from './pin.ts';
+import { selectAccount, type ProviderAccount } from './account.ts';
 import { referencesIn } from './references.ts';
 import type { BegunLines, RequestedLines } from './known-lines.ts';
 import { RequestLines, type Sampling } from './request-lines.ts';
@@ -37,11 +37,11 @@ export function bodyOf(call: Call): RequestBody {
 export async function checkedJson(
   call: Call,
   collection: Collection,
-  place: Place,
-  { finding }: Around,
+  account: ProviderAccount,
+  { finding }: ObjectServices,
 ): Promise<JsonObject> {
   const body = await bodyOf(call).json();
-  checkPlace(await placeOfReferences(call, referencesIn(body, collection.format), finding), place);
+  checkAccount(await accountOfReferences(call, referencesIn(body, collection.format), finding), account);
   allowModels(call, modelsIn(body, collection));
   checkPaidMembers(call.get(caller), body, { runs: 'elsewhere' });
   if (collection.name === 'evals') checkSources(body);
@@ -49,9 +49,9 @@ export async function checkedJson(
 }
 
 /** Throws 400 where the objects that a request refers to are kept by another provider account than the one that receives the request. */
-function checkPlace(pinned: Place | undefined, place: Place | undefined): void {
-  if (pinned === undefined || place === undefined) return;
-  if (pinned.channel.id !== place.channel.id || pinned.key.id !== place.key.id)
+function checkAccount(pinned: ProviderAccount | undefined, account: ProviderAccount | undefined): void {
+  if (pinned === undefined || account === undefined) return;
+  if (pinned.channel.id !== account.channel.id || pinned.key.id !== account.key.id)
     throw new GatewayError(
       'invalid_value',
       'What this request refers to is kept by another provider account.',
@@ -61,8 +61,8 @@ function checkPlace(pinned: Place | undefined, place: Place | undefined): void {
 /** Options of {@link formOf}. */
 export interface FormOptions {
   /** Channel and key that receive the form, where they are known. */
-  readonly place?: Place;
-  /** How lines of its file are treated. Default: `forward`. */
+  readonly account?: ProviderAccount;
+  /** Treatment of the lines of the file. Default: `forward`. */
   readonly sampling?: Sampling;
 }
 
@@ -70,14 +70,14 @@ export interface FormOptions {
 export function formOf(
   call: Call,
   collection: Collection,
-  around: Around,
-  { place, sampling = 'forward' }: FormOptions = {},
+  services: ObjectServices,
+  { account, sampling = 'forward' }: FormOptions = {},
 ): Promise<FormUpload> {
   const references = new FormReferences(collection.format, async (found) =>
-    checkPlace(await placeOfReferences(call, found, around.finding), place),
+    checkAccount(await accountOfReferences(call, found, services.finding), account),
   );
-  const lines = linesOf(collection, around, sampling);
-  return beginUpload(bodyOf(call), { lines, references }, around.fileSize);
+  const lines = linesOf(collection, services, sampling);
+  return beginUpload(bodyOf(call), { lines, references }, services.fileSize);
 }
 
 /** Returns the models that a body names: at the top, and for graders and runs of evals at any depth. */
@@ -102,11 +102,11 @@ const foreignSources: ReadonlySet<unknown> = new Set(['responses', 'stored_compl
 /** Throws 400 for an eval whose data may be of other keys, because providers store responses for the account as a whole. */
 function checkSources({ data_source_config: config, data_source: data }: JsonObject): void {
   const source = isObject(data) ? data['source'] : undefined;
-  for (const [param, told] of [
+  for (const [param, member] of [
     ['data_source_config', config],
     ['data_source.source', source],
   ] as const)
-    if (isObject(told) && foreignSources.has(told['type']))
+    if (isObject(member) && foreignSources.has(member['type']))
       throw wrongValue(
         `${param}.type`,
         'one that names its own data: what the provider has kept may be of other keys',
@@ -124,14 +124,14 @@ export function allowModels(call: Call, models: readonly string[]): void {
 }
 
 /** Returns the setting `sampling` for lines from which no member may be dropped. */
-export function withoutDropping({ tools }: Pick<Around, 'tools'>): Sampling {
+export function withoutDropping({ tools }: Pick<ObjectServices, 'tools'>): Sampling {
   return tools.settings.sampling === 'forward' ? 'forward' : 'refuse';
 }
 
 /** Returns a reader for the lines of a file, which continues a file that was begun. */
 export function linesOf(
   { format }: Pick<Collection, 'format'>,
-  { tools }: Pick<Around, 'tools'>,
+  { tools }: Pick<ObjectServices, 'tools'>,
   sampling: Sampling,
   begun?: BegunLines,
 ): RequestLines {
@@ -156,16 +156,16 @@ export function knownOf(requested: RequestedLines | undefined, reason?: string):
 export async function createByForm(
   call: Call,
   collection: Collection,
-  around: Around,
+  services: ObjectServices,
 ): Promise<Observable<GatewayEvent>> {
-  const { catalog } = around.finding;
+  const { catalog } = services.finding;
   const isStrict = call.wire.headers['x-sluice-strict'] === 'true';
-  const sampling = isStrict ? withoutDropping(around) : around.tools.settings.sampling;
-  return sendForm(await formOf(call, collection, around, { sampling }), async (form) => {
+  const sampling = isStrict ? withoutDropping(services) : services.tools.settings.sampling;
+  return sendForm(await formOf(call, collection, services, { sampling }), async (form) => {
     const { model } = form;
     const models = model === undefined || !catalog.serves(model) ? [] : [model];
-    const place = chosenPlace(call, collection, catalog, { models });
-    const passed = passedWords(call);
+    const account = selectAccount(call, collection, catalog, { models });
+    const passed = forwardedParameters(call);
     const question = {
       method: 'POST',
       path: `/${collection.name}`,
@@ -173,9 +173,9 @@ export async function createByForm(
       headers: { ...passed.headers, ...form.headers },
       upload: form.upload,
     } as const;
-    return madeAnyway(call, around, async (own) => {
-      const seen = await askJson(own, place, collection.format, question, around.answerSize);
-      await keep(own, { collection, place, seen, known: knownOf(form.end(), form.reason) }, around);
+    return madeAnyway(call, services, async (own) => {
+      const seen = await requestJson(own, account, collection.format, question, services.answerSize);
+      await keep(own, { collection, account, seen, known: knownOf(form.end(), form.reason) }, services);
       const { format } = collection;
       return from<GatewayEvent[]>([
         ...form.losses.map((path) => ({
@@ -189,49 +189,53 @@ export async function createByForm(
 }
 
 /** Creates an object from a JSON body, with the provider's name of its model. Continues when the client leaves. Returns its description. */
-export async function createByJson(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
+export async function createByJson(
+  call: Call,
+  collection: Collection,
+  services: ObjectServices,
+): Promise<JsonObject> {
   const { format, name } = collection;
   const body = await bodyOf(call).json();
-  const pinned = await placeOfReferences(call, referencesIn(body, format), around.finding);
+  const pinned = await accountOfReferences(call, referencesIn(body, format), services.finding);
   allowModels(call, modelsIn(body, collection));
   checkPaidMembers(call.get(caller), body, { runs: 'elsewhere' });
   if (name === 'evals') checkSources(body);
-  const told = body['model'];
-  if (told === undefined && (name === 'cachedContents' || name === 'fine_tuning/jobs'))
+  const requestedModel = body['model'];
+  if (requestedModel === undefined && (name === 'cachedContents' || name === 'fine_tuning/jobs'))
     throw missingValue('model');
-  const model = typeof told === 'string' ? told.replace(/^models\//, '') : undefined;
-  const place = chosenPlace(call, collection, around.finding.catalog, {
+  const model = typeof requestedModel === 'string' ? requestedModel.replace(/^models\//, '') : undefined;
+  const account = selectAccount(call, collection, services.finding.catalog, {
     pinned,
     models: model === undefined ? [] : [model],
   });
-  const there = model === undefined ? undefined : place.channel.upstreamModel(model);
+  const there = model === undefined ? undefined : account.channel.upstreamModel(model);
   const spelled = format === 'generate-content' ? `models/${there}` : there;
   const isCache = name === 'cachedContents' && model !== undefined;
-  const storage = isCache ? await claimStorage(call, place, { model, body }, around) : undefined;
+  const storage = isCache ? await reserveStorage(call, account, { model, body }, services) : undefined;
   let isCharged = false;
-  return madeAnyway(call, around, async (own) => {
-    const seen = await askJson(
+  return madeAnyway(call, services, async (own) => {
+    const seen = await requestJson(
       own,
-      place,
+      account,
       format,
       {
         method: 'POST',
         path: `/${name}`,
-        ...passedWords(call),
+        ...forwardedParameters(call),
         body: JSON.stringify(there === undefined ? body : { ...body, model: spelled ?? there }),
       },
-      around.answerSize,
+      services.answerSize,
     );
-    await keep(own, { collection, place, seen, ...storage?.stored(seen) }, around);
+    await keep(own, { collection, account, seen, ...storage?.stored(seen) }, services);
     isCharged = true;
-    return asShown(call, collection, seen, around);
+    return asShown(call, collection, seen, services);
   }).finally(() => storage?.end(isCharged));
 }
 
 /** Runs `make` in a call that continues when its client leaves, because the object that a provider has begun must be stored and charged. */
 export async function madeAnyway<Made>(
   call: Call,
-  { tools }: Around,
+  { tools }: ObjectServices,
   make: (own: Call) => Promise<Made>,
 ): Promise<Made> {
   const own = tools.detached.detach(call);

@@ -2,9 +2,9 @@
 import { GatewayError, isObject, type JsonObject, type Upstream } from 'sluice';
 import type { Call } from 'sluice/internal';
 import type { ProviderObject } from './core-types.ts';
-import { keep, noObject, passedWords, type Around } from './around.ts';
-import { ask, isGone, jsonOf } from './ask.ts';
-import { claimLonger, forget, keepLonger } from './cache-storage.ts';
+import { keep, noObject, forwardedParameters, type ObjectServices } from './services.ts';
+import { sendRequest, isGone, jsonOf } from './send-request.ts';
+import { reserveExtension, forget, keepLonger } from './cache-storage.ts';
 import { collectionOf, collections, isId, kindOf, type Collection } from './collections.ts';
 import { bodyOf, checkedJson, createByForm, createByJson, formOf, madeAnyway } from './create.ts';
 import { sendForm } from './form-upload.ts';
@@ -12,7 +12,7 @@ import { ownerOf } from './owner.ts';
 import { pageOf } from './pages.ts';
 import { passedOn } from './passed.ts';
 import type { AddPath, Handle } from './paths.ts';
-import { placeOf } from './place.ts';
+import { accountOf } from './account.ts';
 import { asShown } from './shown.ts';
 import { checkChange, checkCreation, checkPost } from './unknown-cost.ts';
 
@@ -20,28 +20,28 @@ import { checkChange, checkCreation, checkPost } from './unknown-cost.ts';
 const atOnce = 8;
 
 /** Adds the endpoints of all collections. */
-export function addEndpoints(add: AddPath, around: Around): void {
-  const { finding, store } = around;
+export function addEndpoints(add: AddPath, services: ObjectServices): void {
+  const { finding, store } = services;
   for (const collection of collections) {
     if (collection.creates === 'form')
       add('POST', collection, '', async (call) => {
         checkCreation(call, collection);
-        return createByForm(call, collection, around);
+        return createByForm(call, collection, services);
       });
     if (collection.creates === 'json')
       add('POST', collection, '', async (call) => {
         checkCreation(call, collection);
-        return createByJson(call, collection, around);
+        return createByJson(call, collection, services);
       });
     if (collection.shown) {
       add('GET', collection, '', async (call) => {
         const page = await pageOf(call, collection, store);
-        const seen = await eachOf(page.objects, (object) => described(call, collection, object, around));
+        const seen = await eachOf(page.objects, (object) => described(call, collection, object, services));
         return page.body(seen.filter((one) => one !== undefined));
       });
       add('GET', collection, '/:id', async (call, _, { id = '' }) => {
-        const object = await ownedObject(call, collection, id, around);
-        const seen = await described(call, collection, object, around, true);
+        const object = await ownedObject(call, collection, id, services);
+        const seen = await described(call, collection, object, services, true);
         if (seen === undefined) throw noObject(collection, id);
         return seen;
       });
@@ -49,26 +49,28 @@ export function addEndpoints(add: AddPath, around: Around): void {
     const { changes } = collection;
     if (changes !== undefined)
       add(changes, collection, '/:id', async (call, _, { id = '' }) => {
-        const object = await ownedObject(call, collection, id, around);
-        const place = placeOf(object, finding.catalog);
-        const body = await checkedJson(call, collection, place, around);
+        const object = await ownedObject(call, collection, id, services);
+        const account = accountOf(object, finding.catalog);
+        const body = await checkedJson(call, collection, account, services);
         checkChange(call, collection, body);
         const storage =
-          collection.name === 'cachedContents' ? await claimLonger(call, object, body, around) : undefined;
+          collection.name === 'cachedContents'
+            ? await reserveExtension(call, object, body, services)
+            : undefined;
         let isCharged = false;
-        return madeAnyway(call, around, async (own) => {
+        return madeAnyway(call, services, async (own) => {
           const question = { method: changes, path: '', body: JSON.stringify(body) } as const;
-          const json = await jsonOf(await sent(own, object, around, question), around.answerSize);
+          const json = await jsonOf(await sent(own, object, services, question), services.answerSize);
           if (storage === undefined) await store.see(object, json);
-          else await keepLonger(call, object, json, storage, around);
+          else await keepLonger(call, object, json, storage, services);
           isCharged = true;
-          return asShown(call, collection, json, around);
+          return asShown(call, collection, json, services);
         }).finally(() => storage?.end(isCharged));
       });
     if (collection.deletes)
       add('DELETE', collection, '/:id', async (call, _, { id = '' }) => {
-        const object = await ownedObject(call, collection, id, around);
-        if (object.charge !== undefined && (await around.poller.refresh(object)).charge !== undefined)
+        const object = await ownedObject(call, collection, id, services);
+        if (object.charge !== undefined && (await services.poller.refresh(object)).charge !== undefined)
           throw new GatewayError(
             'conflict',
             `This ${collection.noun} is still being worked on: cancel it first.`,
@@ -76,58 +78,58 @@ export function addEndpoints(add: AddPath, around: Around): void {
               retryable: false,
             },
           );
-        const answer = await sent(call, object, around, { method: 'DELETE', path: '' });
-        await forget(object, around);
-        return jsonOf(answer, around.answerSize);
+        const answer = await sent(call, object, services, { method: 'DELETE', path: '' });
+        await forget(object, services);
+        return jsonOf(answer, services.answerSize);
       });
-    if (collection.below) addBelow(add, collection, around);
+    if (collection.below) addBelow(add, collection, services);
   }
 }
 
 /** Adds the paths below an object, such as the events of a job or the content of a file, which are passed on to its provider. */
-function addBelow(add: AddPath, collection: Collection, around: Around): void {
+function addBelow(add: AddPath, collection: Collection, services: ObjectServices): void {
   const handle =
     (method: 'GET' | 'POST' | 'DELETE'): Handle =>
     async (call, _, { id = '', rest = '' }) => {
-      const object = await ownedObject(call, collection, id, around);
+      const object = await ownedObject(call, collection, id, services);
       if (!rest.split('/').every(isId))
         throw new GatewayError('unknown_url', `There is nothing at ${call.wire.path}.`);
       if (method === 'POST') checkPost(call, collection, rest);
       if (
         object.charge !== undefined &&
         method === 'GET' &&
-        (await around.poller.refresh(object)).charge !== undefined
+        (await services.poller.refresh(object)).charge !== undefined
       )
         throw new GatewayError('not_found', `The results of this ${collection.noun} are not there yet.`);
       const question = { method, path: `/${rest}` } as const;
-      if (method !== 'POST') return passedOn(call, await sent(call, object, around, question));
-      const place = placeOf(object, around.finding.catalog);
+      if (method !== 'POST') return passedOn(call, await sent(call, object, services, question));
+      const account = accountOf(object, services.finding.catalog);
       const body = bodyOf(call);
       if (/^\s*multipart\//i.test(body.type)) {
-        const form = await formOf(call, collection, around, { place });
+        const form = await formOf(call, collection, services, { account });
         return sendForm(form, async ({ upload, headers }) =>
-          passedOn(call, await sent(call, object, around, { ...question, upload, headers })),
+          passedOn(call, await sent(call, object, services, { ...question, upload, headers })),
         );
       }
-      const json = await checkedJson(call, collection, place, around);
-      const told = await madeAnyway(call, around, async (own) => {
-        const answer = await sent(own, object, around, { ...question, body: JSON.stringify(json) });
-        const seen = await jsonOf(answer, around.answerSize);
+      const json = await checkedJson(call, collection, account, services);
+      const result = await madeAnyway(call, services, async (own) => {
+        const answer = await sent(own, object, services, { ...question, body: JSON.stringify(json) });
+        const seen = await jsonOf(answer, services.answerSize);
         // An upload that is complete has become a file.
         if (collection.name === 'uploads' && isObject(seen['file'])) {
           const files = collectionOf('chat-completions', 'files');
-          await keep(own, { collection: files, place, seen: seen['file'] }, around);
+          await keep(own, { collection: files, account, seen: seen['file'] }, services);
         }
         return seen;
       });
-      if (rest === 'cancel') await seeNow(around, object, told);
-      return asShown(call, collection, told, around, object.charge !== undefined);
+      if (rest === 'cancel') await seeNow(services, object, result);
+      return asShown(call, collection, result, services, object.charge !== undefined);
     };
   for (const method of ['GET', 'POST', 'DELETE'] as const)
     add(method, collection, '/:id/*rest', handle(method));
 }
 
-async function seeNow({ store }: Around, object: ProviderObject, seen: JsonObject): Promise<void> {
+async function seeNow({ store }: ObjectServices, object: ProviderObject, seen: JsonObject): Promise<void> {
   if (seen['id'] === object.id && object.charge === undefined) await store.see(object, seen);
 }
 
@@ -136,9 +138,9 @@ export async function ownedObject(
   call: Call,
   collection: Collection,
   id: string,
-  around: Around,
+  services: ObjectServices,
 ): Promise<ProviderObject> {
-  const object = isId(id) ? await around.store.find(ownerOf(call), kindOf(collection), id) : undefined;
+  const object = isId(id) ? await services.store.find(ownerOf(call), kindOf(collection), id) : undefined;
   if (object === undefined) throw noObject(collection, id);
   return object;
 }
@@ -147,20 +149,20 @@ export async function ownedObject(
 async function sent(
   call: Call,
   object: ProviderObject,
-  around: Around,
-  question: Parameters<typeof ask>[3],
+  services: ObjectServices,
+  question: Parameters<typeof sendRequest>[3],
 ): Promise<Upstream> {
   const [format, name] = partsOf(object.kind);
-  const passed = passedWords(call);
+  const passed = forwardedParameters(call);
   try {
-    return await ask(call, placeOf(object, around.finding.catalog), format, {
+    return await sendRequest(call, accountOf(object, services.finding.catalog), format, {
       query: passed.query,
       ...question,
       headers: { ...passed.headers, ...question.headers },
       path: `/${name}/${object.id}${question.path}`,
     });
   } catch (error) {
-    if (isGone(error) && question.path === '') await forget(object, around);
+    if (isGone(error) && question.path === '') await forget(object, services);
     throw error;
   }
 }
@@ -175,26 +177,26 @@ async function described(
   call: Call,
   collection: Collection,
   object: ProviderObject,
-  around: Around,
+  services: ObjectServices,
   anew = false,
 ): Promise<JsonObject | undefined> {
   const { seen } = object;
   if (object.charge !== undefined) {
-    const now = await around.poller.refresh(object);
+    const now = await services.poller.refresh(object);
     // An object that has just been charged is requested again, because the stored description may be shorter than the provider's.
-    if (now.charge !== undefined) return asShown(call, collection, now.seen, around, true);
+    if (now.charge !== undefined) return asShown(call, collection, now.seen, services, true);
   }
   const hasMoved = object.charge !== undefined || collection.isMoving?.(seen) === true;
-  if (!anew && !hasMoved && Object.keys(seen).length > 0) return asShown(call, collection, seen, around);
+  if (!anew && !hasMoved && Object.keys(seen).length > 0) return asShown(call, collection, seen, services);
   try {
-    const answer = await sent(call, object, around, { method: 'GET', path: '', query: {} });
-    const told = await jsonOf(answer, around.answerSize);
-    if (object.charge === undefined) await around.store.see(object, told);
-    return asShown(call, collection, told, around);
+    const answer = await sent(call, object, services, { method: 'GET', path: '', query: {} });
+    const result = await jsonOf(answer, services.answerSize);
+    if (object.charge === undefined) await services.store.see(object, result);
+    return asShown(call, collection, result, services);
   } catch (error) {
     if (isGone(error)) return undefined;
     if (anew || Object.keys(seen).length === 0) throw error;
-    return asShown(call, collection, seen, around);
+    return asShown(call, collection, seen, services);
   }
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { definePlugin, openObjectStore, type Call, type InternalTools } from 'sluice/internal';
 import type { Channel } from './core-types.ts';
-import type { Around } from './around.ts';
+import type { ObjectServices } from './services.ts';
 import { addBatches } from './batches.ts';
 import { addEndpoints } from './endpoints.ts';
 import { addFileSearch } from './file-search.ts';
@@ -76,7 +76,7 @@ export default definePlugin({
     poller.start();
     onClose(() => poller.close());
     const finding: Finding = { store, catalog, foreign: foreign === 'pass' };
-    const around: Around = {
+    const services: ObjectServices = {
       store,
       finding,
       poller,
@@ -87,11 +87,11 @@ export default definePlugin({
       cacheStorage,
       publicUrl,
     };
-    const add = pathAdder(around);
-    addBatches(add, around);
-    addResumable(around);
-    addFileSearch(add, around);
-    addEndpoints(add, around);
+    const add = pathAdder(services);
+    addBatches(add, services);
+    addResumable(services);
+    addFileSearch(add, services);
+    addEndpoints(add, services);
 
     return function providerObjects(call: Call, next) {
       if (call.operation === 'realtime') return checkedSession(call, next, finding);

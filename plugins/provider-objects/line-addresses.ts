@@ -19,9 +19,9 @@ export class LineAddresses {
   }
 
   /** Adds those of a request, by its place among the others. Throws 400 for one that is too long to be kept. */
-  addOf(body: JsonObject, place: number): void {
+  addOf(body: JsonObject, index: number): void {
     for (const { path, ...address } of addressesIn(body))
-      this.add({ ...address, path: `requests[${place}].${path}`.slice(0, longestPath) });
+      this.add({ ...address, path: `requests[${index}].${path}`.slice(0, longestPath) });
   }
 
   add(address: NamedAddress): void {

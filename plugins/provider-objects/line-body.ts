@@ -8,7 +8,7 @@ export function bodyOfLine(line: JsonObject, format: ObjectFormat): JsonObject |
   const { body } = line;
   // Turns that a provider remembers by themselves are nobody's here: no line may go on from them.
   if (isObject(body) && refersToTurns(body)) return undefined;
-  // Where lines name no model, the batch may.
+  // The batch may name the model where lines do not.
   const { model = '' } = isObject(body) ? body : {};
   return isObject(body) && typeof model === 'string' && typeof line['custom_id'] === 'string'
     ? body

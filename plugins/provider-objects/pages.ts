@@ -87,15 +87,15 @@ interface Listed {
 
 function lister(call: Call, collection: Collection, store: ObjectStore, longest: number) {
   const { query } = call.wire;
-  const place = (name: string | undefined): string | undefined => {
+  const idOf = (name: string | undefined): string | undefined => {
     const id = name === undefined ? '' : (query.get(name) ?? '');
-    if (id !== '' && !isId(id)) throw noPlace(name ?? '', collection);
+    if (id !== '' && !isId(id)) throw invalidCursor(name ?? '', collection);
     return id === '' ? undefined : id;
   };
   return async ({ order, size, usual, purpose, ...names }: Wanted): Promise<Listed> => {
     const limit = sizeIn(query, size, Math.min(usual, longest), longest);
-    const before = place(names.before);
-    let after = before === undefined ? place(names.after) : undefined;
+    const before = idOf(names.before);
+    let after = before === undefined ? idOf(names.after) : undefined;
     const found: ProviderObject[] = [];
     for (;;) {
       const wanted = purpose === undefined ? limit - found.length : batch;
@@ -107,7 +107,7 @@ function lister(call: Call, collection: Collection, store: ObjectStore, longest:
         ...(before === undefined ? {} : { before }),
       });
       if (page === undefined)
-        throw noPlace((before === undefined ? names.after : names.before) ?? '', collection);
+        throw invalidCursor((before === undefined ? names.after : names.before) ?? '', collection);
       const fitting = page.objects.filter(({ seen }) => purpose === undefined || seen['purpose'] === purpose);
       const isCut = fitting.length > limit - found.length;
       for (const one of fitting.slice(0, limit - found.length)) found.push(one);
@@ -118,7 +118,7 @@ function lister(call: Call, collection: Collection, store: ObjectStore, longest:
   };
 }
 
-function noPlace(name: string, { noun }: Collection): ReturnType<typeof wrongValue> {
+function invalidCursor(name: string, { noun }: Collection): ReturnType<typeof wrongValue> {
   return wrongValue(name, `the id of a ${noun} in this list`);
 }
 

@@ -1,7 +1,7 @@
 import { concat, map, of, type Observable } from 'rxjs';
 import { addReplyHeaders, type GatewayEvent, type Upstream, type Call } from 'sluice';
 
-/** What of a provider's answer a client gets: JSON as it is, and files as bytes that no browser takes for a page. */
+/** Passes a provider's response to the client: JSON unchanged, and files as bytes that no browser renders as a page. */
 export function passedOn(call: Call, { status, headers, bytes }: Upstream): Observable<GatewayEvent> {
   const { 'content-type': type, 'content-length': length, 'content-encoding': encoding } = headers;
   addReplyHeaders(call, { 'x-content-type-options': 'nosniff' });

@@ -3,9 +3,9 @@ import { isObservable, of, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import { listFormat, type Call } from 'sluice/internal';
 import type { WholeEndpoint } from './core-types.ts';
-import type { Around } from './around.ts';
+import type { ObjectServices } from './services.ts';
 import { collections, type Collection, type ObjectFormat } from './collections.ts';
-import { placeOfReferences } from './pin.ts';
+import { accountOfReferences } from './pin.ts';
 import { referencesInFields } from './references.ts';
 
 /** The handler of a path, for the collection that a request's format has there. */
@@ -27,15 +27,15 @@ export type AddPath = (
 export async function checkQuery(
   call: Call,
   format: ObjectFormat,
-  { finding }: Pick<Around, 'finding'>,
+  { finding }: Pick<ObjectServices, 'finding'>,
 ): Promise<void> {
   const references = referencesInFields(call.wire.query, format);
-  if (references.length > 0) await placeOfReferences(call, references, finding);
+  if (references.length > 0) await accountOfReferences(call, references, finding);
 }
 
 /** Returns a function that adds paths, each to the gateway once, also where several collections have it. */
-export function pathAdder(around: Pick<Around, 'tools' | 'finding'>): AddPath {
-  const { tools } = around;
+export function pathAdder(services: Pick<ObjectServices, 'tools' | 'finding'>): AddPath {
+  const { tools } = services;
   const handlers = new Map<string, Map<string, readonly [Collection, Handle]>>();
   return (method, collection, behind, handle) => {
     for (const base of collection.paths) {
@@ -57,7 +57,7 @@ export function pathAdder(around: Pick<Around, 'tools' | 'finding'>): AddPath {
           const here = byFormat.get(call.format.name);
           if (here === undefined)
             throw new GatewayError('unknown_url', `There is nothing for this format at ${call.wire.path}.`);
-          await checkQuery(call, here[0].format, around);
+          await checkQuery(call, here[0].format, services);
           const answer = await here[1](call, here[0], params);
           return isObservable(answer) ? answer : of<GatewayEvent>({ type: 'result', value: answer });
         },

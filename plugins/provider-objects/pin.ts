@@ -4,7 +4,7 @@ import type { Call, InternalTools, Next } from 'sluice/internal';
 import type { ObjectStore } from './core-types.ts';
 import { kindOf, type ObjectFormat } from './collections.ts';
 import { ownerOf } from './owner.ts';
-import { placeOf, type Place } from './place.ts';
+import { accountOf, type ProviderAccount } from './account.ts';
 import {
   apiOf,
   mayRefer,
@@ -26,14 +26,14 @@ export interface Finding {
  * Returns the channel and key that keep the objects that a request refers to; undefined where it refers to none. Throws 404 for an object that is
  * not the caller's, and 400 where they are kept in different places. `mayPass`: kinds of which ids that no key owns are passed on.
  */
-export async function placeOfReferences(
+export async function accountOfReferences(
   call: Call,
   references: readonly Reference[],
   { store, catalog, foreign }: Finding,
   mayPass: (kind: string) => boolean = () => false,
-): Promise<Place | undefined> {
+): Promise<ProviderAccount | undefined> {
   const owner = ownerOf(call);
-  let place: Place | undefined;
+  let account: ProviderAccount | undefined;
   for (const reference of references) {
     const { kind, id, path, soft } = reference;
     // oxlint-disable-next-line no-await-in-loop -- few, and each may end it
@@ -43,16 +43,16 @@ export async function placeOfReferences(
       if ((soft === true || foreign || mayPass(kind)) && !(await store.isOwned(kind, id))) continue;
       throw unknownObject(reference);
     }
-    const here = placeOf(object, catalog);
-    if (place !== undefined && (place.channel.id !== here.channel.id || place.key.id !== here.key.id))
+    const here = accountOf(object, catalog);
+    if (account !== undefined && (account.channel.id !== here.channel.id || account.key.id !== here.key.id))
       throw new GatewayError(
         'invalid_value',
         `${path} is kept by another provider account than what else this request refers to.`,
         { param: path },
       );
-    place = here;
+    account = here;
   }
-  return place;
+  return account;
 }
 
 /** Sends a call that refers to objects to the channel and key that keep them. Other calls are passed on unchanged. */
@@ -68,9 +68,9 @@ export async function pinnedCall(call: Call, next: Next, finding: Finding): Retu
         names.some((name) => kindOf({ format, name }) === kind),
       ),
     );
-  const place = await placeOfReferences(call, references, finding, isStrange);
-  if (place === undefined) return next(call);
-  const { channel, key } = place;
+  const account = await accountOfReferences(call, references, finding, isStrange);
+  if (account === undefined) return next(call);
+  const { channel, key } = account;
   if (!candidates.some((one) => one.channel.id === channel.id))
     throw new GatewayError(
       'invalid_value',
@@ -103,6 +103,6 @@ export function refers(call: Call): boolean {
   const { bytes, outline } = call.wire;
   // A form, or what was written here in the client's place.
   if (bytes.length === 0 || call.edits.body !== undefined) return true;
-  // Of a long body, the outline without its long texts is searched.
+  // For a long body, the outline without its long texts is searched.
   return mayRefer(outline?.text ?? bytes, api);
 }

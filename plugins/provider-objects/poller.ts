@@ -4,12 +4,12 @@ import { GatewayError, isObject, toGatewayError, type PriceRule } from 'sluice';
 import type { InternalTools } from 'sluice/internal';
 import type { Channel, ObjectLease, ObjectStore, ProviderObject } from './core-types.ts';
 import { Polling } from '../_polling.ts';
-import { ask, askJson, isGone } from './ask.ts';
+import { sendRequest, requestJson, isGone } from './send-request.ts';
 import { answerIn, batchSorts, type BatchSort } from './batch-sorts.ts';
 import { Bill } from './bill.ts';
 import type { ObjectFormat } from './collections.ts';
 import { eachLine } from './lines.ts';
-import { placeOf, type Place } from './place.ts';
+import { accountOf, type ProviderAccount } from './account.ts';
 
 /** Options of the polling of batches. Times are in milliseconds. */
 export interface PollerOptions {
@@ -52,7 +52,7 @@ export class Poller {
         claim: (most) => store.claim(lease, most),
         claimOne: (object) => store.claimOne(lease, object),
         find: ({ owner, kind, id }) => store.find(owner, kind, id),
-        ask: (object) => this.#ask(object),
+        poll: (object) => this.#poll(object),
         failed: (error, object) =>
           object === undefined
             ? tools.log.warn({ error }, 'batches cannot be looked for now')
@@ -68,8 +68,8 @@ export class Poller {
   }
 
   /** Returns the time of the next poll after `asks` polls. */
-  nextAsk(asks: number): number {
-    return this.#polling.nextAsk(asks, Date.now());
+  nextPollAt(asks: number): number {
+    return this.#polling.nextPollAt(asks, Date.now());
   }
 
   /** Polls one batch and returns it, without `charge` once it has been charged. Returns the stored state where that takes too long. */
@@ -81,15 +81,15 @@ export class Poller {
     return this.#polling.close();
   }
 
-  async #ask(object: ProviderObject): Promise<ProviderObject> {
+  async #poll(object: ProviderObject): Promise<ProviderObject> {
     const { charge } = object;
     if (charge === undefined) return object;
     const { log } = this.#tools;
     try {
-      const told = await this.#told(object, charge.deadline);
-      if (told.isOver) return await this.#settled(told);
-      await this.#store.later(this.#lease, told.object, this.nextAsk(charge.asks + 1));
-      return told.object;
+      const polled = await this.#fetchState(object, charge.deadline);
+      if (polled.isOver) return await this.#settled(polled);
+      await this.#store.later(this.#lease, polled.object, this.nextPollAt(charge.asks + 1));
+      return polled.object;
     } catch (thrown) {
       const error = toGatewayError(thrown);
       log.debug(
@@ -106,12 +106,12 @@ export class Poller {
         return this.#settled({ object, settlements: [], left: [] });
       }
       const later = { ...object, charge: { ...charge, asks: charge.asks + 1, refusals } };
-      await this.#store.later(this.#lease, later, this.nextAsk(charge.asks + 1));
+      await this.#store.later(this.#lease, later, this.nextPollAt(charge.asks + 1));
       return later;
     }
   }
 
-  async #settled({ object, settlements = [], left = [] }: Told): Promise<ProviderObject> {
+  async #settled({ object, settlements = [], left = [] }: PolledState): Promise<ProviderObject> {
     const done = await this.#store.settle(object, settlements, left);
     if (done)
       this.#tools.log.info(
@@ -127,18 +127,24 @@ export class Poller {
   }
 
   /** Requests the state of a batch and, when it has ended, the settlements for its results. */
-  async #told(object: ProviderObject, deadline: number): Promise<Told> {
+  async #fetchState(object: ProviderObject, deadline: number): Promise<PolledState> {
     const slash = object.kind.indexOf('/');
     const format = object.kind.slice(0, slash) as ObjectFormat;
     const sort = batchSorts[object.kind];
     const { charge } = object;
     if (sort === undefined || charge === undefined)
       throw new Error(`${object.kind} has nothing to be charged.`);
-    const place = placeOf(object, this.#tools.catalog);
-    const { call, end } = this.#tools.providerCalls(format, { ...place, model: '', traits: {} });
+    const account = accountOf(object, this.#tools.catalog);
+    const { call, end } = this.#tools.providerCalls(format, { ...account, model: '', traits: {} });
     return this.#polling.within(end, async () => {
       const path = `${object.kind.slice(slash)}/${object.id}`;
-      const seen = await askJson(call, place, format, { method: 'GET', path }, this.#options.answerSize);
+      const seen = await requestJson(
+        call,
+        account,
+        format,
+        { method: 'GET', path },
+        this.#options.answerSize,
+      );
       const now: ProviderObject = {
         ...object,
         seen,
@@ -149,7 +155,7 @@ export class Poller {
           throw new GatewayError('upstream_timeout', 'The batch has not ended in time.');
         return { object: now };
       }
-      const bill = await this.#bill(call, now, place, sort).catch((error: unknown) => {
+      const bill = await this.#bill(call, now, account, sort).catch((error: unknown) => {
         if (Date.now() > deadline) throw error;
         this.#tools.log.warn(
           { id: object.id, channel: object.channel, error },
@@ -182,15 +188,15 @@ export class Poller {
   async #bill(
     call: ReturnType<InternalTools['providerCalls']>['call'],
     object: ProviderObject,
-    place: Place,
+    account: ProviderAccount,
     sort: BatchSort,
   ): Promise<Bill> {
     const { seen, known, kind, id } = object;
     const bill = new Bill({
       object,
-      channel: place.channel,
+      channel: account.channel,
       codec: sort.codec(known),
-      share: this.#options.shareOf(place.channel),
+      share: this.#options.shareOf(account.channel),
       pricing: await this.#pricingOf(object),
       tools: this.#tools,
     });
@@ -201,7 +207,7 @@ export class Poller {
     const question = sort.results(seen, id);
     if (question !== undefined) {
       const format = kind.slice(0, kind.indexOf('/')) as ObjectFormat;
-      const { bytes } = await ask(call, place, format, question);
+      const { bytes } = await sendRequest(call, account, format, question);
       await eachLine(call, bytes, (line) => {
         const answer = answerIn(line.toString(), sort);
         if (answer !== undefined) bill.add(answer);
@@ -216,7 +222,7 @@ export class Poller {
   }
 }
 
-interface Told {
+interface PolledState {
   readonly object: ProviderObject;
   readonly isOver?: boolean;
   readonly settlements?: ReturnType<Bill['settlements']>;

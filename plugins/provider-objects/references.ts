@@ -219,7 +219,7 @@ function referenceOf(
   const kind = kindOf(collectionOf(format, name));
   const id = format === 'generate-content' ? generateContentId(name, value, path) : value;
   if (id === undefined) return undefined;
-  // No key can own an object with an invalid id.
+  // An invalid id cannot belong to any key.
   if (!isId(id) && isSoft) return undefined;
   if (!isId(id)) throw unknownObject({ kind, id: value, path });
   return { kind, id, path, ...(isSoft ? { soft: true } : {}) };

@@ -34,12 +34,12 @@ const longestRest = 1024 * 1024;
 /** A value of the setting `sampling`. */
 export type Sampling = InternalTools['settings']['sampling'];
 
-/** What lines are read with. */
+/** Services for reading lines. */
 export interface LineTools {
   readonly formats: InternalTools['format'];
   /** Limits of each line: the same as of the body of a call. */
   readonly limits: BodyLimits;
-  /** How a request is treated whose settings exclude each other: `exclusive` drops one of them from the line. */
+  /** Treatment of a request with mutually exclusive settings: `exclusive` drops one of them from the line. */
   readonly sampling: Sampling;
   /** Counts the memory that lines take; throws 503 where there is none. */
   readonly budget?: ByteBudget;
@@ -139,16 +139,16 @@ export class RequestLines {
   /** Returns what the file asks for, when all of it has come; undefined where that is not known. */
   end(): RequestedLines | undefined {
     this.flush();
-    return this.isKnown && this.#count > 0 ? this.#told() : undefined;
+    return this.isKnown && this.#count > 0 ? this.#summary() : undefined;
   }
 
   /** Returns what was read so far, from which others go on; undefined where nothing is known, or too much of a line has come. */
   begun(): BegunLines | undefined {
     if (!this.isKnown || !this.#isText || this.#lines.held > longestRest) return undefined;
-    return { ...this.#told(), rest: this.#lines.rest.toString('base64') };
+    return { ...this.#summary(), rest: this.#lines.rest.toString('base64') };
   }
 
-  /** Gives back the memory. */
+  /** Releases the memory. */
   close(): void {
     this.#lines.take();
     this.#memory.close();
@@ -175,7 +175,7 @@ export class RequestLines {
     }
   }
 
-  #told(): RequestedLines {
+  #summary(): RequestedLines {
     return {
       models: [...this.#models],
       ...(this.#isUnnamed ? { unnamed: true } : {}),

@@ -3,16 +3,16 @@ import { caller, GatewayError, isObject, wrongValue, type JsonObject } from 'slu
 import { refusedAddress, type Call } from 'sluice/internal';
 import type { NamedAddress, ProviderObject } from './core-types.ts';
 import { boundBy, checkMembers } from '../_paid-members.ts';
-import type { Around } from './around.ts';
+import type { ObjectServices } from './services.ts';
 import { unusableFile } from './batch-file.ts';
 import { allowModels } from './create.ts';
-import { placeOfReferences } from './pin.ts';
-import type { Place } from './place.ts';
+import { accountOfReferences } from './pin.ts';
+import type { ProviderAccount } from './account.ts';
 import { knownOfFile } from './read-file.ts';
 import { isMadeInCalls } from './references.ts';
 
-/** What is known of the lines of a file. */
-type LinesAsked = JsonObject & { readonly models: readonly string[] };
+/** Stored facts about the lines of a file. */
+type KnownLines = JsonObject & { readonly models: readonly string[] };
 
 /**
  * What the lines of a file ask for: of models that the caller may use, as may be what the lines refer to. Throws 400 for a file of which
@@ -21,25 +21,25 @@ type LinesAsked = JsonObject & { readonly models: readonly string[] };
 export async function requestedLines(
   call: Call,
   file: ProviderObject,
-  place: Place,
+  account: ProviderAccount,
   param: string,
-  around: Around,
-): Promise<LinesAsked> {
-  const { requested, reason } = await knownOfFile(call, file, around);
+  services: ObjectServices,
+): Promise<KnownLines> {
+  const { requested, reason } = await knownOfFile(call, file, services);
   if (!isObject(requested) || !Array.isArray(requested['models']) || !Array.isArray(requested['references']))
     throw unusableFile(reason, param);
   const models = requested['models'] as readonly string[];
   allowModels(call, models);
   checkLines(call, requested, param);
-  checkAddresses(requested, file, place, param);
+  checkAddresses(requested, file, account, param);
   const references = requested['references'] as readonly (readonly [string, string])[];
-  const there = await placeOfReferences(
+  const there = await accountOfReferences(
     call,
     references.map(([kind, id]) => ({ kind, id, path: param })),
-    around.finding,
+    services.finding,
     isMadeInCalls,
   );
-  if (there !== undefined && (there.channel.id !== place.channel.id || there.key.id !== place.key.id))
+  if (there !== undefined && (there.channel.id !== account.channel.id || there.key.id !== account.key.id))
     throw wrongValue(param, 'a file whose lines refer to what the same provider account keeps');
   return { ...requested, models: [...models] };
 }
@@ -48,7 +48,7 @@ export async function requestedLines(
 function checkAddresses(
   { addresses }: JsonObject,
   { kind }: ProviderObject,
-  { channel }: Place,
+  { channel }: ProviderAccount,
   param: string,
 ): void {
   // Earlier versions noted none. Google alone reads addresses of storage in batches.

@@ -13,13 +13,13 @@ import type { Codec } from 'sluice/channel-kit';
 import { noPriceError, noServicePriceError } from '../_price-errors.ts';
 import { chargedMicroDollars, priceFor } from 'sluice/internal';
 import type { Amounts, Bookkeeper, Reservation } from './core-types.ts';
-import type { Around } from './around.ts';
+import type { ObjectServices } from './services.ts';
 import { mostOf, NeedsByModel, type Needs } from './needs.ts';
-import type { Place } from './place.ts';
+import type { ProviderAccount } from './account.ts';
 import { isSliceOver, nextSlice } from './slices.ts';
 
 /** Lifetime of a reservation in milliseconds while the provider responds: longer than any response takes, and the maximum after a crash. */
-const whileAsked = 600_000;
+const reservationMs = 600_000;
 
 /** Returns the upper bounds of the requests of a batch, by the public name of their model. */
 export type NeedsOf = () => Promise<Readonly<Record<string, Needs>>>;
@@ -30,9 +30,9 @@ export type NeedsOf = () => Promise<Readonly<Record<string, Needs>>>;
  */
 export async function reserved(
   call: Call,
-  { channel }: Place,
+  { channel }: ProviderAccount,
   needsOf: NeedsOf,
-  { tools: { bookkeeper, catalog, prices }, shareOf }: Around,
+  { tools: { bookkeeper, catalog, prices }, shareOf }: ObjectServices,
 ): Promise<Reservation | undefined> {
   const key = call.get(caller);
   const budgets = key?.budgets ?? [];
@@ -76,7 +76,7 @@ export async function claimed(
   bookkeeper: Bookkeeper,
 ): Promise<Reservation> {
   try {
-    return await bookkeeper.reserve(keyId, budgets, most, whileAsked);
+    return await bookkeeper.reserve(keyId, budgets, most, reservationMs);
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {

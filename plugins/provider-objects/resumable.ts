@@ -4,8 +4,8 @@ import { of, type Observable } from 'rxjs';
 import { addReplyHeaders, GatewayError, isObject, type GatewayEvent, type JsonObject } from 'sluice';
 import type { Call } from 'sluice/internal';
 import type { RequestBody } from './core-types.ts';
-import { keep, noObject, type Around } from './around.ts';
-import { ask, jsonOf } from './ask.ts';
+import { keep, noObject, type ObjectServices } from './services.ts';
+import { sendRequest, jsonOf } from './send-request.ts';
 import { collectionOf, isId } from './collections.ts';
 import { bodyOf, knownOf, linesOf, madeAnyway, withoutDropping } from './create.ts';
 import type { BegunLines } from './known-lines.ts';
@@ -13,7 +13,7 @@ import type { RequestLines } from './request-lines.ts';
 import { ownedObject } from './endpoints.ts';
 import { passedOn } from './passed.ts';
 import { ownerOf } from './owner.ts';
-import { chosenPlace, placeOf } from './place.ts';
+import { selectAccount, accountOf } from './account.ts';
 import { originOf } from './shown.ts';
 import { refuseBudgeted } from './unknown-cost.ts';
 
@@ -22,13 +22,13 @@ interface UploadSession {
   readonly owner: string;
   readonly channel: string;
   readonly key: string;
-  /** Where it goes there: among the files, or into a file search store. */
+  /** Path at the provider: of files, or of a file search store. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** How many bytes have gone by, and what was read of them; no lines where that is not known any more. */
+  /** Number of bytes uploaded so far, and the state of reading their lines; no lines where that state is unknown. */
   readonly offset: number;
   readonly lines?: BegunLines;
-  /** Why nothing is known of them. */
+  /** Reason why the lines are unknown. */
   readonly reason?: string;
 }
 
@@ -36,9 +36,16 @@ interface UploadSession {
 const sessionLife = 7 * 86_400_000;
 
 const words = 'x-goog-upload-';
-/** What clients say of an upload in headers, and what they are told. */
-const asked = ['protocol', 'command', 'offset', 'header-content-length', 'header-content-type', 'file-name'];
-const told = ['status', 'chunk-granularity', 'size-received'];
+/** Upload headers that clients send, and those that they receive. */
+const requestHeaders = [
+  'protocol',
+  'command',
+  'offset',
+  'header-content-length',
+  'header-content-type',
+  'file-name',
+];
+const responseHeaders = ['status', 'chunk-granularity', 'size-received'];
 
 const collection = collectionOf('generate-content', 'files');
 const stores = collectionOf('generate-content', 'fileSearchStores');
@@ -48,10 +55,10 @@ const format = 'generate-content';
  * Adds the paths by which files of generateContent are uploaded, also into a file search store, and downloaded: an upload begins with a
  * description of the file, is given an address, and takes the bytes there in one or more requests.
  */
-export function addResumable(around: Around): void {
-  const uploads = new Uploads(around);
+export function addResumable(services: ObjectServices): void {
+  const uploads = new Uploads(services);
   for (const version of ['v1beta', 'v1']) {
-    around.tools.endpoint({
+    services.tools.endpoint({
       method: 'POST',
       path: `/upload/${version}/files`,
       format,
@@ -61,7 +68,7 @@ export function addResumable(around: Around): void {
         return id === null ? uploads.begin(call, version) : uploads.goOn(call, id);
       },
     });
-    around.tools.endpoint({
+    services.tools.endpoint({
       method: 'POST',
       path: `/upload/${version}/${stores.name}/:store\\:uploadToFileSearchStore`,
       format,
@@ -74,15 +81,15 @@ export function addResumable(around: Around): void {
       },
     });
     for (const path of [`/${version}/files/:id\\:download`, `/download/${version}/files/:id\\:download`])
-      around.tools.endpoint({
+      services.tools.endpoint({
         method: 'GET',
         path,
         format,
         readsBody: true,
         handle: async (call: Call, { id = '' }) => {
           if (!isId(id)) throw noObject(collection, id);
-          const object = await ownedObject(call, collection, id, around);
-          const answer = await ask(call, placeOf(object, around.finding.catalog), format, {
+          const object = await ownedObject(call, collection, id, services);
+          const answer = await sendRequest(call, accountOf(object, services.finding.catalog), format, {
             method: 'GET',
             path: `/files/${id}:download`,
             query: { alt: 'media' },
@@ -95,12 +102,12 @@ export function addResumable(around: Around): void {
 
 /** Uploads that begin and go on. */
 class Uploads {
-  readonly #around: Around;
+  readonly #services: ObjectServices;
   readonly #sessions: ReturnType<typeof sessionsOf>;
 
-  constructor(around: Around) {
-    this.#around = around;
-    this.#sessions = sessionsOf(around);
+  constructor(services: ObjectServices) {
+    this.#services = services;
+    this.#sessions = sessionsOf(services);
   }
 
   /** `store`: the id of the caller's file search store into which the file goes. */
@@ -114,16 +121,19 @@ class Uploads {
         'An upload begins with X-Goog-Upload-Protocol: resumable and X-Goog-Upload-Command: start.',
       );
     const size = Number(headers[`${words}header-content-length`] ?? 0);
-    if (size > this.#around.fileSize)
-      throw new GatewayError('request_too_large', `The file is larger than ${this.#around.fileSize} bytes.`);
+    if (size > this.#services.fileSize)
+      throw new GatewayError(
+        'request_too_large',
+        `The file is larger than ${this.#services.fileSize} bytes.`,
+      );
     const body = await bodyOf(call).json();
-    const { catalog } = this.#around.finding;
-    const place =
+    const { catalog } = this.#services.finding;
+    const account =
       store === undefined
-        ? chosenPlace(call, collection, catalog, {})
-        : placeOf(await ownedObject(call, stores, store, this.#around), catalog);
+        ? selectAccount(call, collection, catalog, {})
+        : accountOf(await ownedObject(call, stores, store, this.#services), catalog);
     const path = store === undefined ? '/files' : `/${stores.name}/${store}:uploadToFileSearchStore`;
-    const answer = await ask(call, place, format, {
+    const answer = await sendRequest(call, account, format, {
       method: 'POST',
       path,
       service: 'upload',
@@ -131,20 +141,20 @@ class Uploads {
       body: JSON.stringify(body),
     });
     const address = answer.headers[`${words}url`];
-    await jsonOf(answer, this.#around.answerSize);
+    await jsonOf(answer, this.#services.answerSize);
     const id = randomBytes(24).toString('base64url');
     const session: UploadSession = {
       owner: ownerOf(call),
-      channel: place.channel.id,
-      key: place.key.id,
+      channel: account.channel.id,
+      key: account.key.id,
       path,
       query: queryIn(address, path),
       offset: 0,
     };
     await this.#sessions.set(id, session, sessionLife);
-    const root = this.#around.publicUrl ?? originOf(call);
+    const root = this.#services.publicUrl ?? originOf(call);
     addReplyHeaders(call, {
-      ...toldIn(answer.headers),
+      ...uploadHeadersIn(answer.headers),
       [`${words}url`]: `${root}/upload/${version}${path}?upload_id=${id}&upload_protocol=resumable`,
     });
     return of<GatewayEvent>({ type: 'result', value: {} });
@@ -156,9 +166,9 @@ class Uploads {
       throw new GatewayError('not_found', 'There is no such upload.');
     // The key may have been given a budget since the upload began.
     if (session.path !== '/files') refuseBudgeted(call);
-    const place = placeOf(
+    const account = accountOf(
       { ...session, kind: '', id, createdAt: 0, seen: {}, known: {} },
-      this.#around.finding.catalog,
+      this.#services.finding.catalog,
     );
     // Each request goes on where the one before it has ended, or nothing is known of the file: what a provider took of one that broke is not.
     const { offset, path, lines: begun } = session;
@@ -166,14 +176,14 @@ class Uploads {
       path === '/files' &&
       call.wire.headers[`${words}offset`] === String(offset) &&
       (offset === 0 || begun !== undefined);
-    const lines = linesOf(collection, this.#around, withoutDropping(this.#around), begun);
+    const lines = linesOf(collection, this.#services, withoutDropping(this.#services), begun);
     let length = 0;
-    const { upload, wrong } = streamed(bodyOf(call), this.#around.fileSize - offset, async (piece) => {
+    const { upload, wrong } = streamed(bodyOf(call), this.#services.fileSize - offset, async (piece) => {
       length += piece.length;
       if (isNext) await lines.push(piece);
     });
     const send = async (own: Call): Promise<JsonObject> => {
-      const answer = await ask(own, place, format, {
+      const answer = await sendRequest(own, account, format, {
         method: 'POST',
         path,
         service: 'upload',
@@ -181,12 +191,12 @@ class Uploads {
         headers: { ...wordsOf(call), 'content-type': 'application/octet-stream' },
         upload,
       });
-      addReplyHeaders(call, toldIn(answer.headers));
-      const body = await jsonOf(answer, this.#around.answerSize);
+      addReplyHeaders(call, uploadHeadersIn(answer.headers));
+      const body = await jsonOf(answer, this.#services.answerSize);
       const { file } = body;
       if (isObject(file)) {
         const known = knownOf(isNext ? lines.end() : undefined, lines.reason ?? session.reason);
-        await keep(own, { collection, place, seen: file, known }, this.#around);
+        await keep(own, { collection, account, seen: file, known }, this.#services);
         await this.#sessions.delete(id);
       } else if (answer.headers[`${words}status`] === 'final') {
         await this.#sessions.delete(id);
@@ -197,7 +207,7 @@ class Uploads {
       return body;
     };
     try {
-      return of<GatewayEvent>({ type: 'result', value: await madeAnyway(call, this.#around, send) });
+      return of<GatewayEvent>({ type: 'result', value: await madeAnyway(call, this.#services, send) });
     } catch (error) {
       upload.bytes.destroy();
       throw wrong() ?? error;
@@ -207,25 +217,25 @@ class Uploads {
   }
 }
 
-function sessionsOf({ tools: { stores: kept } }: Around) {
+function sessionsOf({ tools: { stores: kept } }: ObjectServices) {
   return kept.namespace<UploadSession>('provider-uploads');
 }
 
-/** What the client says of the upload. */
+/** Returns the upload headers of the client. */
 function wordsOf({ wire: { headers } }: Call): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    asked.flatMap((word) => {
+    requestHeaders.flatMap((word) => {
       const value = headers[words + word];
       return typeof value === 'string' ? [[words + word, value]] : [];
     }),
   );
 }
 
-function toldIn(
+function uploadHeadersIn(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    told.flatMap((word) => {
+    responseHeaders.flatMap((word) => {
       const value = headers[words + word];
       return typeof value === 'string' ? [[words + word, value]] : [];
     }),
@@ -277,7 +287,7 @@ function streamed(body: RequestBody, limit: number, look: (piece: Buffer) => Pro
         yield next.value;
       }
     } finally {
-      // Who is still sending is read on by whoever answers.
+      // Closes the source. The code that sends the response reads what the client is still sending.
       await source.return?.();
     }
   }

@@ -1,6 +1,6 @@
 import { checkMessages } from 'sluice';
 import type { Call, Next } from 'sluice/internal';
-import { placeOfReferences, type Finding } from './pin.ts';
+import { accountOfReferences, type Finding } from './pin.ts';
 import { apiOf, mayRefer, referencesIn } from './references.ts';
 
 /**
@@ -13,7 +13,7 @@ export async function checkedSession(call: Call, next: Next, finding: Finding): 
   return checkMessages(call, next, {
     concerns: (data) => mayRefer(data, api),
     check: async (event) => {
-      await placeOfReferences(call, referencesIn(event, api), finding);
+      await accountOfReferences(call, referencesIn(event, api), finding);
     },
     failure: 'The objects that this message names cannot be checked now.',
   });

@@ -1,6 +1,6 @@
 /** Converts a provider's description of an object into what the client may see: URLs of the gateway, and no results before they are charged. */
 import { isObject, type JsonObject, type Call } from 'sluice';
-import type { Around } from './around.ts';
+import type { ObjectServices } from './services.ts';
 import { idIn, kindOf, type Collection } from './collections.ts';
 
 /** Returns a provider's description of an object as its owner may see it. `isWaiting`: without results, because they are not charged yet. */
@@ -8,7 +8,7 @@ export function asShown(
   call: Call,
   collection: Collection,
   seen: JsonObject,
-  { publicUrl }: Pick<Around, 'publicUrl'>,
+  { publicUrl }: Pick<ObjectServices, 'publicUrl'>,
   isWaiting = false,
 ): JsonObject {
   const now = isWaiting ? withoutResults(collection, seen) : seen;

@@ -9,9 +9,9 @@ export class CallClaims {
   readonly #call: Call;
   readonly #bookkeeper: Bookkeeper;
   #claims: readonly Claim[];
-  #turn: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
-  /** `first`: the claim with which the call was admitted. */
+  /** `first`: the reservation with which the call was admitted. */
   constructor(call: Call, bookkeeper: Bookkeeper, first: Claim) {
     this.#call = call;
     this.#bookkeeper = bookkeeper;
@@ -23,14 +23,14 @@ export class CallClaims {
    * ended.
    */
   further<Result>(reserve: (claim: Claim, before: Amounts) => Promise<Result>): Promise<Result> {
-    const made = this.#turn.then(async () => {
+    const made = this.#last.then(async () => {
       const claim = new Claim(this.#bookkeeper);
       claim.endWith(this.#call);
       const result = await reserve(claim, this.#before);
       this.#claims = [...this.#claims.filter(({ held }) => held !== undefined), claim];
       return result;
     });
-    this.#turn = made.catch(() => {});
+    this.#last = made.catch(() => {});
     return made;
   }
 

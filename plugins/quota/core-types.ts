@@ -17,5 +17,5 @@ export type Amounts = Settlement['charged'];
 /** Changes that plugins make to a call. */
 export type CallEdits = Call['edits'];
 
-/** How a response ended. */
+/** Ways in which a response ended. */
 export type Ending = Parameters<NonNullable<Observing['end']>>[0];

@@ -75,12 +75,12 @@ interface MostOutput {
 export interface Bound {
   /** Requests that the call is sent in at once: each reads the input, and may use services. */
   readonly requests: number;
-  /** Of each of these requests. */
+  /** Bound for each of these requests. */
   readonly input: number;
-  /** Of all of them. */
+  /** Bound for all requests together. */
   readonly output: MostOutput;
   readonly units: Units;
-  /** What the input may stand for. Absent: anything. */
+  /** Modalities that the input may stand for. Absent: all. */
   readonly media?: ReadonlySet<Modality>;
 }
 
@@ -102,7 +102,7 @@ export function boundOf(
     return { requests: 1, input: within(input), output: { most: within(output) }, units };
   }
   const body = call.bodyOutline;
-  // What is left out of it would count as input: a prediction is output.
+  // Taken from the full body, because texts that the outline lacks count as input, and a prediction is output.
   const { prediction } = body.prediction === undefined ? {} : call.body;
   const needs = needsOf({
     request,
@@ -138,14 +138,22 @@ function mostInput(
 ): number {
   const image = greatest(targets.map(({ traits }) => traits.imageTokens ?? mostOfImage));
   const context = greatest(targets.map(({ traits }) => traits.inputLimit ?? longest.context));
-  const told = greatest(targets.map(({ channel }) => Buffer.byteLength(channel.systemPrompt?.text ?? '')));
-  return input + leftOut + images * image + (unseen ? context : 0) + (told > 0 ? told + frame : 0);
+  const systemPromptBytes = greatest(
+    targets.map(({ channel }) => Buffer.byteLength(channel.systemPrompt?.text ?? '')),
+  );
+  return (
+    input +
+    leftOut +
+    images * image +
+    (unseen ? context : 0) +
+    (systemPromptBytes > 0 ? systemPromptBytes + frame : 0)
+  );
 }
 
 function mostOutput(call: Call, needs: ChatNeeds, targets: readonly Target[], assumed: number): MostOutput {
   const { answers, thinking, predicted } = needs;
   const keepsLimit = targets.every(({ traits }) => takesLimit(traits));
-  const asked = keepsLimit ? needs.limit : undefined;
+  const requestedLimit = keepsLimit ? needs.limit : undefined;
   const limits = targets.map(({ traits }) => traits.outputLimit);
   const known = limits.filter((limit) => limit !== undefined);
   const model = known.length === limits.length && known.length > 0 ? greatest(known) : undefined;
@@ -158,8 +166,8 @@ function mostOutput(call: Call, needs: ChatNeeds, targets: readonly Target[], as
   const besides = predicted + (summarises(call) ? open : 0);
   const all = (limit: number): number => within(Math.ceil(Math.max(limit, least) * answers) + besides);
   const usual = call.codec.format === 'text-completions' ? usualCompletion : assumed;
-  const limit = Math.min(asked ?? usual, model ?? Number.POSITIVE_INFINITY);
-  const most = all(asked ?? open);
+  const limit = Math.min(requestedLimit ?? usual, model ?? Number.POSITIVE_INFINITY);
+  const most = all(requestedLimit ?? open);
   const heldMost = all(limit);
   return keepsLimit && heldMost < most && call.operation === 'chat'
     ? { most, held: { limit, most: heldMost } }

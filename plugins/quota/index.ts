@@ -24,7 +24,7 @@ const options = z.strictObject({
 export default definePlugin({
   name: 'quota',
   stage: 'admit',
-  // It keeps the records with which accounts settle their charges.
+  // The usage log keeps the records with which accounts settle their charges.
   after: ['usage-log'],
   reads: 'usage',
   options,

@@ -54,7 +54,7 @@ export class Meter extends ReplyMeter {
   constructor(call: Call, bound: Bounding, claim?: Claim, services?: Services) {
     super(call, claim);
     this.#services = services && new ServiceMeter(services, call.codec);
-    // Of a long request what this reads is let go of when it is sent, and would be parsed anew.
+    // Read here, because a long request is released when it is sent and would be parsed again.
     this.#body = call.wire.outline === undefined ? undefined : tierMembers(call.bodyOutline);
     this.#bound = bound;
     this.#before = accountOf(call).attempts.readers;
@@ -117,7 +117,7 @@ export class Meter extends ReplyMeter {
    */
   used(how: Ending): Used {
     const used = this.#withServices(
-      this.#withTier(this.#answered ? this.#answer(how) : how === 'left' ? this.#asked() : undefined),
+      this.#withTier(this.#answered ? this.#answer(how) : how === 'left' ? this.#inputUsage() : undefined),
       how,
     );
     if (used === undefined) return { usage: undefined, parts: [] };
@@ -168,7 +168,7 @@ export class Meter extends ReplyMeter {
   }
 
   /** Returns the usage of a call whose client left before the response: the input, for each provider that has received it. */
-  #asked(): Usage | undefined {
+  #inputUsage(): Usage | undefined {
     const readers = accountOf(this.call).attempts.readers - this.#before;
     if (readers <= 0) return undefined;
     return isChat(this.call.outline) ? this.#read(readers) : this.#whole(readers);

@@ -27,7 +27,7 @@ const clientRun = /^(bash|text_editor|memory|computer|local_shell|shell|apply_pa
 const referring = ['previous_response_id', 'conversation', 'cachedContent', 'cached_content', 'mcp_servers'];
 
 /** A chat request, of a call or of a line of a batch. */
-export type AskedChat = Pick<Call, 'body' | 'codec'> & {
+export type BoundedChat = Pick<Call, 'body' | 'codec'> & {
   readonly request: ChatRequest;
   readonly edits: Pick<Call['edits'], 'settings'>;
   /** True when the gateway calls the MCP servers of the request, whose results come in further requests with bounds of their own. */
@@ -55,9 +55,9 @@ export interface ChatNeeds {
 }
 
 /** Returns the upper bounds of a chat. */
-export function needsOf(asked: AskedChat): ChatNeeds {
-  const { request, body } = asked;
-  const { callsServers = false } = asked;
+export function needsOf(chat: BoundedChat): ChatNeeds {
+  const { request, body } = chat;
+  const { callsServers = false } = chat;
   const { bytes, frames, joints, images, sound, described, unseen } = sizeOf(request, callsServers);
   const refers =
     referring.some((name) => (body[name] ?? null) !== null && !(callsServers && name === 'mcp_servers')) ||
@@ -72,8 +72,8 @@ export function needsOf(asked: AskedChat): ChatNeeds {
     images,
     media: mediaOf(images, sound, unseen || refers),
     unseen: unseen || refers,
-    answers: answersOf(asked),
-    limit: limitOf(asked),
+    answers: answersOf(chat),
+    limit: limitOf(chat),
     thinking: Math.max(0, request.settings.reasoning?.budget ?? 0),
     predicted: body.prediction === undefined ? 0 : lengthOf(body.prediction),
   };
@@ -92,7 +92,7 @@ function mediaOf(images: number, sound: number, unseen: boolean): ReadonlySet<Mo
 const nothing: ReadonlySet<Modality> = new Set();
 const anything: ReadonlySet<Modality> = new Set<Modality>(['audio', 'image', 'video']);
 
-function limitOf({ request, edits, body }: AskedChat): number | undefined {
+function limitOf({ request, edits, body }: BoundedChat): number | undefined {
   const { maxOutput } = request.settings;
   if (maxOutput === undefined) return undefined;
   const { max_tokens: other } = body;
@@ -100,7 +100,7 @@ function limitOf({ request, edits, body }: AskedChat): number | undefined {
   return Math.max(0, maxOutput, both ? other : 0);
 }
 
-function answersOf({ request, body, codec }: AskedChat): number {
+function answersOf({ request, body, codec }: BoundedChat): number {
   const { best_of: best, prompt } = body;
   const prompts =
     codec.format === 'text-completions' && Array.isArray(prompt) && typeof prompt[0] !== 'number'
@@ -203,7 +203,7 @@ function addMedia(size: Size, { type, source, extra, name = '' }: MediaBlock): v
   else if (source.kind !== 'data') size.unseen = true;
   else if (source.mimeType.startsWith('text/')) size.bytes += source.data.length;
   else if (type === 'audio') size.sound += source.data.length;
-  // How much text a document has, or how long a video is, its size does not tell.
+  // The size of a document or video does not determine its amount of text or its duration.
   else size.unseen = true;
 }
 

@@ -24,7 +24,7 @@ import { Meter, type Bounding } from './meter.ts';
 import { ToolMeter } from './tool-meter.ts';
 import { limitEdits, servicesOf, tierOf, type Services } from './services.ts';
 
-/** What costs nothing. A video is charged when its task is made; a realtime session for each answer, by whoever hears it. */
+/** Operations without a charge here. A video is charged when its task is created, a realtime session for each response. */
 const free: ReadonlySet<Operation> = new Set<Operation>([
   'count-tokens',
   'get-video',
@@ -38,7 +38,7 @@ const free: ReadonlySet<Operation> = new Set<Operation>([
 export interface QuotaOptions {
   readonly assumedOutput: number;
   readonly assumedToolUses: number;
-  /** In seconds. */
+  /** Lifetime of a reservation in seconds. */
   readonly lease: number;
   readonly reserveAhead: boolean;
 }
@@ -152,7 +152,7 @@ export class Quota {
       held === undefined && few === undefined
         ? undefined
         : amounts(held?.most ?? written, this.#requested(few === undefined ? call : call.with(few)));
-    // What is settled elsewhere has a reservation of its own.
+    // Charges that are settled elsewhere have their own reservation.
     const mayShare = hasNoEndUser(budgets) && before === noAmounts && !accountOf(call).settlesElsewhere;
     const reservation = await this.#reserved({ id }, budgets, most, mayShare, less);
     claim.hold(reservation);
@@ -184,8 +184,8 @@ export class Quota {
     // Plugins behind this one may ask for another model, for more, or twice.
     let claims: CallClaims | undefined;
     const meterOf = async (now: Call, own: Claim, before?: Amounts): Promise<Meter> => {
-      const asked = await this.#reserve(now, key, budgets, own, before);
-      return new Meter(asked, this.#bound, own, this.#requested(asked));
+      const limited = await this.#reserve(now, key, budgets, own, before);
+      return new Meter(limited, this.#bound, own, this.#requested(limited));
     };
     const again = async (now: Call, send: Next) => {
       if (claim.isTaken) {
@@ -226,7 +226,7 @@ export class Quota {
       const holders = chargedHolders(key);
       account.belongTo(ofEndUser.length === 0 ? holders : withEndUsers(holders, ofEndUser));
     }
-    // Nobody without a budget waits for the database.
+    // Calls without a budget do not wait for the database.
     if (key !== undefined && budgets.length > 0)
       return call.operation === 'tool'
         ? this.#tool(call, next, key, budgets)

@@ -49,7 +49,7 @@ export abstract class ReplyMeter implements Observing {
 
   /** Sends the request. Once. */
   send(next: Next): ReturnType<Next> {
-    // No stream ends where the client leaves before the provider has answered.
+    // No stream ends where the client leaves before the provider has responded, so the end of the call is observed too.
     this.#forget = this.call.onEnd(() => this.end('left'));
     return next(this.call).then(observe(this), (error: unknown) => this.#failed(error));
   }

@@ -25,8 +25,8 @@ export type Services = NonNullable<Units['services']>;
 const usedOnce = new Set(['code-container']);
 
 /** Format of a request, and members that are added to it. */
-interface AskedIn {
-  /** Its format. */
+interface RequestFormat {
+  /** Format of the request. */
   readonly format: string;
   /** Members that are sent beside those of its body. */
   readonly added?: JsonObject | undefined;
@@ -36,7 +36,7 @@ interface AskedIn {
 export function servicesOf(
   body: JsonObject,
   assumed: number,
-  { format, added }: AskedIn,
+  { format, added }: RequestFormat,
 ): Services | undefined {
   const uses: Record<string, number> = {};
   const total = toolCallLimit(body, format) ?? toolCallLimit(added ?? {}, format);
@@ -162,8 +162,8 @@ export class ServiceMeter {
     if (uses > 0) this.#seen.set(service, (this.#seen.get(service) ?? 0) + uses);
   }
 
-  /** Reads a whole reply that passed. Undefined where none did; `unread` where it was too long. */
-  #toldByWhole(): Services | 'unread' | undefined {
+  /** Reads a complete response that passed through. Returns undefined where there was none, `unread` where it was too long. */
+  #readWhole(): Services | 'unread' | undefined {
     if (this.#wholeBytes > maxWhole) return 'unread';
     if (this.#wholeBytes === 0) return undefined;
     return this.#codec.usageTap().read(this.#whole.take().toString())?.units?.services;
@@ -174,7 +174,7 @@ export class ServiceMeter {
    * reserved, and of a reply that was cut off those that were seen, and one that may have been running.
    */
   used(told: Services | undefined, isComplete: boolean, format: string | undefined): Services {
-    const byWhole = isComplete ? this.#toldByWhole() : undefined;
+    const byWhole = isComplete ? this.#readWhole() : undefined;
     const used: Record<string, number> = { ...told, ...(byWhole === 'unread' ? {} : byWhole) };
     const counted = byWhole === 'unread' ? undefined : countedIn[format ?? ''];
     for (const [service, most] of Object.entries(this.#requested)) {

@@ -17,7 +17,7 @@ import {
 export default definePlugin({
   name: 'rate-limit',
   stage: 'admit',
-  // What is over the limit costs nothing further, be it known or not.
+  // Runs first, so that calls over the limit cause no further work.
   before: ['video-tasks', 'model-alias', 'model-access', 'stored-responses', 'quota', 'realtime-sessions'],
   reads: 'usage',
   options: z.strictObject({

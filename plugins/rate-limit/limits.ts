@@ -120,7 +120,7 @@ async function runLimited(
 ): Promise<Observable<GatewayEvent>> {
   const { rules, slots, tokens } = rulesOf(call, limited, options);
   const verdict = await options.rates.take(rules, slots);
-  if (options.origin === 'client') tellStandings(call, verdict);
+  if (options.origin === 'client') reportStandings(call, verdict);
   const { grant } = verdict;
   if (grant === undefined) throw refusal(call, limited, verdict, options);
 
@@ -171,7 +171,7 @@ function compile(all: readonly Limited[]): Rules {
 function rulesOf(call: Call, limited: readonly Limited[], { output, requests, origin }: LimitOptions) {
   let known = compiled.get(limited);
   if (known === undefined) compiled.set(limited, (known = compile(limited)));
-  // For a caller a call is one request. For a channel's account each request to the provider counts.
+  // A call of a client counts as one request. For a channel's account each request to the provider counts.
   const rules =
     origin === 'gateway'
       ? known.requests.map((rule) => ({ ...rule, cost: requests(call) }))
@@ -188,7 +188,7 @@ function rulesOf(call: Call, limited: readonly Limited[], { output, requests, or
 /** The tightest limits of a call so far, because several plugins may have limits. */
 const standings = callKey<readonly RateStanding[]>('rate standings');
 
-function tellStandings(call: Call, { states, allowed, retryMs }: RateVerdict): void {
+function reportStandings(call: Call, { states, allowed, retryMs }: RateVerdict): void {
   if (call.format.rateHeaders === undefined || states.length === 0) return;
   const before = call.get(standings);
   let requests = before?.find(({ counts }) => counts === 'requests');
@@ -199,9 +199,9 @@ function tellStandings(call: Call, { states, allowed, retryMs }: RateVerdict): v
         tokens = { counts: 'tokens', limit, remaining, resetMs };
     } else if (requests === undefined || remaining < requests.remaining)
       requests = { counts: 'requests', limit, remaining, resetMs };
-  const told = [requests, tokens].filter((one) => one !== undefined);
-  call.set(standings, told);
-  addReplyHeaders(call, call.format.rateHeaders(told, allowed ? undefined : retryMs));
+  const reported = [requests, tokens].filter((one) => one !== undefined);
+  call.set(standings, reported);
+  addReplyHeaders(call, call.format.rateHeaders(reported, allowed ? undefined : retryMs));
 }
 
 function refusal(

@@ -13,10 +13,10 @@ export type Reservation = Awaited<ReturnType<Bookkeeper['reserve']>>;
 /** Charge and record of a call that has ended. */
 export type Settlement = Parameters<Bookkeeper['book']>[0];
 
-/** What models cost. */
+/** Prices of models. */
 export type Prices = InternalTools['prices'];
 
-/** Those who are charged beside a key. */
+/** Holders that are charged besides a key. */
 export type ChargedHolders = ReturnType<typeof chargedHolders>;
 
 /** Record of a call. */

@@ -89,7 +89,7 @@ export class Session {
 
   /** Reserves the maximum cost of the next response. Throws 429 when a budget is too small; does nothing for keys without budgets. */
   async reserve(): Promise<void> {
-    // Its budgets may have been changed since the session began.
+    // The budgets may have been changed since the session began.
     if (this.#key !== undefined) this.#key = this.#tools.apiKeys.current(this.#key)?.key ?? this.#key;
     const key = this.#key;
     const { budgets = [] } = key ?? {};
@@ -179,7 +179,7 @@ export class Session {
     try {
       await this.#tools.ledger.settle([settlement]);
     } catch {
-      // It is not known whether the settlement was written. Settling it twice charges it once.
+      // Unknown whether the settlement was written. Settling it twice charges it once.
       this.#tools.bookkeeper.book(settlement);
     }
     try {

@@ -11,7 +11,7 @@ const most = 40_000;
 const longest = 200;
 
 /** A conversation of an owner. */
-export interface Place {
+export interface ConversationId {
   readonly owner: string;
   /** Identifies the conversation among most others of this owner, and among those of other owners. */
   readonly opening: string;
@@ -46,7 +46,11 @@ export class Absences {
   #knownCount = 0;
 
   /** Returns the calls of a conversation without those that are remembered as unknown. */
-  others({ owner, opening }: Place, calls: readonly PlacedCall[], now: number): readonly PlacedCall[] {
+  others(
+    { owner, opening }: ConversationId,
+    calls: readonly PlacedCall[],
+    now: number,
+  ): readonly PlacedCall[] {
     const [young, old] = [this.#young.get(opening), this.#old.get(opening)];
     if (young === undefined && old === undefined) return calls;
     const known = this.#known.get(owner);
@@ -58,14 +62,15 @@ export class Absences {
   }
 
   /** Remembers a call as unknown. */
-  add({ opening }: Place, { call: { id }, index }: PlacedCall, now: number): void {
+  add({ opening }: ConversationId, { call: { id }, index }: PlacedCall, now: number): void {
     if (id.length > longest) return;
     let conversation = this.#young.get(opening);
     if (conversation === undefined) this.#young.set(opening, (conversation = new Map()));
-    const turn = conversation.get(index);
-    if (turn === undefined || turn.until < now) conversation.set(index, { ids: [id], until: now + believed });
-    else if (turn.ids.includes(id)) return;
-    else turn.ids.push(id);
+    const unknown = conversation.get(index);
+    if (unknown === undefined || unknown.until < now)
+      conversation.set(index, { ids: [id], until: now + believed });
+    else if (unknown.ids.includes(id)) return;
+    else unknown.ids.push(id);
     this.#count += 1;
     if (this.#count < most / 2) return;
     this.#old = this.#young;
@@ -73,7 +78,7 @@ export class Absences {
     this.#count = 0;
   }
 
-  /** Makes a call be looked up again, because it was stored. */
+  /** Marks a call to be looked up again, because it was stored. */
   forget(owner: string, { id }: IdOfCall): void {
     if (this.#knownCount >= most / 2) {
       this.#known = new Map();
@@ -90,6 +95,6 @@ export class Absences {
   }
 }
 
-function isUnknown(turn: Unknown | undefined, id: string, now: number): boolean {
-  return turn !== undefined && turn.until >= now && turn.ids.includes(id);
+function isUnknown(unknown: Unknown | undefined, id: string, now: number): boolean {
+  return unknown !== undefined && unknown.until >= now && unknown.ids.includes(id);
 }

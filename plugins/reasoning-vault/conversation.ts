@@ -49,8 +49,8 @@ export class Before {
     return this.#digest;
   }
 
-  #add(said: string): void {
-    this.#digest = hash('sha256', `${this.#digest} ${said}`, 'base64url');
+  #add(text: string): void {
+    this.#digest = hash('sha256', `${this.#digest} ${text}`, 'base64url');
   }
 }
 
@@ -64,6 +64,6 @@ export function openingOf(call: Call, owner: string): string {
   const first = chatOutlineOf(call).messages.find(({ role }) => role === 'user')?.content ?? [];
   const seen = (block: Block | undefined): string =>
     block?.type === 'text' ? call.sampleText(block.text, glimpse) : '';
-  // Most questions are one text.
+  // Most user messages are one text.
   return JSON.stringify([owner, seen(first[0]), first.length > 1 ? seen(first.at(-1)) : '']);
 }

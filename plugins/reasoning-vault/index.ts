@@ -1,4 +1,4 @@
-/** Keeps reasoning that a client's format has no place for, and puts it back in the next turn. */
+/** Stores reasoning that a client's format cannot carry, and restores it in the next turn. */
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { z } from 'zod';
 import {
@@ -18,7 +18,7 @@ import {
   type Next,
   type Target,
 } from 'sluice';
-import { Listener, type Heard } from './listener.ts';
+import { Listener, type Collected } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
 import { Passing } from './passing.ts';
 import { forgottenIn, recall, type RecallOptions } from './recall.ts';
@@ -44,13 +44,13 @@ const options = z.strictObject({
     .default(32 * 1024 * 1024),
 });
 
-/** What one attempt's reply is listened to with. */
+/** One attempt, and the options for reading its response. */
 interface Attempt {
   readonly call: Call;
   readonly target: Target;
   readonly format: string;
   readonly owner: string;
-  /** Who made which proof is worth remembering. */
+  /** True where it is worth remembering who made a proof. */
   readonly proofs: boolean;
 }
 
@@ -106,16 +106,16 @@ export default definePlugin({
       const proofs = contested.has(format);
       const listen = (): MonoTypeOperatorFunction<GatewayEvent> =>
         listening({ call, target, format, owner, proofs }, memory, turnLimit);
-      // What stands for a whole history is encrypted by one account, as reasoning is.
+      // An item that stands for a whole history is encrypted by one account, like reasoning.
       if (call.operation === 'compact') return proofs ? (await next(call)).pipe(listen()) : next(call);
 
       const { edits, losses: lost } = await mended(call, owner, { target, from, to: format }, proofs);
       const turns = chatOutlineOf(call).tools.length > 0 && forgets(from, format);
       const reply = await next(edits === undefined ? call : call.with(edits));
 
-      const heard = proofs || turns ? reply.pipe(listen()) : reply;
+      const collected = proofs || turns ? reply.pipe(listen()) : reply;
       const losses = lost.map((loss): GatewayEvent => ({ type: 'loss', loss }));
-      return losses.length === 0 ? heard : startWithEvents(losses, heard);
+      return losses.length === 0 ? collected : startWithEvents(losses, collected);
     };
 
     return function reasoningVault(call, next) {
@@ -123,7 +123,7 @@ export default definePlugin({
       if (target === undefined || (operation !== 'chat' && operation !== 'compact')) return next(call);
       const format = formatFor(call, target);
       if (format === undefined) return next(call);
-      // Most calls have no tools: nothing of them can be forgotten that matters.
+      // Calls without tools need no restored reasoning.
       if (operation === 'chat' && !contested.has(format) && !usesTools(chatOutlineOf(call)))
         return next(call);
       return guarded(call, next, target, format);
@@ -136,8 +136,8 @@ export default definePlugin({
  * format's, and travels with the name of its maker.
  */
 function contestedFormats({ channels }: Catalog): ReadonlySet<string> {
-  const spoken = channels.flatMap(({ keys, speaks }) => keys.flatMap(() => speaks.chat ?? []));
-  const several = spoken.filter((format, index) => spoken.indexOf(format) < index);
+  const formats = channels.flatMap(({ keys, speaks }) => keys.flatMap(() => speaks.chat ?? []));
+  const several = formats.filter((format, index) => formats.indexOf(format) < index);
   return new Set(several.filter((format) => format !== 'chat-completions'));
 }
 
@@ -155,7 +155,7 @@ function forgets(from: string, to: string): boolean {
   return from !== to || from === 'chat-completions';
 }
 
-/** Keeps what the reply shows of reasoning, before its end goes out. */
+/** Stores the reasoning of a response before its end is sent. */
 function listening(
   attempt: Attempt,
   memory: Memory,
@@ -169,9 +169,9 @@ function listening(
     listener,
   );
   const keep = (): Promise<void> | undefined => {
-    const heard = listener.take();
-    if (heard === undefined) return undefined;
-    const entries = entriesOf(heard, attempt, memory, turnLimit);
+    const collected = listener.take();
+    if (collected === undefined) return undefined;
+    const entries = entriesOf(collected, attempt, memory, turnLimit);
     if (entries.length === 0) return undefined;
     return memory.write(entries);
   };
@@ -189,7 +189,7 @@ function listening(
       return event.type === 'finish' ? 'keep' : 'pass';
     },
     keep(failure) {
-      // What broke is no turn that could be gone on from.
+      // A response that broke off is not stored, because no turn can continue from it.
       if (failure !== undefined) return undefined;
       passing.end();
       return keep();
@@ -198,7 +198,7 @@ function listening(
 }
 
 function entriesOf(
-  { turns, proofs }: Heard,
+  { turns, proofs }: Collected,
   attempt: Attempt,
   memory: Memory,
   turnLimit: number,

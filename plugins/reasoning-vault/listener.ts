@@ -4,7 +4,7 @@ import { numberedId } from 'sluice/channel-kit';
 import type { CalledTool, Thought, Turn } from './turn.ts';
 
 /** Turns and proofs of a response that are not stored yet. */
-export interface Heard {
+export interface Collected {
   readonly turns: readonly Pick<Turn, 'thoughts' | 'calls'>[];
   readonly proofs: readonly Proof[];
 }
@@ -39,7 +39,7 @@ export class Listener {
   readonly #options: ListenerOptions;
   readonly #answers = new Map<number, Answer>();
   readonly #ids = new Map<string, number>();
-  #turns: Heard['turns'][number][] = [];
+  #turns: Collected['turns'][number][] = [];
   #proofs: Proof[] = [];
   #length = 0;
 
@@ -98,12 +98,12 @@ export class Listener {
   }
 
   /** Returns what was collected since the last call; undefined where there is nothing. */
-  take(): Heard | undefined {
+  take(): Collected | undefined {
     if (!this.pending) return undefined;
-    const heard = { turns: this.#turns, proofs: this.#proofs };
+    const collected = { turns: this.#turns, proofs: this.#proofs };
     this.#turns = [];
     this.#proofs = [];
-    return heard;
+    return collected;
   }
 
   get #full(): boolean {

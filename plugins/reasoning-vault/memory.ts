@@ -1,7 +1,7 @@
 /** Stores turns with reasoning, and the makers of proofs, in the database with copies of the latest in memory. */
 import { hash } from 'node:crypto';
 import type { Stores } from 'sluice';
-import { Absences, type Place, type PlacedCall } from './absences.ts';
+import { Absences, type ConversationId, type PlacedCall } from './absences.ts';
 import { exactKey, idKey, whereOf } from './call-keys.ts';
 import type { Maker, Turn } from './turn.ts';
 
@@ -88,9 +88,9 @@ export class Memory {
       }
     }
     if (missing.size === 0) return { found, isComplete: true };
-    const asked = [...missing];
-    const stored = await this.#stored(asked);
-    asked.forEach((key, index) => {
+    const keysToRead = [...missing];
+    const stored = await this.#stored(keysToRead);
+    keysToRead.forEach((key, index) => {
       const entry = stored?.[index];
       // A damaged entry reads as an object without members.
       if (entry?.value !== undefined && entry.until >= now) {
@@ -102,17 +102,17 @@ export class Memory {
   }
 
   /** Returns the entries of the ids of calls, by id. Calls that are remembered as unknown are not looked up. */
-  async readCalls(place: Place, calls: readonly PlacedCall[]): Promise<Map<string, Kept>> {
+  async readCalls(conversation: ConversationId, calls: readonly PlacedCall[]): Promise<Map<string, Kept>> {
     const now = Date.now();
-    const asked = this.#absences.others(place, calls, now);
-    if (asked.length === 0) return new Map();
-    const keys = asked.map(({ call }) => idKey(place.owner, call));
+    const lookedUp = this.#absences.others(conversation, calls, now);
+    if (lookedUp.length === 0) return new Map();
+    const keys = lookedUp.map(({ call }) => idKey(conversation.owner, call));
     const { found, isComplete } = await this.#read(keys, true);
     const known = new Map<string, Kept>();
-    asked.forEach((one, number) => {
+    lookedUp.forEach((one, number) => {
       const kept = found.get(keys[number] ?? '');
       if (kept !== undefined) known.set(one.call.id, kept);
-      else if (isComplete) this.#absences.add(place, one, now);
+      else if (isComplete) this.#absences.add(conversation, one, now);
     });
     return known;
   }

@@ -89,7 +89,7 @@ export class Passing {
     return holds(bytes, this.#options.codec.marks.terminal);
   }
 
-  /** Takes a chunk of a whole response. */
+  /** Reads a chunk of a whole response. */
   bytes(chunk: Buffer): void {
     this.#length += chunk.length;
     if (this.#length <= this.#options.limit) this.#whole.push(chunk);

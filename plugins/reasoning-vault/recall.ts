@@ -9,7 +9,7 @@ import {
   type ToolCallBlock,
   type Loss,
 } from 'sluice';
-import type { Place } from './absences.ts';
+import type { ConversationId } from './absences.ts';
 import { exactKey, idKey, isByChance, whereOf } from './call-keys.ts';
 import { Before, conversationOf, openingOf, type Readable } from './conversation.ts';
 import type { Kept, Memory } from './memory.ts';
@@ -55,7 +55,7 @@ export function recall(
   { target, from, to }: RecallOptions,
 ): Recalled {
   const losses: Loss[] = [];
-  const told = new Map<Turn, number>();
+  const restoredThoughts = new Map<Turn, number>();
   const mended = new Map<number, readonly Block[]>();
   const present = forgotten.length === 0 ? none : proofValues(messages);
   for (const { index, turn, span } of forgotten) {
@@ -63,16 +63,16 @@ export function recall(
     if (message === undefined) continue;
     const own = messages.slice(span.from, span.to).flatMap(({ content }) => content.filter(isReasoning));
     if (!fits(turn, target, to)) {
-      if (told.has(turn) || own.length > 0) continue;
-      told.set(turn, 0);
+      if (restoredThoughts.has(turn) || own.length > 0) continue;
+      restoredThoughts.set(turn, 0);
       losses.push({ path: `${message.at ?? 'messages'}.reasoning`, kind: 'setting', from, to });
       continue;
     }
     if (own.length > 0 && !lostOnlyProofs(own, turn)) continue;
-    const content = restored(message, turn, told, present);
+    const content = restored(message, turn, restoredThoughts, present);
     if (content === undefined) continue;
     mended.set(index, content);
-    // What the client kept of the same words elsewhere in the turn is what has come back.
+    // Removes reasoning that the client sent in other messages of the turn, because it was restored here.
     for (let other = span.from; own.length > 0 && other < span.to; other += 1) {
       const rest = mended.get(other) ?? messages[other]?.content ?? [];
       if (other !== index && !rest.some(isProved))
@@ -123,33 +123,35 @@ export function forgottenIn(call: Call, memory: Memory, owner: string): Promise<
   );
 }
 
-/** As {@link forgottenIn}, of messages, which may be those of an outline. `placeOf` and `conversation` are called when they are needed. */
+/** Same as {@link forgottenIn}, for messages that may be those of an outline. `identify` and `conversation` are called only when needed. */
 export async function forgottenTurns(
   messages: readonly Message[],
   memory: Memory,
-  placeOf: () => Place,
+  identify: () => ConversationId,
   conversation: () => Readable,
 ): Promise<readonly Forgotten[]> {
   const bare = bareTurns(messages);
   if (bare.length === 0) return [];
-  const place = placeOf();
+  const conversationId = identify();
   const calls = bare.flatMap((one) => one.calls.map((call) => ({ call, index: one.span.from })));
-  const known = await memory.readCalls(place, calls);
+  const known = await memory.readCalls(conversationId, calls);
   if (known.size === 0) return [];
   const before = new Before(conversation);
-  const asked = bare.flatMap((one) => {
+  const candidates = bare.flatMap((one) => {
     const keys = one.calls.flatMap((call) => {
       const kept = known.get(call.id);
-      return kept === undefined ? [] : keysBehind(kept, place.owner, call, before.digest(one.span.from));
+      return kept === undefined
+        ? []
+        : keysBehind(kept, conversationId.owner, call, before.digest(one.span.from));
     });
     return keys.length === 0 ? [] : [{ ...one, keys }];
   });
   const entries = await memory.read(
-    asked.flatMap(({ keys }) => keys),
+    candidates.flatMap(({ keys }) => keys),
     true,
   );
   for (const [key, value] of await memory.read(seen(entries), true)) entries.set(key, value);
-  return asked.flatMap(({ keys, ...one }) => {
+  return candidates.flatMap(({ keys, ...one }) => {
     const turn = turnOf(keys, entries);
     return turn === undefined ? [] : [{ ...one, turn }];
   });

@@ -19,13 +19,13 @@ export function isReasoning(block: Block): block is ReasoningBlock {
 export function restored(
   message: Message,
   turn: Turn,
-  told: Map<Turn, number>,
+  restoredThoughts: Map<Turn, number>,
   present: ReadonlySet<string>,
 ): readonly Block[] | undefined {
   const content: Block[] = [];
-  let next = told.get(turn) ?? 0;
+  let next = restoredThoughts.get(turn) ?? 0;
   let missing = 0;
-  const tell = (ready: (thought: Thought) => boolean): void => {
+  const addThoughts = (ready: (thought: Thought) => boolean): void => {
     for (
       let thought = turn.thoughts[next];
       thought !== undefined && ready(thought);
@@ -38,41 +38,41 @@ export function restored(
     }
   };
   const calls = message.content.filter((block) => block.type === 'tool-call');
-  const first = calls.reduce((least, { id }) => Math.min(least, placeOf(id, turn)), Infinity);
+  const first = calls.reduce((least, { id }) => Math.min(least, indexOfCall(id, turn)), Infinity);
   for (const block of message.content) {
     if (isReasoning(block)) continue;
     if (block.type === 'tool-call') {
-      tell((thought) => thought.calls <= placeOf(block.id, turn));
+      addThoughts((thought) => thought.calls <= indexOfCall(block.id, turn));
       content.push(proved(block, turn));
     } else {
-      tell((thought) => thought.calls <= first && !thought.spoken);
+      addThoughts((thought) => thought.calls <= first && !thought.spoken);
       content.push(block);
     }
   }
-  if (calls.some(({ id }) => placeOf(id, turn) === turn.calls.length - 1)) tell(() => true);
-  told.set(turn, next);
+  if (calls.some(({ id }) => indexOfCall(id, turn) === turn.calls.length - 1)) addThoughts(() => true);
+  restoredThoughts.set(turn, next);
   return missing > 0 || content.some(isProved) ? content : undefined;
 }
 
 /** Returns the index of a call in its turn; 0 for a call that the turn does not have. */
-function placeOf(id: string, turn: Turn): number {
-  return placesOf(turn).get(id) ?? 0;
+function indexOfCall(id: string, turn: Turn): number {
+  return callIndexes(turn).get(id) ?? 0;
 }
 
 /** Returns the index of the first call of each id in a turn. Cached, because a turn may be split into as many messages as it has calls. */
-function placesOf(turn: Turn): ReadonlyMap<string, number> {
-  let places = allPlaces.get(turn);
-  if (places === undefined) {
+function callIndexes(turn: Turn): ReadonlyMap<string, number> {
+  let indexes = cachedIndexes.get(turn);
+  if (indexes === undefined) {
     const found = new Map<string, number>();
-    turn.calls.forEach(({ id }, place) => {
-      if (!found.has(id)) found.set(id, place);
+    turn.calls.forEach(({ id }, index) => {
+      if (!found.has(id)) found.set(id, index);
     });
-    allPlaces.set(turn, (places = found));
+    cachedIndexes.set(turn, (indexes = found));
   }
-  return places;
+  return indexes;
 }
 
-const allPlaces = new WeakMap<Turn, ReadonlyMap<string, number>>();
+const cachedIndexes = new WeakMap<Turn, ReadonlyMap<string, number>>();
 
 function blockOf({ text, proof, extra }: Thought, message: Message): Block {
   return {
@@ -85,8 +85,8 @@ function blockOf({ text, proof, extra }: Thought, message: Message): Block {
 }
 
 function proved(block: ToolCallBlock, turn: Turn): ToolCallBlock {
-  const place = placesOf(turn).get(block.id);
-  const call = place === undefined ? undefined : turn.calls[place];
+  const index = callIndexes(turn).get(block.id);
+  const call = index === undefined ? undefined : turn.calls[index];
   if (call?.proof === undefined) return block;
   if (call.beside === undefined) return { ...block, proof: call.proof };
   const own: JsonObject = { ...block.extra?.['chat-completions'], $extra_content: call.beside };

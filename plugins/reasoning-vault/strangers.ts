@@ -2,7 +2,7 @@ import type { Block, JsonObject, Message, Extra, Proof, Target } from 'sluice';
 import { proofKey, type Memory } from './memory.ts';
 import { isAccountOf, type Maker } from './turn.ts';
 
-/** No format's name: every encoder then treats the proof as another provider's, which it drops and reports. */
+/** Not the name of any format, so that every encoder treats the proof as another provider's, drops it and reports that. */
 const elsewhere = 'another provider';
 
 /**
@@ -38,7 +38,7 @@ export async function withoutStrangers(
   );
 }
 
-/** One account takes back what any of its models made, and one model its signatures wherever it is served. */
+/** An account accepts encrypted reasoning of any of its models, and a model accepts its signatures wherever it is served. */
 function refuses(target: Target, maker: Maker, proof: Proof): boolean {
   if (isAccountOf(maker, target)) return false;
   const { channel, model } = target;

@@ -1,7 +1,7 @@
 /** The config names secrets of HashiCorp Vault or OpenBao by reference: `vault:MOUNT/PATH?version=N#FIELD`. */
 import { z } from 'zod';
 import { defineSecrets, secretUrl, type SecretRequest } from 'sluice';
-import { askVault, type AskVault } from './ask.ts';
+import { vaultSender, type SendToVault } from './sender.ts';
 import { authOption, vaultToken } from './token.ts';
 
 const mounted = z.object({
@@ -14,8 +14,8 @@ const mounted = z.object({
 const fields = z.record(z.string(), z.unknown());
 const answered = z.object({ lease_id: z.string().nullish(), data: fields });
 
-/** Where a secret stands. */
-interface Place {
+/** Mount of a secrets engine, and its version. */
+interface Mount {
   readonly mount: string;
   readonly version: 1 | 2;
 }
@@ -41,20 +41,20 @@ export default defineSecrets({
     kv: z.union([z.literal(1), z.literal(2)]).optional(),
   }),
   open({ url, auth, namespace, kv }, tools) {
-    const ask = askVault(url, namespace, tools);
-    const token = vaultToken(auth, ask, tools);
-    const mounts = new Map<string, Place>();
-    const placeOf = async (request: SecretRequest, shown: string): Promise<Place> => {
+    const send = vaultSender(url, namespace, tools);
+    const token = vaultToken(auth, send, tools);
+    const mounts = new Map<string, Mount>();
+    const mountOf = async (request: SecretRequest, shown: string): Promise<Mount> => {
       const [first = ''] = request.name.split('/', 1);
       if (kv !== undefined) return { mount: `${first}/`, version: kv };
       for (const [mount, place] of mounts) if (request.name.startsWith(mount)) return place;
-      const place = await askForMount(ask, request, shown);
-      if (mounts.size < mostMounts) mounts.set(place.mount, place);
-      return place;
+      const found = await fetchMount(send, request, shown);
+      if (mounts.size < mostMounts) mounts.set(found.mount, found);
+      return found;
     };
     const read = async (request: SecretRequest, shown: string) => {
-      const place = await placeOf(request, shown);
-      return readAt(place, request, (path) => ask({ path, token: shown, signal: request.signal }));
+      const mount = await mountOf(request, shown);
+      return readAt(mount, request, (path) => send({ path, token: shown, signal: request.signal }));
     };
     return {
       read: (request) => token.use(request, (shown) => read(request, shown)),
@@ -62,8 +62,8 @@ export default defineSecrets({
   },
 });
 
-async function askForMount(ask: AskVault, { name, signal }: SecretRequest, token: string): Promise<Place> {
-  const answer = await ask({ path: `sys/internal/ui/mounts/${encoded(name)}`, token, signal });
+async function fetchMount(send: SendToVault, { name, signal }: SecretRequest, token: string): Promise<Mount> {
+  const answer = await send({ path: `sys/internal/ui/mounts/${encoded(name)}`, token, signal });
   const { path, type, options } = mounted.parse(answer).data;
   if (type !== 'kv' && type !== 'generic')
     throw new Error(
@@ -73,7 +73,7 @@ async function askForMount(ask: AskVault, { name, signal }: SecretRequest, token
 }
 
 async function readAt(
-  { mount, version: engine }: Place,
+  { mount, version: engine }: Mount,
   { name, version }: SecretRequest,
   get: (path: string) => Promise<unknown>,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {

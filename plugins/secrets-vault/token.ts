@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pass } from 'node:timers/promises';
 import { z } from 'zod';
 import { secret, type SecretRequest, type SecretTools } from 'sluice';
-import { VaultRefusal, type AskVault } from './ask.ts';
+import { VaultRefusal, type SendToVault } from './sender.ts';
 
 const mountPath = z
   .string()
@@ -47,7 +47,7 @@ const forbiddenFor = 60 * 60_000;
 /** Maximum number of refused secrets that are remembered. */
 const maxForbidden = 1_000;
 
-/** Longest wait for a login that runs while the gateway stops, in milliseconds. */
+/** Maximum wait in milliseconds for a login that runs while the gateway stops. */
 const lastLogin = 1_000;
 
 /** A token for requests. */
@@ -60,12 +60,12 @@ export interface VaultToken {
 }
 
 /** Returns tokens as the option says. */
-export function vaultToken(auth: Auth, ask: AskVault, tools: SecretTools): VaultToken {
-  return auth.kind === 'token' ? givenToken(auth.token, ask, tools) : new LoginToken(auth, ask, tools);
+export function vaultToken(auth: Auth, send: SendToVault, tools: SecretTools): VaultToken {
+  return auth.kind === 'token' ? givenToken(auth.token, send, tools) : new LoginToken(auth, send, tools);
 }
 
-/** Renews a token at half of its time, as long as Vault lets it be renewed. One without an end is left alone. */
-function givenToken(token: string, ask: AskVault, { log, onClose }: SecretTools): VaultToken {
+/** Renews a token at half of its lifetime, as long as Vault allows it. Tokens without an expiry are not renewed. */
+function givenToken(token: string, send: SendToVault, { log, onClose }: SecretTools): VaultToken {
   let timer: NodeJS.Timeout | undefined;
   let isOpen = true;
   let isFirst = true;
@@ -77,9 +77,9 @@ function givenToken(token: string, ask: AskVault, { log, onClose }: SecretTools)
   const renew = async (): Promise<void> => {
     try {
       const signal = AbortSignal.timeout(10_000);
-      if (!isFirst) await ask({ method: 'POST', path: 'auth/token/renew-self', json: {}, token, signal });
+      if (!isFirst) await send({ method: 'POST', path: 'auth/token/renew-self', json: {}, token, signal });
       isFirst = false;
-      const { data } = lease.parse(await ask({ path: 'auth/token/lookup-self', token, signal }));
+      const { data } = lease.parse(await send({ path: 'auth/token/lookup-self', token, signal }));
       if (data.ttl === 0) return;
       if (data.renewable) later((data.ttl * 1_000) / 2);
       else
@@ -114,15 +114,15 @@ interface LoggedIn {
 /** Logs in when the first token is needed, and again when one has used up two thirds of its time, or is refused. */
 class LoginToken implements VaultToken {
   readonly #auth: Exclude<Auth, { kind: 'token' }>;
-  readonly #ask: AskVault;
+  readonly #send: SendToVault;
   #token: LoggedIn | undefined;
   #loggingIn: Promise<LoggedIn> | undefined;
-  /** When a new token was refused a secret and might not look itself up, by the names of secrets. */
+  /** Times at which a new token was refused a secret and could not look itself up, by names of secrets. */
   readonly #forbidden = new Map<string, number>();
 
-  constructor(auth: Exclude<Auth, { kind: 'token' }>, ask: AskVault, { onClose }: SecretTools) {
+  constructor(auth: Exclude<Auth, { kind: 'token' }>, send: SendToVault, { onClose }: SecretTools) {
     this.#auth = auth;
-    this.#ask = ask;
+    this.#send = send;
     onClose(() => this.#close());
   }
 
@@ -165,7 +165,7 @@ class LoginToken implements VaultToken {
     if (await this.#isGood(token, signal)) return false;
     if (this.#token?.value === token) {
       this.#token = undefined;
-      // It may be good all the same, where no policy lets it look itself up.
+      // Revoked, because it may still be valid where no policy allows it to look itself up.
       void this.#revoke(token);
     }
     return true;
@@ -180,7 +180,7 @@ class LoginToken implements VaultToken {
   /** True unless Vault says that the token is not good. */
   async #isGood(token: string, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#ask({ path: 'auth/token/lookup-self', token, signal });
+      await this.#send({ path: 'auth/token/lookup-self', token, signal });
       return true;
     } catch (error) {
       return !isForbidden(error);
@@ -193,7 +193,7 @@ class LoginToken implements VaultToken {
       auth.kind === 'approle'
         ? { role_id: auth.roleId, secret_id: auth.secretId }
         : { role: auth.role, jwt: await serviceAccountToken(auth.tokenFile) };
-    const answer = await this.#ask({ method: 'POST', path: `auth/${auth.mount}/login`, json, signal });
+    const answer = await this.#send({ method: 'POST', path: `auth/${auth.mount}/login`, json, signal });
     if (answer === undefined)
       throw new Error(
         `Vault has no auth method at "auth/${auth.mount}": check "mount", and enable the method`,
@@ -213,7 +213,7 @@ class LoginToken implements VaultToken {
   /** Revokes a token, because each start makes one. */
   async #revoke(token: string): Promise<void> {
     const request = { method: 'POST', path: 'auth/token/revoke-self', json: {}, token } as const;
-    await this.#ask({ ...request, signal: AbortSignal.timeout(1_000) }).catch(() => {});
+    await this.#send({ ...request, signal: AbortSignal.timeout(1_000) }).catch(() => {});
   }
 }
 

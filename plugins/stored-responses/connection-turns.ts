@@ -11,7 +11,7 @@ type Turns = Map<string, readonly JsonObject[]>;
 const turnsKey = callKey<Turns>('turns kept on the connection');
 
 /** Returns all items up to and including a response that only this call's connection remembers; undefined for an unknown id. */
-export function turnOnConnection(call: Call, id: string): readonly JsonObject[] | undefined {
+export function itemsOnConnection(call: Call, id: string): readonly JsonObject[] | undefined {
   return call.get(connection)?.get(turnsKey)?.get(id);
 }
 

@@ -98,8 +98,9 @@ function hasForgotten(error: unknown): boolean {
   const { code, origin, param, message, cause } = error;
   if (code === 'previous_response_not_found' || param === 'previous_response_id') return true;
   // A 404 tells clients nothing of the provider: what it said stands in the cause.
-  const said = typeof cause === 'object' && cause !== null && 'message' in cause ? String(cause.message) : '';
-  return origin === 'upstream' && (forgotten.test(message) || forgotten.test(said));
+  const causeMessage =
+    typeof cause === 'object' && cause !== null && 'message' in cause ? String(cause.message) : '';
+  return origin === 'upstream' && (forgotten.test(message) || forgotten.test(causeMessage));
 }
 
 /** Returns the request without reasoning of earlier turns that is only a reference for its provider; undefined where there is none. */
@@ -119,11 +120,11 @@ function hasFailed(error: unknown): boolean {
 /** Returns the error with paths of the client's own body, because the gateway has inserted earlier items before the client's input. */
 export function inClientsPlaces(error: unknown, resolved: Resolved): unknown {
   if (!(error instanceof GatewayError) || error.param === undefined) return error;
-  const place = clientsPlace(error.param, resolved);
-  if (place === error.param) return error;
+  const path = clientPath(error.param, resolved);
+  if (path === error.param) return error;
   const { status, origin, retryable, retryAfter, headers, details } = error;
-  return new GatewayError(error.code, error.message.replaceAll(error.param, place), {
-    param: place,
+  return new GatewayError(error.code, error.message.replaceAll(error.param, path), {
+    param: path,
     status,
     origin,
     retryable,
@@ -135,14 +136,14 @@ export function inClientsPlaces(error: unknown, resolved: Resolved): unknown {
 }
 
 function lossInClientsPlaces(event: LossEvent, resolved: Resolved): GatewayEvent {
-  const path = clientsPlace(event.loss.path, resolved);
+  const path = clientPath(event.loss.path, resolved);
   return path === event.loss.path ? event : { ...event, loss: { ...event.loss, path } };
 }
 
 type LossEvent = Extract<GatewayEvent, { readonly type: 'loss' }>;
 
 /** Converts a path into one of the client's body. An item of an earlier turn has the path of the member that names the turn. */
-function clientsPlace(path: string, resolved: Resolved): string {
+function clientPath(path: string, resolved: Resolved): string {
   const [whole, index] = /^input\[(\d+)\]/.exec(path) ?? [];
   if (whole === undefined) return path;
   const own = Number(index) - resolved.history.length;
@@ -156,10 +157,10 @@ function nameOfEarlier({ conversation }: Resolved): string {
 }
 
 /** Returns a `next` that tries only the targets for which `able` is true. Throws `endpoint_not_supported` where the model has no such target. */
-export function only(able: (target: Target) => boolean, catalog: Catalog, next: Next): Next {
+export function only(isSuitable: (target: Target) => boolean, catalog: Catalog, next: Next): Next {
   return async (call) => {
     const targets = catalog.targets(call.model);
-    const chosen = targets.filter(able);
+    const chosen = targets.filter(isSuitable);
     if (targets.length > 0 && chosen.length === 0) {
       throw new GatewayError(
         'endpoint_not_supported',

@@ -1,4 +1,4 @@
-/** Keeps responses and conversations, for clients of Responses at providers that keep none. */
+/** Stores responses and conversations, for Responses clients of providers that do not store them. */
 import { of, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { holdBack, isObject, startWithEvents, wrongValue, type GatewayEvent, type JsonObject } from 'sluice';
@@ -47,7 +47,7 @@ const referring: ReadonlySet<string> = new Set(['chat', 'count-tokens', 'compact
 export default definePlugin({
   name: 'stored-responses',
   stage: 'admit',
-  // What an answer may cost is found in the whole conversation.
+  // Writes out the whole conversation before these plugins, because the upper bound of the cost depends on it.
   before: ['quota', 'provider-objects'],
   options,
   setup(chosen, tools: InternalTools) {
@@ -79,15 +79,17 @@ export default definePlugin({
     };
 
     const { emulate } = chosen;
-    const able = (target: Target): boolean =>
+    const isSuitable = (target: Target): boolean =>
       isNative(target) || (Array.isArray(emulate) && emulate.includes(target.channel.id));
 
     return function storedResponses(call: Call, next) {
       if (call.codec.format !== 'responses' || !referring.has(call.operation)) return next(call);
-      return answered(call, chosen.emulate === true ? next : only(able, catalog, next)).catch((error) => {
-        forgetOnConnection(call);
-        throw error;
-      });
+      return answered(call, chosen.emulate === true ? next : only(isSuitable, catalog, next)).catch(
+        (error) => {
+          forgetOnConnection(call);
+          throw error;
+        },
+      );
     };
   },
 });

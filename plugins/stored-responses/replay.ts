@@ -87,10 +87,10 @@ class Writer {
   #unfold(response: JsonObject): JsonObject[] {
     const { output } = response;
     if (!Array.isArray(output) || output.length === 0) return [];
-    const told = { ...response, status: 'completed', error: null, incomplete_details: null };
+    const completed = { ...response, status: 'completed', error: null, incomplete_details: null };
     const encoder = this.#codec.encodeStream?.(contextOf(response));
     if (encoder === undefined) throw new Error('This format has no streams.');
-    const frames = this.#codec.decodeWhole(told, {}).flatMap((event) => encoder.event(event));
+    const frames = this.#codec.decodeWhole(completed, {}).flatMap((event) => encoder.event(event));
     return [...frames, ...encoder.end()]
       .flatMap((frame) => ('json' in frame ? [frame.json] : []))
       .filter(({ type }) => typeof type === 'string' && !lifecycle.test(type));

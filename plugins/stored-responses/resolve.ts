@@ -2,7 +2,7 @@
 import { caller, GatewayError, isObject, type JsonObject, type JsonValue, type Call } from 'sluice';
 import type { ResponseStore, StoredResponse } from './core-types.ts';
 import { checkPaidMembers } from '../_paid-members.ts';
-import { turnOnConnection } from './connection-turns.ts';
+import { itemsOnConnection } from './connection-turns.ts';
 import { referenceIn } from './items.ts';
 
 /** A request with all that it refers to. */
@@ -60,7 +60,7 @@ async function checkComparison(call: Call, store: ResponseStore): Promise<void> 
   if (!isObject(options) || !given(options['comparison_response_id'])) return;
   const { prompt_cache_options: whole } = call.body;
   const id = isObject(whole) ? String(whole['comparison_response_id']) : '';
-  if (turnOnConnection(call, id) !== undefined) return;
+  if (itemsOnConnection(call, id) !== undefined) return;
   if ((await store.state(ownerOf(call), id)) === undefined)
     throw new GatewayError('not_found', `Response with id '${id.slice(0, 200)}' not found.`, {
       param: 'prompt_cache_options.comparison_response_id',
@@ -113,7 +113,7 @@ async function fromConversation(call: Call, store: ResponseStore, conversation: 
 }
 
 async function fromChain(call: Call, store: ResponseStore, id: string, maxTurns: number): Promise<Earlier> {
-  const onConnection = turnOnConnection(call, id);
+  const onConnection = itemsOnConnection(call, id);
   if (onConnection !== undefined) return { history: onConnection };
   const owner = ownerOf(call);
   const chain = await store.chain(owner, id);

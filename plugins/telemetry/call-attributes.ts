@@ -107,7 +107,7 @@ export function callAttributes(
   return attributes;
 }
 
-/** Where a response has broken off its choices ended in an error, by the conventions. */
+/** By the conventions, the choices of a response that broke off ended in an error. */
 function finishReasonsOf({
   facts: { finishReasons },
   outcome,

@@ -1,4 +1,4 @@
-/** What is recorded of each call, and how it leaves. */
+/** Records spans, metrics and log records of each call, and exports them. */
 import {
   addUpstreamHeaders,
   observe,
@@ -23,7 +23,7 @@ import { TraceContexts } from './trace-context.ts';
 /** Operations that are not recorded, because they are frequent, cost nothing and reach no provider. */
 const unrecorded: ReadonlySet<Operation> = new Set<Operation>(['list-models', 'state']);
 
-/** Milliseconds below which a plugin has no span of its own. */
+/** Duration in milliseconds below which a plugin gets no span of its own. */
 const shortestPlugin = 0.5;
 
 /** Starts to send, and returns what is done with each call. */

@@ -10,7 +10,7 @@ export interface Facts {
 const headLength = 2_048;
 const endLength = 8_192;
 
-/** How a format writes what ends a response and what names it. A quote inside a text is escaped, so that no text looks like these members. */
+/** Patterns of the members that end and name a response in a format. Quotes in texts are escaped, so that no text matches these members. */
 interface Spelling {
   readonly id: RegExp;
   readonly finish: RegExp;

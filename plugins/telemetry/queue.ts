@@ -26,7 +26,7 @@ export class Room {
     this.#losses = losses;
   }
 
-  /** Takes room for one record. False, and counted, where there is none. */
+  /** Reserves room for one record. Returns false and counts the record as dropped where the queue is full. */
   take(record: Attributed): boolean {
     const bytes = sizeOf(record);
     if (this.#records >= this.#maxRecords || this.#bytes + bytes > this.#maxBytes) {
@@ -38,7 +38,7 @@ export class Room {
     return true;
   }
 
-  /** Gives the room of a batch back. */
+  /** Releases the room of a batch. */
   readonly release = (batch: readonly Attributed[]): void => {
     this.#records -= batch.length;
     for (const record of batch) this.#bytes -= sizeOf(record);
@@ -59,7 +59,7 @@ function sizeOf({ attributes }: Attributed): number {
   return bytes;
 }
 
-/** Lets spans pass to a processor as long as there is room. */
+/** Passes spans to a processor as long as there is room. */
 export class BoundedSpans implements SpanProcessor {
   readonly #room: Room;
   readonly #next: SpanProcessor;
@@ -86,7 +86,7 @@ export class BoundedSpans implements SpanProcessor {
   }
 }
 
-/** Lets log records pass to a processor as long as there is room. */
+/** Passes log records to a processor as long as there is room. */
 export class BoundedLogs implements LogRecordProcessor {
   readonly #room: Room;
   readonly #next: LogRecordProcessor;

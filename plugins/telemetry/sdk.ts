@@ -21,10 +21,10 @@ const maxMetricExports = 2;
 /** Maximum number of points in one export of metrics. */
 const maxPoints = 1_000;
 
-/** Milliseconds that a span or log record waits for others, at most. */
+/** Maximum time in milliseconds that a span or log record waits for a batch. */
 const batchDelay = 1_000;
 
-/** Milliseconds for everything to be exported when the gateway closes. A worker that closes is ended after five seconds. */
+/** Milliseconds for exporting everything when the gateway closes. A closing worker is killed after five seconds. */
 const closeTimeout = 4_000;
 
 /** The SDK of OpenTelemetry, set up for one process. Each worker exports by itself, as an instance of the service. */

@@ -51,7 +51,7 @@ export class SpanWriter {
         : ended.attributes();
     const model = attributes['gen_ai.request.model'];
     const context = traces.contextOf(call);
-    // What a client did wrong is no error of a server, by the conventions for HTTP.
+    // By the conventions for HTTP, an error of a client is no error of the server.
     const isError = outcome.status >= 500 || outcome.ended === 'interrupted';
     this.#add({
       name: model === undefined ? operation : `${operation} ${String(model)}`,
@@ -77,7 +77,7 @@ export class SpanWriter {
     const sent = [...identity.sent];
     outcome.attempts.forEach((attempt, index) => {
       const { failure, cause, channel } = attempt;
-      // One that answered may have broken off.
+      // An attempt that responded may have broken off.
       const error = failure ?? (outcome.ended === 'interrupted' ? errorType : undefined);
       const begin = attempt.startMs ?? outcome.times.queuedMs ?? 0;
       this.#add({
@@ -132,7 +132,7 @@ export class SpanWriter {
   }
 }
 
-/** Takes the span id that the first request of an attempt carried; undefined where it carried none. */
+/** Returns the span id that the first request of an attempt carried; undefined where it carried none. */
 function takeSpanId(sent: TraceIdentity['sent'], { channel, key, model }: CallAttempt): string | undefined {
   const index = sent.findIndex(
     ({ target }) => target.channel.id === channel && target.model === model && (key ?? '') === target.key.id,

@@ -19,7 +19,7 @@ const maxPause = 300_000;
 /** Maximum number of bytes of a response. */
 const maxResponse = 64 * 1024;
 
-/** Where and how one signal is sent. */
+/** Destination and encoding of one signal. */
 export interface TransportOptions {
   readonly http: Services;
   readonly url: string;

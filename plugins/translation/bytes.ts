@@ -9,7 +9,7 @@ const nothing = Buffer.alloc(0);
 /** The longest piece of a reply, in bytes, that may be a key with a model's name: as much is held back at most. */
 const longestName = 1024;
 
-/** Where the value of the one top-level `"model"` stands in a JSON object's bytes, quotes included. Undefined when there is none, or more than one. */
+/** Returns the position of the value of the only top-level `"model"` in a JSON object's bytes, with quotes. Undefined for none or several. */
 export function findModel(bytes: Buffer): { readonly start: number; readonly end: number } | undefined {
   let found: { readonly start: number; readonly end: number } | undefined;
   let count = 0;
@@ -82,7 +82,7 @@ export class Renamer {
     return Buffer.concat(parts);
   }
 
-  /** What was held when the reply ended. The next begins anew. */
+  /** Returns the held bytes at the end of a response, and resets. */
   end(): Buffer {
     const rest = this.#held ?? nothing;
     this.#held = undefined;
@@ -110,7 +110,7 @@ export class Renamer {
   }
 }
 
-/** Most places in a piece of a whole reply that are read for its usage: one that mentions it more often is read no further. */
+/** Maximum number of candidates in a piece of a whole response that are read for its usage. A piece with more is read no further. */
 const mostUsages = 32;
 
 /** The last usage object in a piece of a whole reply, read without parsing the rest. */

@@ -33,7 +33,7 @@ import {
   readAnswer,
 } from './answer.ts';
 import { undoSpelling, type Undoing } from './undo-spelling.ts';
-import { Used } from './used.ts';
+import { UsageEstimator } from './usage-estimator.ts';
 
 /** Default maximum number of bytes of a whole response. */
 export const defaultWholeLimit = 256 * 1024 * 1024;
@@ -68,7 +68,7 @@ export function decodeReply(
 export class DecodedAnswer {
   readonly #options: DecodeOptions;
   readonly #emit: (event: GatewayEvent) => void;
-  readonly #used: Used | undefined;
+  readonly #used: UsageEstimator | undefined;
   readonly #shape = new ShapeFinder();
   #error: ErrorAnswer | undefined;
   /** For a response that may be a file: its decoder, the test for a file, and the bytes that are held until the test is decided. */
@@ -80,7 +80,9 @@ export class DecodedAnswer {
     this.#options = options;
     const { codec, estimateInput } = options;
     const used =
-      codec.operation === 'chat' && estimateInput !== undefined ? new Used(estimateInput) : undefined;
+      codec.operation === 'chat' && estimateInput !== undefined
+        ? new UsageEstimator(estimateInput)
+        : undefined;
     this.#used = used;
     this.#emit =
       used === undefined
@@ -143,7 +145,7 @@ export class DecodedAnswer {
 
   /** Emits an estimated usage where none was reported. Not after a failure before the first text, because another channel may still respond. */
   over(broken: boolean): void {
-    const usage = broken && this.#used?.spoke !== true ? undefined : this.#used?.untold();
+    const usage = broken && this.#used?.spoke !== true ? undefined : this.#used?.missingUsage();
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 

@@ -77,7 +77,7 @@ export interface WrittenRequest {
   readonly undoing: Undoing;
 }
 
-/** As {@link encodeRequest}, and writes the body. */
+/** Same as {@link encodeRequest}, and writes the body. */
 export function writeRequest(
   call: Call,
   target: Target,
@@ -89,7 +89,7 @@ export function writeRequest(
   return writtenOf(call, target, codec, encodeRequest(call, target, codec, options, losses, request));
 }
 
-/** As {@link encodeUnread}, and writes the body. */
+/** Same as {@link encodeUnread}, and writes the body. */
 export function writeUnread(
   call: Call,
   target: Target,
@@ -110,11 +110,12 @@ function writtenOf(call: Call, target: Target, codec: Codec, encoded: Encoded): 
 /** Returns the function by which a codec reports dropped fields: each is added once, with its path in the client's format. */
 export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarget['drop'] {
   // Made on first use: most calls lose nothing.
-  let told: ToldPlaces | undefined;
+  let reportedPaths: ToldPlaces | undefined;
   return (path, kind = 'setting') => {
     const spelled = inClientWords(call.codec, path);
-    told ??= new ToldPlaces();
-    if (told.isNew(spelled)) losses.push({ path: spelled, kind, from: call.codec.format, to: codec.format });
+    reportedPaths ??= new ToldPlaces();
+    if (reportedPaths.isNew(spelled))
+      losses.push({ path: spelled, kind, from: call.codec.format, to: codec.format });
   };
 }
 

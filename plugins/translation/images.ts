@@ -76,7 +76,7 @@ function isReady({ kind }: ImageInput): boolean {
 async function bytesOf(upload: Upload): Promise<ImageInput> {
   const chunks: Buffer[] = [];
   for await (const chunk of upload.open()) chunks.push(chunk as Buffer);
-  // What the bytes are counts, not what was claimed.
+  // The type is that of the bytes, not the declared one.
   const mimeType = mediaKind(upload.head) ?? upload.mimeType;
   return { kind: 'data', mimeType, data: Buffer.concat(chunks).toString('base64') };
 }
@@ -91,7 +91,7 @@ export function withBytes(
   target: Target,
   tools: InternalTools,
 ): Observable<GatewayEvent> {
-  // No other request is decoded for this.
+  // Other requests are not decoded for this.
   if (!operations.has(call.operation)) return source;
   const { request } = call;
   if (!isOfImages(request) || !(request.stream || request.delivery === 'base64')) return source;
@@ -126,7 +126,7 @@ async function download(
       const { bytes, mimeType } = await fetchMedia(call, url, { kinds: ['image'], at: 'data' });
       return { ...rest, base64: bytes.toString('base64'), mimeType };
     } catch (error) {
-      // It is the provider that gave the address: the client has done nothing wrong.
+      // An upstream error, because the provider sent the address.
       throw new GatewayError('upstream_error', 'An image that the upstream has made could not be fetched.', {
         origin: 'upstream',
         retryable: false,
@@ -169,7 +169,7 @@ function withAnnotations(source: Observable<GatewayEvent>, call: Call): Observab
   );
 }
 
-/** What a reply used that passed through: nobody counts the images in it, so that they are as many as were asked for. */
+/** Returns the usage of a response that passed through. The number of images is the requested one, because its images are not counted. */
 export function withImages(usage: Usage | undefined, call: Call): Usage | undefined {
   if (!operations.has(call.operation)) return usage;
   const { units } = call.codec.estimate?.(call.request) ?? {};

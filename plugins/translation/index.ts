@@ -54,9 +54,9 @@ export default definePlugin({
       if (chosenTarget === undefined)
         throw new Error('translation runs in the translate stage, where a channel is chosen.');
       if (call.operation === 'realtime') return passSocket(call, chosenTarget, next);
-      const spoken = spokenBy(chosenTarget, call);
-      if (spoken === undefined) return countHere(call, chosenTarget);
-      const format = formatFor(call, chosenTarget, spoken) ?? '';
+      const formats = formatsOf(chosenTarget, call);
+      if (formats === undefined) return countHere(call, chosenTarget);
+      const format = formatFor(call, chosenTarget, formats) ?? '';
       const target = targetIn(chosenTarget, format);
       call.codec.check?.(call.request, target.traits);
       refuseAboveLimit(call, target, chosen);
@@ -82,7 +82,7 @@ export default definePlugin({
           call.gate,
           saysSomething,
         );
-        // What came otherwise than it was asked for is decoded, and may need the same as a translated one.
+        // A response in another mode than requested is decoded, and may need the same treatment as a translated one.
         return startWithEvents(
           [attempt(target, call.codec.format, true), ...losses.map(lossEvent)],
           withNamedUnits(withBytes(reply, call, target, tools), call),
@@ -99,10 +99,10 @@ function withAdded(call: Call): Call {
   return addedMembers === undefined ? call : call.with({ body: { ...addedMembers, ...call.body } });
 }
 
-/** The formats in which this target does what is asked, best first; undefined when the gateway must do it by itself. */
-function spokenBy(target: Target, { operation, wire }: Call): readonly string[] | undefined {
-  const spoken = target.channel.speaks[operation];
-  if (spoken === undefined && operation !== 'count-tokens') {
+/** Returns the formats in which this target performs the operation, best first; undefined when the gateway must perform it. */
+function formatsOf(target: Target, { operation, wire }: Call): readonly string[] | undefined {
+  const formats = target.channel.speaks[operation];
+  if (formats === undefined && operation !== 'count-tokens') {
     throw new GatewayError(
       'endpoint_not_supported',
       `The channel for this model does not support ${wire.path}.`,
@@ -111,12 +111,12 @@ function spokenBy(target: Target, { operation, wire }: Call): readonly string[] 
       },
     );
   }
-  return operation === 'chat' ? chatFormats(target) : spoken;
+  return operation === 'chat' ? chatFormats(target) : formats;
 }
 
 /** A proof of another provider that an earlier answer carried in a container: decoding and encoding takes it out. */
 function holdsSeal({ wire, edits }: Call): boolean {
-  // No seal stands in a text.
+  // The outline suffices where there is one, because texts contain no seal.
   const request = edits.body === undefined ? (wire.outline?.text ?? wire.bytes) : JSON.stringify(edits.body);
   return sealMarks.some((mark) => request.includes(mark));
 }
@@ -130,12 +130,12 @@ async function translate(
   next: (call: Call) => Promise<Observable<GatewayEvent>>,
 ): Promise<Observable<GatewayEvent>> {
   if (codec.format !== call.codec.format) refuseKept(call, call.body);
-  const told = (lost: readonly Loss[]): readonly GatewayEvent[] => {
+  const openingEvents = (lost: readonly Loss[]): readonly GatewayEvent[] => {
     refuseWhenStrict(call, chosen, lost);
     return [attempt(target, codec.format, false), ...lost.map(lossEvent)];
   };
   const losses = [...(call.get(requestLosses) ?? [])];
-  // Nothing of the request is held on to while an answer is awaited: the garbage collector would copy all of it again and again.
+  // Drops references to the request while waiting for the response, because the garbage collector would copy it again and again.
   let written = writeUnread(call, target, codec, chosen, losses);
   if (written === undefined) {
     const request =
@@ -144,7 +144,7 @@ async function translate(
         : call.request;
     const pieces = codec.split?.(request, target.traits);
     if (pieces !== undefined && pieces.length > 1)
-      return inPieces(call, pieces, { target, codec, options: chosen, next, told });
+      return inPieces(call, pieces, { target, codec, options: chosen, next, openingEvents });
     const ready = needsBytes(call, codec, target)
       ? await inlineMedia(call, { codec, target, chosen, tools, losses })
       : call;
@@ -154,7 +154,7 @@ async function translate(
   const upstream = withoutRefused(call, target, codec, written.upstream, losses);
   const { stream } = upstream;
   written = undefined;
-  const before = told(losses);
+  const before = openingEvents(losses);
   const source = await next(call.with({ upstream }));
   const reply = await peekFirst(
     decodeReply(source, {

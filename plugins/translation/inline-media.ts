@@ -100,7 +100,7 @@ function linkedIn(wanted: (block: Block) => block is Linked): (block: Block) => 
 
 function mediaOf(call: Call, block: Linked, { fetchMedia }: InternalTools): Promise<Media> {
   const { url } = block.source;
-  return fetchMedia(call, url, { kinds: [block.type], at: placeOf(call, block) });
+  return fetchMedia(call, url, { kinds: [block.type], at: urlPath(call, block) });
 }
 
 /** Throws 400 where all media together exceed the limit. A file that is named several times counts each time, because it is sent each time. */
@@ -114,7 +114,7 @@ function checkTotal(
   for (const block of blocks) {
     length += media.get(block)?.bytes.length ?? 0;
     if (length <= total) continue;
-    const param = placeOf(call, block);
+    const param = urlPath(call, block);
     throw new GatewayError(
       'invalid_value',
       `${param}: with this file, those of the request are too large together.`,
@@ -166,7 +166,7 @@ function contentWith(
 }
 
 /** Returns the path of a URL in the client's request: the path of the block, and of the member in it that has the URL. */
-function placeOf(call: Call, { at, source }: Linked): string {
+function urlPath(call: Call, { at, source }: Linked): string {
   if (at === undefined) return 'messages';
   let piece: JsonValue | undefined = call.body;
   for (const [, name, index] of at.matchAll(/([^.[\]]+)|\[(\d+)\]/g)) {

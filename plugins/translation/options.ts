@@ -17,5 +17,5 @@ export const options = z.strictObject({
   wholeLimit: z.int().min(1024).default(defaultWholeLimit),
 });
 
-/** What this plugin decides by. */
+/** Parsed options of this plugin. */
 export type TranslationOptions = z.output<typeof options>;

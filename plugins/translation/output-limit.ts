@@ -39,11 +39,11 @@ export function clampOutput(
 
 /** The limit of exactly this model, where it is lower than what is asked for. */
 function limitBelow(
-  asked: number | undefined,
+  requested: number | undefined,
   { outputLimit, statesOutputLimit }: ModelTraits,
 ): number | undefined {
-  if (statesOutputLimit !== true || outputLimit === undefined || asked === undefined) return undefined;
-  return asked > outputLimit ? outputLimit : undefined;
+  if (statesOutputLimit !== true || outputLimit === undefined || requested === undefined) return undefined;
+  return requested > outputLimit ? outputLimit : undefined;
 }
 
 /** True where a beta of Anthropic raises the limit: `output-128k-2025-02-19` (`AnthropicBeta` of @anthropic-ai/sdk). */

@@ -1,9 +1,9 @@
 import { isChat, estimateInput, estimateTokens, type GatewayRequest, type ModelTraits } from 'sluice';
 
-/** What is filled in, where a limit must be, for models whose own nobody knows: with less an answer would be of no use. */
+/** Output limit for models whose own limit is unknown, where a limit is required. With less a response would be useless. */
 const leastRoom = 8192;
 
-/** How many times the first guess at its tokens an input may come to. */
+/** Safety factor: an input may have this many times the estimated tokens. */
 const safety = 2;
 
 /**

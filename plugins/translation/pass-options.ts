@@ -1,6 +1,6 @@
 import type { Call, Target } from 'sluice/internal';
 
-/** What is known of a reply that passes through. */
+/** Options for passing a response through, and known facts about it. */
 export interface PassOptions {
   readonly call: Call;
   readonly target: Target;

@@ -13,7 +13,7 @@ export function passReply(source: Observable<GatewayEvent>, options: PassOptions
   return readAnswer(source, (emit) => new PassedAnswer(options, emit));
 }
 
-/** Takes in the rest of an answer. */
+/** Receives the rest of a response. */
 interface Sink {
   push(chunk: Buffer): void;
   end(): void;
@@ -23,7 +23,7 @@ interface Sink {
 class PassedAnswer {
   readonly #options: PassOptions;
   readonly #emit: (event: GatewayEvent) => void;
-  /** Bytes that do not yet say what the answer is. */
+  /** Bytes that do not yet show what the response is. */
   readonly #unclear = new HeldBytes();
   readonly #finder = new ShapeFinder();
   #file: FileFinder | undefined;
@@ -108,7 +108,7 @@ class PassedAnswer {
     this.#goOn(words === undefined ? whole : new RespelledWhole(words, whole, wholeLimit));
   }
 
-  /** What comes in another mode than was asked for is decoded, and so is what does not look like a reply: it is judged as a whole. */
+  /** Returns a decoder for a response in another mode than requested, and for one that does not look like a response and is judged as a whole. */
   #decoded(): DecodedAnswer {
     const { call, target, wholeLimit } = this.#options;
     const { codec, stream } = call;

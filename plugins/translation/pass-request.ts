@@ -51,20 +51,20 @@ function passedBody(
     return { body: renamedForm(wire.params.form, target.model), usage: false };
   const named = call.body.model === call.askedModel;
   const asking = reads !== 'nothing' && call.stream && codec.askUsage !== undefined;
-  const asked = asking ? codec.askUsage?.(call.body) : undefined;
-  const usage = asked !== undefined;
-  const added = edits.addedMembers === undefined ? asked : { ...edits.addedMembers, ...asked };
+  const usageMembers = asking ? codec.askUsage?.(call.body) : undefined;
+  const usage = usageMembers !== undefined;
+  const added = edits.addedMembers === undefined ? usageMembers : { ...edits.addedMembers, ...usageMembers };
   // A count may name the model inside: only the format knows where.
   const inside = call.operation === 'count-tokens' && !named && target.model !== call.askedModel;
   const drop = losesInto(losses, call, codec);
   const official = (one: JsonObject): JsonObject => codec.official?.(one, target.traits, drop) ?? one;
-  // Not spread before it must be: whoever reads all members of a long body has it parsed.
+  // Not spread before it is necessary, because reading all members of a long body parses it.
   const { body } = call;
   if (edits.settings === undefined && edits.body === undefined && !inside && official(body) === body) {
     addLosses(losses, adaptation);
     if (adaptation !== undefined) {
       const model = named && target.model !== body.model ? { model: target.model } : {};
-      const changes = { ...model, ...absent(added, body), ...asked, ...adaptation.edits };
+      const changes = { ...model, ...absent(added, body), ...usageMembers, ...adaptation.edits };
       return { body: undefined, usage, edits: changes };
     }
     const spliced = splicedBody(call, named ? target.model : undefined, added);
@@ -75,7 +75,7 @@ function passedBody(
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(maxOutput === undefined ? {} : { maxOutput }),
   };
-  const whole = added === undefined ? body : { ...edits.addedMembers, ...body, ...asked };
+  const whole = added === undefined ? body : { ...edits.addedMembers, ...body, ...usageMembers };
   const patched = codec.patch(whole, { model: target.model, settings }, target.traits, drop);
   addLosses(losses, adaptation);
   const adapted = adaptation === undefined ? patched : withEdits(patched, adaptation.edits);

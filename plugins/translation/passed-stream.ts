@@ -25,7 +25,7 @@ export class PassedStream {
   readonly #words: ReturnType<typeof wordsOf>;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #tap: ReturnType<Codec['usageTap']>;
-  /** What came before the first word. The provider may still fail, and another channel answer instead. */
+  /** Frames before the first content. The provider may still fail, and another channel respond instead. */
   #before: HeldBytes | undefined = new HeldBytes();
   #opening: StreamOpening | undefined;
   #complete = false;
@@ -83,7 +83,7 @@ export class PassedStream {
         at += bytes.length;
       }
     } finally {
-      // All of it, or what came before the frame that told of an error.
+      // All frames, or those before the frame with the error.
       this.#pass(run.subarray(from, at));
       for (const usage of usages) this.#emit({ type: 'usage', usage });
     }

@@ -5,7 +5,7 @@ import { Renamer, usageIn } from './bytes.ts';
 import { withImages } from './images.ts';
 import type { PassOptions } from './pass-options.ts';
 
-/** How much of a whole reply's beginning and of its end is remembered to find its usage: providers put it in either place. */
+/** Number of bytes at the beginning and at the end of a whole response that are kept to find its usage. Providers put it in either place. */
 const rememberedLength = 16 * 1024;
 
 /** A whole reply, chunk by chunk. */
@@ -16,7 +16,7 @@ export class PassedWhole {
   readonly #emit: (event: GatewayEvent) => void;
   readonly #renamer: Renamer | undefined;
   readonly #head = new HeldBytes();
-  /** What came last: at least so much as is remembered, where there was so much. */
+  /** Latest chunks: at least as many bytes as are kept, where the response has as many. */
   #tail = new HeldBytes();
   #beforeTail: HeldBytes | undefined;
   /** The last byte that is not white space closes an object. */
@@ -44,8 +44,8 @@ export class PassedWhole {
     if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
     // A connection that only closes does not tell a cut reply from a complete one.
     if (!this.#isClosed || this.#end?.reached === false) throw truncatedResponse();
-    const told = usageIn(this.#last(), this.#codec) ?? usageIn(this.#head.take(), this.#codec);
-    const usage = withImages(told, this.#call);
+    const reported = usageIn(this.#last(), this.#codec) ?? usageIn(this.#head.take(), this.#codec);
+    const usage = withImages(reported, this.#call);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 

@@ -17,40 +17,40 @@ import { withoutRefused } from './refused-members.ts';
 import { undoingOf } from './undo-spelling.ts';
 import type { TranslationOptions } from './options.ts';
 
-/** Pieces that are under way at once. */
+/** Maximum number of pieces that run at once. */
 const atOnce = 4;
 
-/** What all pieces of one request have in common. */
+/** Options that all pieces of one request share. */
 interface PieceOptions {
   readonly target: Target;
   /** The codec that speaks to the provider. */
   readonly codec: Codec;
   readonly options: TranslationOptions;
   readonly next: Next;
-  /** The events that stand before the reply. Throws where the losses forbid it. */
-  readonly told: (losses: readonly Loss[]) => readonly GatewayEvent[];
+  /** Returns the events that precede the response. Throws where the dropped fields forbid the request. */
+  readonly openingEvents: (losses: readonly Loss[]) => readonly GatewayEvent[];
 }
 
-/** Sends a request that the provider takes only in pieces: a few at once, and one reply made of theirs. The first that fails fails the whole. */
+/** Sends a request that the provider accepts only in pieces: a few at once, merged into one response. The first failure fails the call. */
 export async function inPieces(
   call: Call,
   pieces: readonly GatewayRequest[],
-  { target, codec, options, next, told }: PieceOptions,
+  { target, codec, options, next, openingEvents }: PieceOptions,
 ): Promise<Observable<GatewayEvent>> {
   const losses: Loss[] = [];
   const encoded = pieces.map((piece) => encodeRequest(call, target, codec, options, losses, piece));
   const written = (one: Encoded, lost: Loss[]): UpstreamRequest =>
     withoutRefused(call, target, codec, upstreamRequest(call, target, codec, one), lost);
-  // All pieces have the same settings. None is written before its turn, because the bytes of all of them would be held.
+  // All pieces have the same settings. Each is written just before it is sent, because all of them together would take much memory.
   const [first] = encoded;
   if (first !== undefined && target.traits.refusedMembers !== undefined) written(first, losses);
-  const before = told(losses);
+  const before = openingEvents(losses);
   const results: (OperationResult | undefined)[] = [];
   const usages: (Usage | undefined)[] = encoded.map(() => undefined);
-  let turn = 0;
+  let nextIndex = 0;
   const work = async (): Promise<void> => {
-    for (let index = turn; index < encoded.length; index = turn) {
-      turn += 1;
+    for (let index = nextIndex; index < encoded.length; index = nextIndex) {
+      nextIndex += 1;
       const one = encoded[index];
       if (one === undefined) return;
       const upstream = written(one, []);

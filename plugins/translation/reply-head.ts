@@ -1,8 +1,8 @@
-/** Tells from the beginning of a whole reply whether it can pass as it comes. */
+/** Detects from the beginning of a whole response whether it can pass unchanged. */
 import type { Codec } from 'sluice/channel-kit';
 import { Nesting } from 'sluice/internal';
 
-/** Bytes in which a whole reply shows that it is one, when it does. */
+/** Number of bytes in which a response shows what it is. */
 const clearLength = 4096;
 
 /** The longest name of a member, and the longest text, that are compared. */
@@ -11,7 +11,7 @@ const longestName = 64;
 /** Lists that every chat reply has, in one format or another, and that none has that is an error. */
 const replyLists: ReadonlySet<string> = new Set(['choices', 'content', 'candidates', 'output']);
 
-/** What may tell of a failure where nothing tells of a reply. */
+/** Members that may indicate a failure where none indicates a response. */
 const doubtful: ReadonlySet<string> = new Set([
   'error',
   'code',
@@ -25,7 +25,7 @@ const doubtful: ReadonlySet<string> = new Set([
   'title',
 ]);
 
-/** How the value of a member begins; a text is known as it is. */
+/** First character of a member's value; texts in full. */
 type Value = '{' | '[' | 'null' | 'other' | { readonly text: string };
 
 /**
@@ -60,7 +60,7 @@ export class ReplyHead {
     return this.#isReply;
   }
 
-  /** What is to be made of it when no more comes. */
+  /** Returns true for a response that can pass, judged when it ends. */
   end(): boolean {
     this.#isReply ??= this.#members > 0 && !this.#isDoubtful && this.#codec.marks.reply === undefined;
     return this.#isReply;

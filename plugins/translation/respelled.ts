@@ -5,7 +5,7 @@ import { type Call, type Target } from 'sluice/internal';
 
 type Words = NonNullable<ReturnType<typeof wordsOf>>;
 
-/** What has to change in the reply to a call that passes through; undefined for most. */
+/** Returns the words that must change in the response to a call that passes through; undefined for most calls. */
 export function wordsOf({ codec, body }: Call, { traits }: Target) {
   return codec.replyWords?.(traits, body);
 }
@@ -35,7 +35,7 @@ function isMarked(bytes: Buffer, { marks }: Words): boolean {
   return marks.some((mark) => bytes.includes(mark));
 }
 
-/** Takes in the rest of a reply. */
+/** Reads the rest of a response. */
 interface Sink {
   push(chunk: Buffer): void;
   end(): void;

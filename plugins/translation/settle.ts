@@ -40,10 +40,15 @@ export function settle(
   chosen: TranslationOptions,
   drop: (path: string) => void,
 ): Settled {
-  const able = traits.tools === false ? withoutTools(request, chosen, drop) : request;
-  const limited = clampOutput(able, traits, chosen, drop);
-  const asked = settleFunctionTools(withoutDefaultThinking(limited, traits), traits, codec.format, drop);
-  const settled = settleForcedTools(asked, traits, usualRule(codec, traits), drop);
+  const withTools = traits.tools === false ? withoutTools(request, chosen, drop) : request;
+  const limited = clampOutput(withTools, traits, chosen, drop);
+  const withFunctionTools = settleFunctionTools(
+    withoutDefaultThinking(limited, traits),
+    traits,
+    codec.format,
+    drop,
+  );
+  const settled = settleForcedTools(withFunctionTools, traits, usualRule(codec, traits), drop);
   const { stream, settings, operation } = settled.request;
   const isStream =
     stream ||
@@ -63,8 +68,8 @@ function withoutTools(
   drop: (path: string) => void,
 ): ChatRequest {
   const { tools, toolChoice: _choice, messages, ...rest } = request;
-  const isTold = ({ content }: Message): boolean => content.some(isOfTools);
-  if (tools.length === 0 && !messages.some(isTold)) return request;
+  const hasTools = ({ content }: Message): boolean => content.some(isOfTools);
+  if (tools.length === 0 && !messages.some(hasTools)) return request;
   if (unsupported === 'refuse')
     throw new GatewayError(
       'unsupported_tool',
@@ -74,10 +79,10 @@ function withoutTools(
       },
     );
   if (tools.length > 0) drop('tools');
-  for (const { at } of messages.filter(isTold)) drop(at ?? 'messages');
+  for (const { at } of messages.filter(hasTools)) drop(at ?? 'messages');
   const left = messages
     .map((message) =>
-      isTold(message)
+      hasTools(message)
         ? { ...message, content: message.content.filter((block) => !isOfTools(block)) }
         : message,
     )

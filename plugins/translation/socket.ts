@@ -25,7 +25,7 @@ import {
  * told by `usage` events, each before the message that it was read from.
  */
 export function passSocket(call: Call, target: Target, next: Next): Promise<Observable<GatewayEvent>> {
-  // What a message may name depends on the channel, which is known here alone.
+  // The names in a message depend on the channel, which is only known here.
   return checkMessages(call, (checked) => passMessages(checked, target, next), {
     concerns: mayNameAddress,
     check(event) {
@@ -39,8 +39,8 @@ export function passSocket(call: Call, target: Target, next: Next): Promise<Obse
 async function passMessages(call: Call, target: Target, next: Next): Promise<Observable<GatewayEvent>> {
   const { format, operation } = call;
   const route = format.tunnels?.find((one) => one.path === call.wire.path);
-  const spoken = target.channel.speaks[operation];
-  if (route === undefined || spoken?.includes(format.name) !== true) {
+  const formats = target.channel.speaks[operation];
+  if (route === undefined || formats?.includes(format.name) !== true) {
     throw new GatewayError(
       'endpoint_not_supported',
       `The channel for this model does not support ${call.wire.path}.`,
@@ -93,8 +93,8 @@ async function passMessages(call: Call, target: Target, next: Next): Promise<Obs
   };
 
   const source = await next(call.with({ upstream, ...(input === undefined ? {} : { input }) }));
-  // Of several that were asked, the one that is listened to.
-  const told = defer(() => {
+  // Set on subscription, because of several attempts only the one whose response is used counts.
+  const provider = defer(() => {
     call.set(tunnelWatch, watch);
     return source;
   }).pipe(
@@ -108,7 +108,7 @@ async function passMessages(call: Call, target: Target, next: Next): Promise<Obs
     format: format.name,
     passThrough: true,
   };
-  return startWithEvents([attempt], merge(told, own));
+  return startWithEvents([attempt], merge(provider, own));
 }
 
 /** A client that does not read what it is told is not listened to, or the answers to it would pile up. */

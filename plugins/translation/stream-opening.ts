@@ -2,7 +2,7 @@ import { type ModelTraits, upstreamFailureOf, saysSomething } from 'sluice';
 import type { Codec, Frame, StreamDecoder } from 'sluice/channel-kit';
 import { failureIn, objectIn } from './answer.ts';
 
-/** Most bytes of a stream that are held back before it says something. A response tells twice what it was asked, with all of its tools. */
+/** Maximum number of bytes of a stream that are held back before its first content. A Responses stream repeats the request twice, with all tools. */
 const mostBefore = 1024 * 1024;
 
 /**
@@ -24,7 +24,7 @@ export class StreamOpening {
     return this.#opened;
   }
 
-  /** Takes in the next frame. Throws what is told in it in place of a reply. */
+  /** Reads the next frame. Throws the error that it carries in place of a response. */
   frame(frame: Frame): void {
     if (this.#begun) return;
     if (this.#judge === undefined) {
@@ -39,7 +39,7 @@ export class StreamOpening {
       if (events.length > 0) this.#opened = true;
       this.#begun = events.some(saysSomething);
     } catch (error) {
-      if (body !== undefined && isTold(error)) throw error;
+      if (body !== undefined && isProviderFailure(error)) throw error;
       // Before a reply what is no JSON is as little a beginning as a comment is.
       this.#begun = body !== undefined || this.#opened;
     }
@@ -52,7 +52,7 @@ export class StreamOpening {
   }
 }
 
-/** True for a failure of which the provider told, and not for a decoder that did not understand. */
-function isTold(error: unknown): boolean {
+/** True for a failure that the provider reported, false for a decoding error. */
+function isProviderFailure(error: unknown): boolean {
   return error instanceof Error && upstreamFailureOf(error) !== undefined;
 }

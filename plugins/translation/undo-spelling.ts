@@ -5,10 +5,10 @@ import { withoutBegun } from './without-begun.ts';
 
 type Emit = (event: GatewayEvent) => void;
 
-/** How a request spelled what its reply must spell back. */
+/** Changes of the request's spelling that the response must undo. */
 export type Undoing = Pick<EncodedRequest, 'toolNames' | 'customTools' | 'unwrapTool' | 'begun'>;
 
-/** What the reply to an encoded request must undo, without the request. */
+/** Returns the changes that the response to an encoded request must undo, without keeping the request. */
 export function undoingOf({ toolNames, customTools, unwrapTool, begun }: EncodedRequest): Undoing {
   return {
     ...(toolNames === undefined ? {} : { toolNames }),

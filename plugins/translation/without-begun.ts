@@ -9,7 +9,7 @@ type TextDelta = Extract<GatewayEvent, { readonly type: 'text-delta' }>;
  * shows that it does not.
  */
 export function withoutBegun(begun: string, emit: Emit): Emit {
-  /** What is held of each answer; absent once it has been judged. */
+  /** Held events of each choice; absent once the choice was decided. */
   const held = new Map<number, readonly TextDelta[]>();
   const judged = new Set<number>();
 
@@ -31,15 +31,15 @@ export function withoutBegun(begun: string, emit: Emit): Emit {
       return;
     }
     const all = [...(held.get(choice) ?? []), event];
-    const said = all.map(({ text }) => text).join('');
-    if (said.startsWith(begun)) {
+    const received = all.map(({ text }) => text).join('');
+    if (received.startsWith(begun)) {
       judged.add(choice);
       held.delete(choice);
       const { logprobs: _told, ...rest } = event;
-      if (said.length > begun.length) emit({ ...rest, text: said.slice(begun.length) });
+      if (received.length > begun.length) emit({ ...rest, text: received.slice(begun.length) });
     } else {
       held.set(choice, all);
-      if (!begun.startsWith(said)) release(choice);
+      if (!begun.startsWith(received)) release(choice);
     }
   };
 }

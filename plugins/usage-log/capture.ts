@@ -60,7 +60,7 @@ export class ReplyCapture implements Observing {
   }
 
   /** Returns the captured response, redacted; undefined where nothing was captured. */
-  told(redactor: Redactor): string | undefined {
+  redacted(redactor: Redactor): string | undefined {
     if (this.#bytes.length > 0) {
       const text = redactor.text(Buffer.concat(this.#bytes).toString());
       return cut(this.#isFull ? withoutCutEnd(text) : text, this.#limit, this.#isFull);

@@ -7,11 +7,11 @@ export type UsageLog = InternalTools['usageLog'];
 /** Record of a call. */
 export type UsageRecord = NonNullable<Awaited<ReturnType<UsageLog['find']>>>;
 
-/** How long records and sums are kept. */
+/** Retention of records and sums. */
 export type UsageRetention = Parameters<UsageLog['prune']>[0];
 
 /** Account of a call. */
 export type Account = ReturnType<typeof accountOf>;
 
-/** How what is kept stands. */
+/** State of the stored records and sums. */
 export type Upkeep = InternalTools['upkeep'];

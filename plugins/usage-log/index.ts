@@ -90,7 +90,7 @@ export default definePlugin({
       if (capture === false) return;
       try {
         const request = capture.request ? capturedRequest(call, capture.limit, redact) : undefined;
-        const response = reply?.told(redact);
+        const response = reply?.redacted(redact);
         if (request !== undefined) draft.request = request;
         if (response !== undefined) draft.response = response;
       } catch (error) {
@@ -126,7 +126,7 @@ function draftOf(
   { record, attempts: asked, usage, cost, chargedMicroDollars, answeredBy, attribution }: Account,
 ): Draft {
   const { startedAt, error, firstMs } = record;
-  // Where all have failed the last one stands for the call, so that the records of a channel show its failures.
+  // When all attempts failed the last one stands for the call, so that the records of a channel show its failures.
   const attempt = record.attempt ?? record.failures((failed) => failed)?.at(-1);
   const draft: Draft = {
     id: record.id,

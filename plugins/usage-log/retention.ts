@@ -2,14 +2,14 @@ import type { Log } from 'sluice';
 import type { InternalTools } from 'sluice/internal';
 import type { Upkeep, UsageLog, UsageRetention } from './core-types.ts';
 
-/** When old records are looked for, in milliseconds: not at the start, when there is other work. */
+/** Delay until the first pruning and pause between prunings, in milliseconds. Not at the start, because other work runs then. */
 const pruning = { first: 30_000, pause: 600_000 };
 /**
  * When records are added to the sums, in milliseconds. Where there are more than one step adds, the next follows after `busy` milliseconds, and
  * not before twice the time that the step took: calls need the rest.
  */
 const summing = { first: 1_000, pause: 1_000, busy: 20, rest: 2 };
-/** When it is said how records and sums stand, in milliseconds. */
+/** Interval in milliseconds at which the state of records and sums is logged. */
 const telling = { first: 5_000, pause: 300_000 };
 
 /**

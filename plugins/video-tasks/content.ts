@@ -1,4 +1,4 @@
-/** Gives away the content of finished videos. */
+/** Serves the content of finished videos. */
 import { concat, map, of, type Observable } from 'rxjs';
 import { GatewayError, wrongValue, type GatewayEvent, type Upstream } from 'sluice';
 import type { Call, InternalTools, Target } from 'sluice/internal';
@@ -9,7 +9,7 @@ import { codecOf, type Delivery } from './shown.ts';
 const parts = ['video', 'thumbnail', 'spritesheet'] as const;
 type Part = (typeof parts)[number];
 
-/** What giving a video away needs. */
+/** Services for serving a video. */
 export interface ContentTools extends Pick<Delivery, 'delivery'> {
   readonly tools: Pick<InternalTools, 'catalog' | 'download' | 'format'>;
   readonly poller: Poller;
@@ -23,7 +23,7 @@ export function partIn(query: URLSearchParams): Part {
   return part;
 }
 
-/** The bytes of a finished video, or of a picture of it, as they come from the provider; as much of them as the client asks for. */
+/** Returns the bytes of a finished video, or of a picture of it, as the provider sends them, in the range that the client requests. */
 export async function contentOf(
   call: Call,
   task: Task,
@@ -56,11 +56,11 @@ export async function contentOf(
 }
 
 function notReady({ state, error }: Task): GatewayError {
-  const said =
+  const message =
     state === 'failed' || state === 'cancelled'
       ? `There is no video: ${error?.message ?? 'it could not be made.'}`
       : 'The video is not finished yet.';
-  return new GatewayError('video_not_ready', said);
+  return new GatewayError('video_not_ready', message);
 }
 
 type Guarded = NonNullable<ReturnType<typeof guardedRequest>>;
@@ -70,7 +70,7 @@ function guardedRequest(task: Task, part: Part, url: string | undefined, { tools
   return codec?.contentRequest?.(requestFor(task, 'get-video'), part, url);
 }
 
-/** Asks the channel itself, which shows its key. */
+/** Sends the request through the channel, which adds its key. */
 async function openGuarded(
   call: Call,
   task: Task,
@@ -91,7 +91,7 @@ async function openGuarded(
     body: '',
   });
   const { location } = answer.headers;
-  // Where it leads is open to all who know it, and the key stays here.
+  // The target of the redirect is public to all who know it, so the key is not sent there.
   return answer.status >= 300 && answer.status < 400 && typeof location === 'string'
     ? tools.download(call, location, range)
     : answer;
@@ -111,7 +111,7 @@ function targetOf(task: Task, { catalog }: ContentTools['tools']): Target {
   return { channel, key, model: task.upstreamModel, traits: channel.traits(task.upstreamModel) };
 }
 
-/** What says how much of the file is wanted. */
+/** Headers that select a range of the file. */
 function rangeHeaders({ wire: { headers } }: Call): Readonly<Record<string, string>> {
   const { range, 'if-range': ifRange } = headers;
   return {

@@ -53,7 +53,7 @@ export async function createTask(
     const begun = taskOf({ call, own, request, origin, report, settlement }, creating);
     const seen = advance(begun, report, Date.now());
     try {
-      await store.create(isFinished(seen) ? begun : seen, poller.nextAsk(0, Date.now()), settlement);
+      await store.create(isFinished(seen) ? begun : seen, poller.nextPollAt(0, Date.now()), settlement);
     } catch (error) {
       await undo(begun, settlement, error, creating);
       throw new GatewayError('server_is_overloaded', 'The gateway cannot keep this task now.', {
@@ -80,10 +80,10 @@ interface Prepared {
 }
 
 async function prepared(call: Call, { store, reference }: Creating): Promise<Prepared> {
-  const asked = call.request;
-  if (asked.operation !== 'create-video') throw new Error('This call wants no video.');
-  const origin = asked.remixOf === undefined ? undefined : await originOf(call, asked.remixOf, store);
-  const bytes = await withBytes(asked, reference);
+  const video = call.request;
+  if (video.operation !== 'create-video') throw new Error('This call wants no video.');
+  const origin = video.remixOf === undefined ? undefined : await originOf(call, video.remixOf, store);
+  const bytes = await withBytes(video, reference);
   const request: VideoRequest =
     origin === undefined
       ? bytes
@@ -158,8 +158,8 @@ function taskOf(making: Making, { deadline, retention }: Creating): Task {
   const now = Date.now();
   const format = call.codec.format;
   const { seconds, size } = request;
-  const spoken = target.channel.speaks['get-video'] ?? [];
-  const upstreamFormat = spoken.includes(format) ? format : (spoken[0] ?? format);
+  const formats = target.channel.speaks['get-video'] ?? [];
+  const upstreamFormat = formats.includes(format) ? format : (formats[0] ?? format);
   const endUsers = endUserSeries(settlement?.series);
   return {
     id: newTaskId(format),

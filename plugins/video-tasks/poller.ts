@@ -45,7 +45,7 @@ export class Poller {
         claim: (most) => store.claim(lease, most),
         claimOne: ({ owner, id }) => store.claimOne(lease, owner, id),
         find: ({ owner, id }) => store.find(owner, id),
-        ask: (task) => this.#ask(task),
+        poll: (task) => this.#poll(task),
         failed: (error, task) =>
           task === undefined
             ? log.warn({ error }, 'video tasks cannot be looked for now')
@@ -61,8 +61,8 @@ export class Poller {
   }
 
   /** Returns the time of the next poll after `asks` polls. */
-  nextAsk(asks: number, now: number): number {
-    return this.#polling.nextAsk(asks, now);
+  nextPollAt(asks: number, now: number): number {
+    return this.#polling.nextPollAt(asks, now);
   }
 
   /** Polls one task and returns it. Returns the stored state where another process polls it, or the provider takes longer than `patience`. */
@@ -82,32 +82,32 @@ export class Poller {
     return this.#polling.close();
   }
 
-  async #ask(task: Task): Promise<Task> {
+  async #poll(task: Task): Promise<Task> {
     const next = await this.#next(task);
     const now = Date.now();
-    const asked: Task = { ...next, askedAt: now, asks: task.asks + 1 };
-    if (isFinished(asked)) {
-      if (await this.finish(asked)) return asked;
-      return (await this.#store.find(task.owner, task.id)) ?? asked;
+    const polled: Task = { ...next, askedAt: now, asks: task.asks + 1 };
+    if (isFinished(polled)) {
+      if (await this.finish(polled)) return polled;
+      return (await this.#store.find(task.owner, task.id)) ?? polled;
     }
-    await this.#store.update(this.#lease, asked, this.nextAsk(asked.asks, now));
-    return asked;
+    await this.#store.update(this.#lease, polled, this.nextPollAt(polled.asks, now));
+    return polled;
   }
 
   /** Requests the state of a task, and returns the task with it. */
   async #next(task: Task): Promise<Task> {
     const target = this.#targetOf(task);
-    let told = task;
+    let polled = task;
     // A channel that is gone may come back with the next configuration.
     if (target !== undefined) {
       try {
-        told = advance(task, await this.#report(task, target), Date.now());
+        polled = advance(task, await this.#report(task, target), Date.now());
       } catch (error) {
-        told = this.#refused(task, toGatewayError(error));
+        polled = this.#refused(task, toGatewayError(error));
       }
     }
-    if (isFinished(told) || Date.now() < task.deadline) return told;
-    return abandon(told, 'task_timeout', 'The video was not made in time.', Date.now());
+    if (isFinished(polled) || Date.now() < task.deadline) return polled;
+    return abandon(polled, 'task_timeout', 'The video was not made in time.', Date.now());
   }
 
   #targetOf({ channel: id, key: keyId, upstreamModel: model }: Task): Target | undefined {
@@ -153,8 +153,8 @@ export class Poller {
   /** Cancels a task at the provider. Rejects with GatewayError where the provider cannot cancel, or refuses. */
   async cancel(task: Task): Promise<void> {
     const target = this.#targetOf(task);
-    const spoken = target?.channel.speaks['delete-video'];
-    if (target === undefined || spoken === undefined || !spoken.includes(task.upstreamFormat)) {
+    const formats = target?.channel.speaks['delete-video'];
+    if (target === undefined || formats === undefined || !formats.includes(task.upstreamFormat)) {
       throw new GatewayError(
         'invalid_request',
         'This video is still being made, and its provider cannot be told to stop.',

@@ -1,7 +1,7 @@
 import { GatewayError } from 'sluice';
 import type { ImageInput, Upload, VideoRequest } from 'sluice/channel-kit';
 
-/** What the first bytes of an image look like. */
+/** First bytes of the supported image formats. */
 const kinds: readonly (readonly [mimeType: string, fits: (head: Buffer) => boolean])[] = [
   ['image/png', (head) => head.subarray(0, 4).toString('latin1') === '\x89PNG'],
   ['image/jpeg', (head) => head[0] === 0xff && head[1] === 0xd8 && head[2] === 0xff],

@@ -1,6 +1,6 @@
 import type { Settlement, Task } from './core-types.ts';
 
-/** What gives back what was charged for a task that came to nothing; nothing for one that was free. */
+/** Returns the refund for a task without a result; nothing for a free one. */
 export function refundOf(task: Task, now: number): readonly Settlement[] {
   const { charged, state, endUsers } = task;
   if (state !== 'failed' && state !== 'cancelled') return [];

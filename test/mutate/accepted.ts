@@ -621,14 +621,14 @@ export const accepted: readonly Accepted[] = [
     reason: 'the same row is found; it is only not remembered',
   },
   {
-    file: 'plugins/provider-objects/place.ts',
+    file: 'plugins/provider-objects/account.ts',
     source: 'if (channel === undefined || key === undefined)',
     original: 'channel === undefined',
     replacement: 'false',
     reason: 'without a channel there is no key of one; the compiler asks for the check',
   },
   {
-    file: 'plugins/provider-objects/place.ts',
+    file: 'plugins/provider-objects/account.ts',
     source: 'return channel === undefined || key === undefined ? undefined : { channel, key };',
     original: 'channel === undefined',
     replacement: 'false',

@@ -18,7 +18,7 @@ test('while the database is gone the pauses between looks grow to the longest, w
       },
       claimOne: async () => undefined,
       find: async () => undefined,
-      ask: () => Promise.reject(new Error('it could not be kept')),
+      poll: () => Promise.reject(new Error('it could not be kept')),
       failed() {
         failures += 1;
         throw new Error('the log is full');

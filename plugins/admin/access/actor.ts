@@ -5,9 +5,9 @@ import type { TeamMembership, User, UserRole } from '../core-types.ts';
 export interface Actor {
   /** The admin password, a user that has signed in, or a token of the admin API. */
   readonly kind: 'password' | 'user' | 'token';
-  /** For the audit log: the id of the user or token; `password` for the admin password. */
+  /** Id of the user or token in the audit log; `password` for the admin password. */
   readonly id: string;
-  /** For people: an email, the name of a token, `admin password`. */
+  /** Name shown to people: an email, the name of a token, `admin password`. */
   readonly name: string;
   readonly role: UserRole;
   /** Id of the organisation to which the actor is restricted. Absent: sees all of the gateway. */
@@ -15,11 +15,11 @@ export interface Actor {
   readonly teams: readonly TeamMembership[];
   /** Id of the member whose keys and usage are the actor's own. Absent for a password and most tokens. */
   readonly member?: string;
-  /** What a token may be used for; absent for people. Each is `read` or `write` of a group of routes, such as `keys:write`. */
+  /** Scopes of a token; absent for people. Each is `read` or `write` of a group of routes, such as `keys:write`. */
   readonly scopes?: readonly string[];
 }
 
-/** Whoever knows the admin password: an admin of the whole gateway. */
+/** Actor for requests with the admin password: an admin of the whole gateway. */
 export const passwordActor: Actor = {
   kind: 'password',
   id: 'password',

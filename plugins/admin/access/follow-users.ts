@@ -1,4 +1,4 @@
-/** Keeps the users in memory up to date with what other gateways write. */
+/** Keeps the users in memory up to date with the changes that other gateways write. */
 import type { Log } from 'sluice';
 import type { Users } from '../core-types.ts';
 

@@ -23,7 +23,7 @@ export const routeGroups = [
 /** One of the {@link routeGroups}. */
 export type RouteGroup = (typeof routeGroups)[number];
 
-/** What a token may be used for: an act in a group of routes. */
+/** Scope of a token: read or write in a group of routes. */
 export type Scope = `${Exclude<RouteGroup, 'self'>}:${'read' | 'write'}`;
 
 /** All scopes that a token may have. */
@@ -35,8 +35,8 @@ export const scopes: readonly Scope[] = routeGroups
  * Who may ask, at the least:
  * - `open`: everybody, before any sign-in.
  * - `self`: everybody who has signed in, auditors for writes too, because it is about their own sign-in.
- * - `everyone`: everybody who has signed in. The handler restricts what is read and written to `asked.scope`.
- * - `administrators`: admins and auditors, those of one organisation too. The handler restricts to `asked.scope`.
+ * - `everyone`: everybody who has signed in. The handler restricts what is read and written to `request.scope`.
+ * - `administrators`: admins and auditors, those of one organisation too. The handler restricts to `request.scope`.
  * - `gateway`: admins and auditors of the whole gateway.
  *
  * Auditors may read alone, except for `self`.

@@ -19,7 +19,7 @@ export async function ownModels(
   if (scope.keys === undefined) return () => true;
   if (role !== 'member') {
     const owner = organisation === undefined ? undefined : owners.find(organisation);
-    // No list allows every model: an organisation that is gone must not read as one without a list.
+    // A missing list allows every model, so an organisation that does not exist must not be treated as one without a list.
     return (model) => owner !== undefined && mayUseSome(owner.models, [model]);
   }
   const { keys } = await page(mostKeys, undefined, undefined, undefined, scope.keys);
@@ -27,14 +27,14 @@ export async function ownModels(
   const usable = keys.filter(
     ({ enabled, expiresAt }) => enabled && (expiresAt === undefined || expiresAt > now),
   );
-  // Most keys differ in nothing that decides here, and to bring their models together with those of their owners is work.
+  // Equal settings are merged only once, because most keys have the same ones and merging them with those of their owners is slow.
   const unlike = new Map(usable.map((key) => [JSON.stringify([key.models, key.team, key.member]), key]));
   const lists = [...unlike.values()]
     .map((key) => owners.effective(key))
     .filter(({ enabled }) => enabled)
     .map(({ models }) => models);
   if (lists.includes(undefined)) return () => true;
-  // One list, which is compiled once.
+  // Merged into one list, because each list is compiled once.
   const allowed = [...new Set(lists.flatMap((models) => models ?? []))];
   return (model) => mayUseSome(allowed, [model]);
 }

@@ -31,7 +31,8 @@ export function inScope<Name extends RouteName>(
   make: (scope: Scope) => Handlers<Name>,
 ): Handlers<Name> {
   const handlers = names.map((name) => {
-    const handler = (asked: Parameters<Handlers<Name>[Name]>[0]): unknown => make(asked.scope)[name](asked);
+    const handler = (request: Parameters<Handlers<Name>[Name]>[0]): unknown =>
+      make(request.scope)[name](request);
     return [name, handler] as const;
   });
   return Object.fromEntries(handlers) as unknown as Handlers<Name>;
@@ -75,7 +76,7 @@ function narrowFilter(filter: UsageFilter, { keys }: Scope): UsageFilter {
   return { ...filter, member };
 }
 
-function checkOwn(asked: string | undefined, own: string): void {
-  if (asked !== undefined && asked !== own)
-    throw new GatewayError('not_found', `There is no usage of ${asked.slice(0, 100)} that you may see.`);
+function checkOwn(requested: string | undefined, own: string): void {
+  if (requested !== undefined && requested !== own)
+    throw new GatewayError('not_found', `There is no usage of ${requested.slice(0, 100)} that you may see.`);
 }

@@ -45,10 +45,10 @@ export function sessionHandlers({
       setSessionCookie(ctx, token, https, session.expiresAt);
       return sessionView(session, passwordActor, adminRoutes());
     },
-    async logout(asked) {
-      const { ctx, https, session } = asked;
+    async logout(request) {
+      const { ctx, https, session } = request;
       await sessions.end(sessionToken(ctx) ?? '');
-      await audit.note(asked, { action: 'logout' });
+      await audit.note(request, { action: 'logout' });
       setSessionCookie(ctx, undefined, https);
       const location = session === undefined ? undefined : await signIn.leave(session.id);
       return { ok: true, ...(location === undefined ? {} : { location }) };

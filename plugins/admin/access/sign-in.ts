@@ -74,14 +74,14 @@ export function signInHandlers(
       await audit.note({ actor: userActor(user), ip }, { action: 'user-accept', target: user.id });
       return { ok: true };
     },
-    async changePassword(asked) {
-      const { ctx, body, ip, https, actor } = asked;
+    async changePassword(request) {
+      const { ctx, body, ip, https, actor } = request;
       const user = await own.ownUser(actor);
       if ((await own.inTurn(ip, () => credentials.checkPassword(user.email, body.current))) === undefined)
         throw new GatewayError('wrong_password', 'This is not your password.', { param: 'current' });
       const changed = await orInvalid(UserMistake, credentials.setPassword(user.id, body.password));
-      await audit.note(asked, { action: 'password-change', target: user.id });
-      // All sessions are over: this one goes on as another.
+      await audit.note(request, { action: 'password-change', target: user.id });
+      // All sessions have ended: this one continues under a new token.
       const { token, session } = await sessions.start(changed);
       setSessionCookie(ctx, token, https, session.expiresAt);
       return sessionView(session, userActor(changed), adminRoutes());
@@ -99,10 +99,10 @@ function accountHandlers(
 ): Handlers<'ownUser' | 'updateOwnUser'> {
   return {
     ownUser: async ({ actor }) => viewOf(await own.ownUser(actor)),
-    async updateOwnUser(asked) {
-      const before = await own.ownUser(asked.actor);
-      const after = await orInvalid(UserMistake, users.update(before.id, { name: asked.body.name }));
-      await audit.note(asked, {
+    async updateOwnUser(request) {
+      const before = await own.ownUser(request.actor);
+      const after = await orInvalid(UserMistake, users.update(before.id, { name: request.body.name }));
+      await audit.note(request, {
         action: 'user-update',
         target: before.id,
         before: { name: before.name },
@@ -123,26 +123,28 @@ function factorHandlers(
       const { id } = await own.ownUser(actor);
       return orInvalid(UserMistake, credentials.startSecondFactor(id));
     },
-    async confirmSecondFactor(asked) {
-      const { id } = await own.ownUser(asked.actor);
-      const codes = await own.inTurn(asked.ip, () => credentials.confirmSecondFactor(id, asked.body.code));
+    async confirmSecondFactor(request) {
+      const { id } = await own.ownUser(request.actor);
+      const codes = await own.inTurn(request.ip, () =>
+        credentials.confirmSecondFactor(id, request.body.code),
+      );
       if (codes === undefined)
         throw new GatewayError('wrong_password', 'This code is wrong. Look at the clock of your device.', {
           param: 'code',
         });
-      await audit.note(asked, { action: 'second-factor-add', target: id });
+      await audit.note(request, { action: 'second-factor-add', target: id });
       return { codes: [...codes] };
     },
-    async removeSecondFactor(asked) {
-      const user = await own.ownUser(asked.actor);
+    async removeSecondFactor(request) {
+      const user = await own.ownUser(request.actor);
       let outcome: CodeCheck = 'wrong';
-      await throttle.check(asked.ip, async () => {
-        outcome = await credentials.checkCode(user.id, asked.body.code);
+      await throttle.check(request.ip, async () => {
+        outcome = await credentials.checkCode(user.id, request.body.code);
         return outcome === 'right';
       });
       checkOutcome(outcome);
       await credentials.removeSecondFactor(user.id);
-      await audit.note(asked, { action: 'second-factor-remove', target: user.id });
+      await audit.note(request, { action: 'second-factor-remove', target: user.id });
       return { ok: true };
     },
   };
@@ -165,19 +167,19 @@ function sessionHandlers(
         })),
       };
     },
-    async endOwnSession(asked) {
-      const user = await own.ownUser(asked.actor);
-      if (asked.session === undefined) return notLoggedIn();
-      if (!(await sessions.endOf(user, asked.id)))
-        throw new GatewayError('not_found', `There is no session ${asked.id.slice(0, 100)} of yours.`);
-      await audit.note(asked, { action: 'session-end', target: asked.id });
+    async endOwnSession(request) {
+      const user = await own.ownUser(request.actor);
+      if (request.session === undefined) return notLoggedIn();
+      if (!(await sessions.endOf(user, request.id)))
+        throw new GatewayError('not_found', `There is no session ${request.id.slice(0, 100)} of yours.`);
+      await audit.note(request, { action: 'session-end', target: request.id });
       return { ok: true };
     },
-    async endOwnSessions(asked) {
-      const user = await own.ownUser(asked.actor);
+    async endOwnSessions(request) {
+      const user = await own.ownUser(request.actor);
       await sessions.endAllOf(user);
-      await audit.note(asked, { action: 'session-end', target: 'all' });
-      setSessionCookie(asked.ctx, undefined, asked.https);
+      await audit.note(request, { action: 'session-end', target: 'all' });
+      setSessionCookie(request.ctx, undefined, request.https);
       return { ok: true };
     },
   };

@@ -32,61 +32,63 @@ export function userHandlers(
         query,
       );
     },
-    findUser: async (asked) => viewOf(await access.userOf(asked)),
-    async createUser(asked) {
-      const { actor } = asked;
+    findUser: async (request) => viewOf(await access.userOf(request)),
+    async createUser(request) {
+      const { actor } = request;
       const body =
-        actor.organisation === undefined ? asked.body : { organisation: actor.organisation, ...asked.body };
+        actor.organisation === undefined
+          ? request.body
+          : { organisation: actor.organisation, ...request.body };
       access.checkGiven(actor, body);
       checkReach(actor, body);
       const created = await orInvalid(UserMistake, users.create(body));
-      await access.note(asked, 'user-create', created.id, { after: created });
+      await access.note(request, 'user-create', created.id, { after: created });
       const invitation = await credentials.invite(created.id, settings.members.invitation);
       return { user: viewOf((await users.current(created.id)) ?? created), invitation };
     },
-    async updateUser(asked) {
-      const before = await access.userOf(asked);
-      const { organisation = before.organisation, ...changes } = asked.body;
+    async updateUser(request) {
+      const before = await access.userOf(request);
+      const { organisation = before.organisation, ...changes } = request.body;
       const wanted: UserChanges = { ...changes, organisation: organisation ?? undefined };
       // Teams that the user has already are given by nobody: one of them may be removed or moved since.
       const newTeams = (wanted.teams ?? []).filter(
         (one) => !before.teams.some(({ team, lead }) => team === one.team && lead === one.lead),
       );
-      access.checkGiven(asked.actor, { ...wanted, teams: newTeams });
-      const check = versionCheck(asked.ctx);
+      access.checkGiven(request.actor, { ...wanted, teams: newTeams });
+      const check = versionCheck(request.ctx);
       const changed = await orInvalid(
         UserMistake,
         users.update(before.id, wanted, (current) => {
-          if (changesAccess(current, wanted)) checkReach(asked.actor, current, wanted);
+          if (changesAccess(current, wanted)) checkReach(request.actor, current, wanted);
           check(versioned(current));
         }),
       );
-      await access.note(asked, 'user-update', before.id, { before, after: changed });
+      await access.note(request, 'user-update', before.id, { before, after: changed });
       return viewOf(changed);
     },
-    async deleteUser(asked) {
-      const before = await access.userOf(asked);
-      versionCheck(asked.ctx)(versioned(before));
+    async deleteUser(request) {
+      const before = await access.userOf(request);
+      versionCheck(request.ctx)(versioned(before));
       await orInvalid(UserMistake, users.remove(before.id));
-      await access.note(asked, 'user-delete', before.id, { before });
+      await access.note(request, 'user-delete', before.id, { before });
       return { ok: true };
     },
-    async inviteUser(asked) {
-      const { id, organisation, role } = await access.userOf(asked);
-      checkReach(asked.actor, { role });
+    async inviteUser(request) {
+      const { id, organisation, role } = await access.userOf(request);
+      checkReach(request.actor, { role });
       const invitation = await orInvalid(UserMistake, credentials.invite(id, settings.members.invitation));
-      await audit.note(asked, {
+      await audit.note(request, {
         action: 'user-invite',
         target: id,
         after: organisation === undefined ? {} : { organisation },
       });
       return invitation;
     },
-    async resetSecondFactor(asked) {
-      const before = await access.userOf(asked);
-      checkReach(asked.actor, before);
+    async resetSecondFactor(request) {
+      const before = await access.userOf(request);
+      checkReach(request.actor, before);
       const changed = await orInvalid(UserMistake, credentials.removeSecondFactor(before.id));
-      await access.note(asked, 'user-reset-second-factor', before.id, { before, after: changed });
+      await access.note(request, 'user-reset-second-factor', before.id, { before, after: changed });
       return viewOf(changed);
     },
   };
@@ -121,8 +123,8 @@ class UserAccess {
     return this.#audit.note(by, {
       action,
       target,
-      ...(before === undefined ? {} : { before: told(before) }),
-      ...(after === undefined ? {} : { after: told(after) }),
+      ...(before === undefined ? {} : { before: auditFields(before) }),
+      ...(after === undefined ? {} : { after: auditFields(after) }),
     });
   }
 
@@ -205,6 +207,6 @@ export function viewOf(user: User): UserView {
 }
 
 /** Returns the fields of a user that the audit keeps. */
-function told({ stamp: _stamp, ...rest }: User): JsonObject {
+function auditFields({ stamp: _stamp, ...rest }: User): JsonObject {
   return rest as unknown as JsonObject;
 }

@@ -34,44 +34,44 @@ export function configHandlers(
   return {
     listConfig: ({ query }) => pageOf(entries.config(), query),
     findConfig: ({ id }) => entries.findEntry(id),
-    async createConfig(asked) {
+    async createConfig(request) {
       const result = await entries
         .config()
-        .create({ ...asked.body, value: asked.body.value as JsonValue }, by(asked, asked.query.wait));
-      return entries.changed(asked, 'config-create', result);
+        .create({ ...request.body, value: request.body.value as JsonValue }, by(request, request.query.wait));
+      return entries.changed(request, 'config-create', result);
     },
-    async updateConfig(asked) {
-      const { version, value, enabled } = asked.body;
+    async updateConfig(request) {
+      const { version, value, enabled } = request.body;
       const change = { value: value as JsonValue | undefined, enabled };
       const result = await entries
         .config()
-        .update(nameOf(asked.id), version, change, by(asked, asked.query.wait));
-      return entries.changed(asked, 'config-update', result);
+        .update(nameOf(request.id), version, change, by(request, request.query.wait));
+      return entries.changed(request, 'config-update', result);
     },
-    enableConfig: (asked) => entries.turn(asked, asked.body.version, true),
-    disableConfig: (asked) => entries.turn(asked, asked.body.version, false),
-    async deleteConfig(asked) {
-      const { version, wait } = asked.query;
+    enableConfig: (request) => entries.setEnabled(request, request.body.version, true),
+    disableConfig: (request) => entries.setEnabled(request, request.body.version, false),
+    async deleteConfig(request) {
+      const { version, wait } = request.query;
       return entries.changed(
-        asked,
+        request,
         'config-delete',
-        await entries.config().remove(nameOf(asked.id), version, by(asked, wait)),
+        await entries.config().remove(nameOf(request.id), version, by(request, wait)),
       );
     },
-    async orderConfig(asked) {
-      const { names, revision } = asked.body;
+    async orderConfig(request) {
+      const { names, revision } = request.body;
       return entries.changed(
-        asked,
+        request,
         'config-order',
-        await entries.config().reorder(names, revision, by(asked, asked.query.wait)),
+        await entries.config().reorder(names, revision, by(request, request.query.wait)),
       );
     },
-    async testConfig(asked) {
-      const { name, value, model } = asked.body;
+    async testConfig(request) {
+      const { name, value, model } = request.body;
       const result = await entries
         .config()
         .withChannel(name, value as JsonValue, format, (channel) => testChannel(calls, channel, model));
-      await audit.note(asked, {
+      await audit.note(request, {
         action: 'config-test',
         target: `channel:${name}`,
         after: { model: result.model, ok: result.ok },
@@ -89,14 +89,14 @@ export function configHandlers(
     },
     listPluginForms: () => formsOf(entries.config().definitions),
     listConfigHistory: ({ query: { limit, before } }) => historyOf(entries.config(), limit, before),
-    async undoConfig(asked) {
-      const revision = Number(asked.id);
+    async undoConfig(request) {
+      const revision = Number(request.id);
       if (!Number.isInteger(revision) || revision < 1)
-        throw new GatewayError('not_found', `There is no change ${asked.id.slice(0, 100)} in the history.`);
+        throw new GatewayError('not_found', `There is no change ${request.id.slice(0, 100)} in the history.`);
       return entries.changed(
-        asked,
+        request,
         'config-undo',
-        await entries.config().undo(revision, by(asked, asked.query.wait)),
+        await entries.config().undo(revision, by(request, request.query.wait)),
       );
     },
   };
@@ -164,9 +164,9 @@ class ConfigChanges {
     return ofFile;
   }
 
-  async turn(asked: Author & { readonly id: string }, version: number, enabled: boolean) {
-    const result = await this.config().update(nameOf(asked.id), version, { enabled }, by(asked));
-    return this.changed(asked, enabled ? 'config-enable' : 'config-disable', result);
+  async setEnabled(request: Author & { readonly id: string }, version: number, enabled: boolean) {
+    const result = await this.config().update(nameOf(request.id), version, { enabled }, by(request));
+    return this.changed(request, enabled ? 'config-enable' : 'config-disable', result);
   }
 }
 
@@ -221,7 +221,7 @@ async function formsOf(
   };
 }
 
-/** Says who changes the configuration, and whether the answer waits until the change is applied. */
+/** Options of a change: its author, and whether the response waits until the change is applied. */
 function by({ actor }: Author, wait: 'true' | 'false' = 'true') {
   return {
     actor: `${actor.kind === 'password' ? '' : `${actor.kind} `}${actor.name}`.slice(0, 200),

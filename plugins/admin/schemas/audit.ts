@@ -5,7 +5,7 @@ import { jsonObject, page, time } from './values.ts';
 /** Which page of the audit is wanted. */
 export const auditQuery = z.strictObject(page);
 
-/** One change that somebody made. `before` and `after` hold no secrets. */
+/** One change. `before` and `after` contain no secrets. */
 export const auditEntry = z.object({
   id: z.string(),
   at: time,

@@ -78,7 +78,7 @@ export const changedChannel = z.object({ channel });
 /** Which model is asked; default: the first one that the channel names. */
 export const channelTest = z.strictObject({ model: text.exactOptional() });
 
-/** What a test call came to. It is answered 200 also when the provider failed: then `ok` is false and `error` says why. */
+/** Result of a test call. The status is 200 also when the provider failed: then `ok` is false and `error` has the reason. */
 export const channelTestResult = z.object({
   ok: z.boolean(),
   model: z.string(),
@@ -117,7 +117,7 @@ export const model = z.object({
   cannot: z.array(z.string()).optional(),
 });
 
-/** All models and patterns that channels name, and what is known to stand behind the patterns, sorted. */
+/** All models and patterns that channels name, and the known models behind the patterns, sorted. */
 export const modelList = z.object({ models: z.array(model) });
 
 /** The types of what stands above, as a page takes them. */

@@ -6,7 +6,7 @@ import { count, page, searched, time } from './values.ts';
 
 const fields = apiKeyFields;
 
-/** What a new key is made of; only the name is required. An absent limit means that there is none. */
+/** Fields of a new key; only the name is required. An absent limit means no limit. */
 export const newKey = z.strictObject({
   name: fields.name,
   ...newKeyLimits,
@@ -30,7 +30,7 @@ export const keyChanges = z.strictObject({
   member: fields.member.nullable().exactOptional(),
 });
 
-/** How long the old secret works beside the new one. */
+/** Options of a key rotation: how long the old secret stays valid. */
 export const keyRotation = z.strictObject({
   graceSeconds: z
     .int('must be a whole number')

@@ -27,7 +27,7 @@ export const liveCall = z.object({
   firstMs: z.number().optional(),
   input: count.optional(),
   output: count.optional(),
-  /** With phase `ended`. */
+  /** Set in phase `ended`. */
   ended: z.enum(['complete', 'error', 'left']).optional(),
   status: z.int().optional(),
   code: z.string().optional(),

@@ -16,7 +16,7 @@ export const overviewQuery = z.strictObject({
   tag: text.exactOptional(),
 });
 
-/** What the first view shows. */
+/** Data of the dashboard's first view. */
 export const overview = z.object({
   since: time,
   until: time,
@@ -42,13 +42,13 @@ export const overview = z.object({
   statuses: z.array(usageSums),
   incompleteBefore,
   health: z.object({
-    /** Whether the shared store of rates answers. */
+    /** State of the connection to the shared store of rate limits. */
     rates: z.enum(['ok', 'degraded']),
     /** Calls that wait to be charged and recorded. */
     unsettled: count,
     /** Channels that are switched off. */
     disabledChannels: z.array(z.string()),
-    /** What of all that is kept is behind, or goes sooner than it was meant to. */
+    /** Stored data whose clean-up is behind, or that is deleted earlier than configured. */
     warnings: z.array(z.string()),
   }),
 });

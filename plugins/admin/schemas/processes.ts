@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { count, time } from './values.ts';
 
-/** What came of a reload: without `ok` the configuration before stays in force, for these reasons. */
+/** Result of a reload. Without `ok` the previous configuration stays in force, for the given reasons. */
 export const reloadOutcome = z.object({ ok: z.boolean(), problems: z.array(z.string()) });
 
 /** The processes of this gateway. */
@@ -37,7 +37,7 @@ export const status = z.object({
       }),
     )
     .describe('what is kept in the database, and how it stands'),
-  /** Of the worker that answers. */
+  /** Load of the worker that responds. */
   load: z.object({
     running: count,
     waiting: count,

@@ -46,7 +46,7 @@ export const token = z.object({
   lastUsedAt: time.optional().describe('to within a few minutes'),
 });
 
-/** All tokens, the newest first: 1,000 at the most. */
+/** All tokens, newest first; at most 1,000. */
 export const tokenList = z.object({ tokens: z.array(token) });
 
 /** A token with its value, which is shown this once. */

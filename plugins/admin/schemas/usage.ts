@@ -99,7 +99,7 @@ export const sumsQuery = z.strictObject({
     .describe('whether groups have ms and firstMs, which those by key and of one key never have'),
 });
 
-/** What lies behind a failure. */
+/** Cause of a failure. */
 const cause = z
   .object({
     status: z.int().optional().describe("the provider's HTTP status"),
@@ -109,7 +109,7 @@ const cause = z
     'what lies behind the failure: the words of the provider, of the service that gives credentials, or of the connection; cut, and without secrets',
   );
 
-/** One call, as it was recorded. Members that do not apply are absent. */
+/** Record of one call. Members that do not apply are absent. */
 export const usageRecord = z.object({
   id: z.string(),
   at: time,
@@ -195,7 +195,7 @@ export const usagePage = z.object({
     ),
 });
 
-/** What the sums of calls have in common. */
+/** Members that all sums of calls share. */
 export const totals = {
   calls: count,
   failed: count.describe('calls that failed, without those that were refused'),
@@ -210,7 +210,7 @@ export const totals = {
     ),
 } as const;
 
-/** What the records of one group come to. */
+/** Sums of the records of one group. */
 export const usageSums = z.object({
   group: z.union([z.string(), z.number()]).describe("a bucket's start, or what the records have in common"),
   name: z

@@ -104,7 +104,7 @@ export const acceptance = z.strictObject({
 /** A change of one's own password. */
 export const passwordChange = z.strictObject({ current: password, password });
 
-/** What users change of themselves. */
+/** Fields that users may change of their own account. */
 export const ownChanges = z.strictObject({
   name: fields.name.min(1, 'must not be empty'),
 });
@@ -121,7 +121,7 @@ export const secondFactor = z.object({
 /** Codes for when the app is lost, each for one sign-in. */
 export const recoveryCodes = z.object({ codes: z.array(z.string()) });
 
-/** One's own sessions. */
+/** Sessions of the user who sends the request. */
 export const ownSessions = z.object({
   sessions: z.array(
     z.object({

@@ -4,10 +4,10 @@ import { z } from 'zod';
 /** A whole number from 0 on. */
 export const count = z.int().min(0);
 
-/** When something was or will be. */
+/** Time of an event. */
 export const time = z.int().min(0).describe('milliseconds since 1970');
 
-/** How long calls took. */
+/** Durations of calls. */
 export const percentiles = z
   .tuple([z.number(), z.number(), z.number()])
   .describe('milliseconds at the 50th, 95th and 99th percentile');
@@ -33,10 +33,10 @@ export const text = z.string().min(1, 'must not be empty').max(200, 'must be at 
 /** A query with nothing in it. */
 export const noQuery = z.strictObject({});
 
-/** What a request that only says "do it" carries: nothing, or an empty object. */
+/** Body of a request that only triggers an action: absent or an empty object. */
 export const noBody = z.strictObject({});
 
-/** What a change without an answer of its own gives. */
+/** Response of a change that returns no data. */
 export const done = z.object({ ok: z.literal(true) });
 
 /** Text that a search looks for. */

@@ -129,7 +129,7 @@ export function findAttribute(attributes: readonly Attribute[], name: string): A
   return attributes.find((one) => one.name.toLowerCase() === sought);
 }
 
-/** Takes the URN of one of our schemas off a path. Undefined for an attribute of another schema. */
+/** Removes the URN of a supported schema from a path. Returns undefined for an attribute of another schema. */
 export function withoutUrn(path: string): string | undefined {
   if (!/^urn:/i.test(path)) return path;
   const urn = [userSchema, groupSchema].find((one) => path.toLowerCase().startsWith(`${one.toLowerCase()}:`));

@@ -8,7 +8,7 @@ import type { NoteChange } from './note.ts';
 const limits = { body: 2 * 1024 * 1024, depth: 10, values: 100_000, members: 2_000 };
 
 /** A request to SCIM that may be answered. */
-export interface Asked {
+export interface ScimRequest {
   readonly ctx: RouteContext;
   /** The `:id` of the path. */
   readonly id: string;
@@ -26,7 +26,7 @@ export interface Answer {
 }
 
 /** Answers requests of a route. */
-export type Handler = (asked: Asked) => Answer | Promise<Answer>;
+export type Handler = (request: ScimRequest) => Answer | Promise<Answer>;
 /** Methods of routes. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -81,7 +81,7 @@ function isSame(header: string, version: JsonValue | undefined): boolean {
 }
 
 /** 412 for a change of a version that is not the present one. */
-export function checkVersion({ ctx }: Asked, resource: JsonObject): void {
+export function checkVersion({ ctx }: ScimRequest, resource: JsonObject): void {
   const header = ctx.get('if-match');
   if (header === '' || isSame(header, (resource['meta'] as JsonObject)['version'])) return;
   throw new ScimError(412, 'The resource has changed since: read it again.');

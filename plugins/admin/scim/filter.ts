@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from 'sluice';
 import { withoutUrn } from './attributes.ts';
 import { ScimError } from './errors.ts';
 
-/** Longest filter in characters, its terms, how deeply it may nest, and the characters and steps of a path. */
+/** Limits of a filter: length in characters, number of terms, nesting depth, and characters and steps of a path. */
 const limits = { length: 2_000, terms: 50, depth: 8, path: 200, steps: 3 };
 
 /** Comparison operators. */

@@ -10,7 +10,7 @@ import { patched } from './patch.ts';
 import { readGroup, type GivenGroup } from './read.ts';
 import type { ScimUsers } from './users.ts';
 
-/** Most users who join or leave a team by one request: each is a write. */
+/** Maximum number of users who join or leave a team in one request, because each is a write. */
 const mostChanges = 2_000;
 
 /** Changes groups. Each method runs under the lock, with memory up to date. */
@@ -31,7 +31,7 @@ export class ScimGroups {
     return team;
   }
 
-  /** Makes a group of a team: of the one with this name, which no group is yet, or of a new one. */
+  /** Turns a team into a group: the team with this name if it is no group yet, otherwise a new one. */
   async create(body: JsonValue, note: NoteChange): Promise<Owner> {
     const given = readGroup(body);
     const { owners, groupRows } = this.#directory;
@@ -117,7 +117,7 @@ export class ScimGroups {
     ];
   }
 
-  /** Lets exactly these users be in the team. Returns how many there are. `isAll`: the roles of those who stay may change too. */
+  /** Makes exactly these users the members of the team. Returns their number. `isAll`: the roles of members who stay may change too. */
   async #setMembers(
     team: Owner,
     wanted: ReadonlySet<string>,

@@ -22,7 +22,7 @@ export interface ListQuery {
 export interface Listed<One> {
   readonly all: readonly One[];
   readonly resource: (one: One) => JsonObject;
-  /** As `resource`, but without `meta`, whose version costs a hash. */
+  /** Same as `resource`, without `meta`, because its version requires a hash. */
   readonly fields: (one: One) => JsonObject;
 }
 
@@ -102,7 +102,7 @@ export function reduced(resource: JsonObject, { attributes, excluded }: Wanted):
   return kept;
 }
 
-/** Takes away the parts of a complex value that are not wanted. */
+/** Removes the parts of a complex value that were not requested. */
 function reducedValue(value: JsonValue, name: string, wanted: Wanted): JsonValue {
   if (Array.isArray(value))
     return (value as readonly JsonValue[]).map((one) => reducedValue(one, name, wanted));
@@ -124,7 +124,7 @@ function inOrder<Entry extends { readonly compared: JsonObject }>(
 ): Entry[] {
   const sign = isDescending ? -1 : 1;
   const keyed = entries.map((entry) => ({ entry, key: sortKey(entry.compared, path) }));
-  // Those without the attribute come last, in either order.
+  // Resources without the attribute come last in both orders.
   keyed.sort((a, b) =>
     a.key === b.key ? 0 : a.key === undefined ? 1 : b.key === undefined ? -1 : a.key < b.key ? -sign : sign,
   );

@@ -1,4 +1,4 @@
-/** One change by SCIM at a time, on all gateways: a change of a group writes to many users, whose teams two changes must not overwrite. */
+/** Runs one SCIM change at a time on all gateways, because a group change writes to many users and two changes must not overwrite their teams. */
 import { whileLocked } from 'sluice/internal';
 import type { Stores } from '../core-types.ts';
 import { ScimError } from './errors.ts';
@@ -11,7 +11,7 @@ const lock = {
   refusal: () => busy(),
 };
 
-/** Most changes of this process that wait. */
+/** Maximum number of changes that wait in this process. */
 const mostWaiting = 100;
 
 /** Runs changes one after the other. */
@@ -32,9 +32,9 @@ export class ScimLock {
     if (this.#waiting >= mostWaiting) throw busy();
     this.#waiting += 1;
     const before = this.#last;
-    const turn = before.then(() => whileLocked(this.#stores, lock, job)).finally(() => (this.#waiting -= 1));
-    this.#last = turn.catch(() => undefined);
-    return turn;
+    const run = before.then(() => whileLocked(this.#stores, lock, job)).finally(() => (this.#waiting -= 1));
+    this.#last = run.catch(() => undefined);
+    return run;
   }
 }
 

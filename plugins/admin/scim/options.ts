@@ -7,7 +7,7 @@ import { accessRule } from '../sign-in/options.ts';
 export const scimOptions = z.strictObject({
   /** Bearer token of the directory: at least 32 random characters. Absent: a token of the admin API with `users:write` and `owners:write`. */
   token: secret(z.string().min(32).max(1_000)).optional(),
-  /** What a deactivated or deleted user means for its API keys: `off` switches the member off that owns them, `stay` leaves them. */
+  /** Effect of deactivating or deleting a user on its API keys: `off` disables the member that owns them, `stay` leaves them unchanged. */
   keysOfDeactivated: z.enum(['off', 'stay']).default('off'),
   /** Roles that the members of a group get. `lead` lets them lead the team of the group. */
   rules: z

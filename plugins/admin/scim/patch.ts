@@ -4,7 +4,7 @@ import { findAttribute, withoutUrn, type Attribute } from './attributes.ts';
 import { ScimError } from './errors.ts';
 import { booleanOf, matches, parseFilter, type Filter } from './filter.ts';
 
-/** Most operations of a request, and the most elements that its filters may look at together. */
+/** Maximum number of operations in a request, and of elements that its filters examine together. */
 const limits = { operations: 1_000, looks: 200_000 };
 
 type Op = 'add' | 'replace' | 'remove';

@@ -10,7 +10,7 @@ import {
 import { ScimError } from './errors.ts';
 import { booleanOf } from './filter.ts';
 
-/** Most emails of a user, most members in a request, and the most characters of a text. */
+/** Maximum number of emails of a user, members in a request, and characters of a text. */
 const limits = { emails: 20, members: 10_000, text: 500 };
 
 /** An email of a user. */

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue, Owner } from 'sluice';
 import type { User } from '../core-types.ts';
 import type { Directory } from './directory.ts';
 import { ScimError } from './errors.ts';
-import { checkVersion, type Add, type Answer, type Asked, type Handler } from './exchange.ts';
+import { checkVersion, type Add, type Answer, type ScimRequest, type Handler } from './exchange.ts';
 import { ScimGroups } from './groups.ts';
 import { isWanted, listQuery, listResponse, reduced, wantedIn, type Listed } from './list.ts';
 import type { ScimLock } from './lock.ts';
@@ -26,7 +26,7 @@ export function addResources(add: Add, resources: Resources): void {
 
 function addUsers(add: Add, users: ScimUsers, resources: Resources): void {
   const { directory } = resources;
-  const shownUser = (id: string, { base, query }: Asked): JsonObject =>
+  const shownUser = (id: string, { base, query }: ScimRequest): JsonObject =>
     reduced(directory.userResource(users.find(id), base), wantedIn(query));
 
   add(
@@ -34,31 +34,31 @@ function addUsers(add: Add, users: ScimUsers, resources: Resources): void {
     '/Users',
     fresh(resources, ({ query, base }) => ({ status: 200, body: userList(directory, query, base) })),
   );
-  add('POST', '/Users/.search', async (asked) => {
-    const query = searchOf(await asked.body());
+  add('POST', '/Users/.search', async (request) => {
+    const query = searchOf(await request.body());
     await directory.refresh();
-    return { status: 200, body: userList(directory, query, asked.base) };
+    return { status: 200, body: userList(directory, query, request.base) };
   });
   add(
     'GET',
     '/Users/:id',
-    fresh(resources, (asked) => ({ status: 200, body: shownUser(asked.id, asked) })),
+    fresh(resources, (request) => ({ status: 200, body: shownUser(request.id, request) })),
   );
   add(
     'POST',
     '/Users',
-    alone(resources, async (asked, body) => {
-      const { id } = await users.create(body, asked.note);
-      return { status: 201, body: shownUser(id, asked) };
+    alone(resources, async (request, body) => {
+      const { id } = await users.create(body, request.note);
+      return { status: 201, body: shownUser(id, request) };
     }),
   );
   add(
     'DELETE',
     '/Users/:id',
-    alone(resources, async (asked) => {
-      const user = users.find(asked.id);
-      checkVersion(asked, directory.userResource(user, asked.base));
-      await users.remove(user, asked.note);
+    alone(resources, async (request) => {
+      const user = users.find(request.id);
+      checkVersion(request, directory.userResource(user, request.base));
+      await users.remove(user, request.note);
       return { status: 204 };
     }),
   );
@@ -67,11 +67,11 @@ function addUsers(add: Add, users: ScimUsers, resources: Resources): void {
     add(
       method,
       '/Users/:id',
-      alone(resources, async (asked, body) => {
-        const user = users.find(asked.id);
-        checkVersion(asked, directory.userResource(user, asked.base));
-        await users[change](user, body, asked.note);
-        return { status: 200, body: shownUser(asked.id, asked) };
+      alone(resources, async (request, body) => {
+        const user = users.find(request.id);
+        checkVersion(request, directory.userResource(user, request.base));
+        await users[change](user, body, request.note);
+        return { status: 200, body: shownUser(request.id, request) };
       }),
     );
   }
@@ -79,7 +79,7 @@ function addUsers(add: Add, users: ScimUsers, resources: Resources): void {
 
 function addGroups(add: Add, groups: ScimGroups, resources: Resources): void {
   const { directory } = resources;
-  const shownGroup = (id: string, { base, query }: Asked): JsonObject => {
+  const shownGroup = (id: string, { base, query }: ScimRequest): JsonObject => {
     const wanted = wantedIn(query);
     const members = isWanted(wanted, 'members') ? (directory.membersByTeam().get(id) ?? []) : undefined;
     return reduced(directory.groupResource(groups.find(id), members, base), wanted);
@@ -90,33 +90,33 @@ function addGroups(add: Add, groups: ScimGroups, resources: Resources): void {
     '/Groups',
     fresh(resources, ({ query, base }) => ({ status: 200, body: groupList(directory, query, base) })),
   );
-  add('POST', '/Groups/.search', async (asked) => {
-    const query = searchOf(await asked.body());
+  add('POST', '/Groups/.search', async (request) => {
+    const query = searchOf(await request.body());
     await directory.refresh();
-    return { status: 200, body: groupList(directory, query, asked.base) };
+    return { status: 200, body: groupList(directory, query, request.base) };
   });
 
   add(
     'GET',
     '/Groups/:id',
-    fresh(resources, (asked) => ({ status: 200, body: shownGroup(asked.id, asked) })),
+    fresh(resources, (request) => ({ status: 200, body: shownGroup(request.id, request) })),
   );
   add(
     'POST',
     '/Groups',
-    alone(resources, async (asked, body) => {
-      const { id } = await groups.create(body, asked.note);
-      return { status: 201, body: shownGroup(id, asked) };
+    alone(resources, async (request, body) => {
+      const { id } = await groups.create(body, request.note);
+      return { status: 201, body: shownGroup(id, request) };
     }),
   );
   add(
     'DELETE',
     '/Groups/:id',
-    alone(resources, async (asked) => {
-      const team = groups.find(asked.id);
+    alone(resources, async (request) => {
+      const team = groups.find(request.id);
       const members = directory.membersByTeam().get(team.id) ?? [];
-      checkVersion(asked, directory.groupResource(team, members, asked.base));
-      await groups.remove(team, asked.note);
+      checkVersion(request, directory.groupResource(team, members, request.base));
+      await groups.remove(team, request.note);
       return { status: 204 };
     }),
   );
@@ -125,14 +125,14 @@ function addGroups(add: Add, groups: ScimGroups, resources: Resources): void {
     add(
       method,
       '/Groups/:id',
-      alone(resources, async (asked, body) => {
-        const team = groups.find(asked.id);
+      alone(resources, async (request, body) => {
+        const team = groups.find(request.id);
         const members = directory.membersByTeam().get(team.id) ?? [];
-        checkVersion(asked, directory.groupResource(team, members, asked.base));
-        await groups[change](team, body, asked.note);
+        checkVersion(request, directory.groupResource(team, members, request.base));
+        await groups[change](team, body, request.note);
         // Groups may be large: a PATCH is answered without them, unless attributes are asked for.
-        if (method === 'PATCH' && !asked.query.has('attributes')) return { status: 204 };
-        return { status: 200, body: shownGroup(asked.id, asked) };
+        if (method === 'PATCH' && !request.query.has('attributes')) return { status: 204 };
+        return { status: 200, body: shownGroup(request.id, request) };
       }),
     );
   }
@@ -140,22 +140,22 @@ function addGroups(add: Add, groups: ScimGroups, resources: Resources): void {
 
 /** Reads the directory before a request is answered. */
 function fresh({ directory }: Resources, handler: Handler): Handler {
-  return async (asked) => {
+  return async (request) => {
     await directory.refresh();
-    return handler(asked);
+    return handler(request);
   };
 }
 
 /** Changes run one after the other, on what is there then. The body is read before. */
 function alone(
   { directory, lock }: Resources,
-  handler: (asked: Asked, body: JsonValue) => Promise<Answer>,
+  handler: (request: ScimRequest, body: JsonValue) => Promise<Answer>,
 ): Handler {
-  return async (asked) => {
-    const body = asked.ctx.method === 'DELETE' ? null : await asked.body();
+  return async (request) => {
+    const body = request.ctx.method === 'DELETE' ? null : await request.body();
     return lock.run(async () => {
       await directory.refresh();
-      return handler(asked, body);
+      return handler(request, body);
     });
   };
 }
@@ -188,8 +188,8 @@ function userList(directory: Directory, query: URLSearchParams, base: string): J
 function groupList(directory: Directory, query: URLSearchParams, base: string): JsonObject {
   const list = listQuery(query);
   const wanted = wantedIn(query);
-  const isAskedFor = isWanted(wanted, 'members') || /members/i.test(query.get('filter') ?? '');
-  const members = isAskedFor ? directory.membersByTeam() : undefined;
+  const hasMembers = isWanted(wanted, 'members') || /members/i.test(query.get('filter') ?? '');
+  const members = hasMembers ? directory.membersByTeam() : undefined;
   const membersOf = ({ id }: Owner): readonly User[] | undefined =>
     members === undefined ? undefined : (members.get(id) ?? []);
   const listed: Listed<Owner> = {

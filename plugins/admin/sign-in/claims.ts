@@ -7,7 +7,7 @@ import type { ProviderOptions } from './options.ts';
 export interface Person {
   readonly issuer: string;
   readonly subject: string;
-  /** In lower case. */
+  /** Email in lower case. */
   readonly email: string | undefined;
   readonly isEmailVerified: boolean;
   readonly name: string | undefined;
@@ -17,7 +17,7 @@ export interface Person {
   readonly session: string | undefined;
 }
 
-/** Most groups of a person, and the most characters of a name. */
+/** Maximum number of groups of a person, and of characters of a name. */
 const mostGroups = 2_000;
 const longest = 500;
 

@@ -8,7 +8,7 @@ const cookieName = 'sluice-sign-in';
 const purpose = 'sign-in';
 const path = '/api/admin/sign-in';
 
-/** Milliseconds that a person has. */
+/** Time limit for a sign-in in milliseconds. */
 const lifetime = 600_000;
 
 /** A sign-in that has begun. */
@@ -17,7 +17,7 @@ export interface Flow extends FlowSecrets {
   readonly returnTo: string;
 }
 
-/** Keeps sign-ins in the browser that began them. */
+/** Stores pending sign-ins in the browser that began them. */
 export class Flows {
   readonly #sealer: Sealer;
   readonly #stores: Pick<Stores, 'add'>;
@@ -27,14 +27,14 @@ export class Flows {
     this.#stores = stores;
   }
 
-  /** Gives a sign-in to the browser. The browser also sends the cookie when the provider's page leads back, so it is `lax`. */
+  /** Sets the sign-in cookie. It is `lax`, because the browser must also send it when the provider redirects back. */
   keep({ cookies }: RouteContext, provider: string, flow: Flow, overHttps: boolean): void {
     cookies.secure = overHttps;
     const sealed = this.#sealer.seal(purpose, provider, { ...flow, until: Date.now() + lifetime });
     cookies.set(cookieName, sealed, { path, sameSite: 'lax', overwrite: true, maxAge: lifetime });
   }
 
-  /** Takes the sign-in of this browser, for this state. Throws {@link SignInRefused} where there is none, it is too old or was taken before. */
+  /** Consumes this browser's sign-in with this state. Throws {@link SignInRefused} where there is none, it is too old or was used before. */
   async take({ cookies }: RouteContext, provider: string, state: string, overHttps: boolean): Promise<Flow> {
     const sealed = cookies.get(cookieName);
     cookies.secure = overHttps;

@@ -15,7 +15,7 @@ export interface HeldSession {
   readonly subject: string;
   /** Id of the session at the provider. */
   readonly providerSession?: string;
-  /** Milliseconds since 1970 when the provider is asked again. Absent without a refresh token. */
+  /** Time at which the provider is queried again, in milliseconds since 1970. Absent without a refresh token. */
   readonly checkAt?: number;
   readonly sealed: string;
 }
@@ -71,7 +71,7 @@ export class HeldSessions {
     return { held, tokens: this.tokens(session, held) };
   }
 
-  /** All records, by the ids of their sessions. */
+  /** Records by session id. */
   async all(): Promise<ReadonlyMap<string, HeldSession>> {
     const found = new Map<string, HeldSession>();
     for await (const [id, held] of entriesOf(this.#kept)) if (held !== undefined) found.set(id, held);

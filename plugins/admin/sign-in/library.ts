@@ -11,7 +11,7 @@ export async function loadOidc(): Promise<OidcLibrary> {
   return await import('openid-client');
 }
 
-/** Milliseconds until a provider must have answered, and the most bytes of its answer. */
+/** Timeout of a request to a provider in milliseconds, and maximum size of its response in bytes. */
 const limits = { timeout: 8_000, limit: 512 * 1024 };
 
 /** Returns the `fetch` that the library gets: over the gateway's own connections, without redirects, in bounded time and memory. */

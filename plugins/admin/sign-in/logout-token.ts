@@ -8,7 +8,7 @@ import { algorithms, type Provider } from './provider.ts';
 /** Name of the event that a logout token tells of (section 2.4). */
 const event = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** Milliseconds for which a token counts as used, and the seconds that it may be old. */
+/** Milliseconds for which a token counts as used, and its maximum age in seconds. */
 const remembered = 600_000;
 const oldest = 300;
 

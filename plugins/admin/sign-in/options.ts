@@ -24,7 +24,7 @@ export const accessRule = z.strictObject({
 /** Access that the members of a group get. */
 export type AccessRule = Readonly<z.output<typeof accessRule>>;
 
-/** One provider of identities. */
+/** One identity provider. */
 const provider = z.strictObject({
   /** Names the provider in addresses: `https://gateway.example.com/api/admin/sign-in/ID/callback` is what the provider redirects to. */
   id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be of lower-case letters, digits and hyphens'),

@@ -52,7 +52,7 @@ export async function userOf(
   return changed(found, changes, users);
 }
 
-/** Gives a person the access of now during a session. Returns undefined for a person who may not go on. */
+/** Updates the access of a person during a session. Returns undefined for a person whose session must end. */
 export async function renewedUser(
   id: string,
   person: Person,

@@ -6,7 +6,7 @@ import { boundedFetch, type OidcLibrary } from './library.ts';
 import type { ProviderOptions } from './options.ts';
 import { SignInRefused, type SignInProblem } from './problems.ts';
 
-/** Milliseconds for which a discovery document is used, and for which one that failed is not asked for again. */
+/** Milliseconds for which a discovery document is cached, and for which a failed request for one is not repeated. */
 const fresh = 300_000;
 const failed = 5_000;
 
@@ -19,7 +19,7 @@ export const algorithms: ReadonlySet<string> = new Set(
 export interface FlowSecrets {
   readonly state: string;
   readonly nonce: string;
-  /** Of PKCE. */
+  /** PKCE verifier. */
   readonly verifier: string;
 }
 
@@ -30,7 +30,7 @@ export interface Proved {
   readonly idToken: string | undefined;
 }
 
-/** One provider of identities. */
+/** One identity provider. */
 export class Provider {
   readonly options: ProviderOptions;
   readonly redirectUri: string;
@@ -92,7 +92,7 @@ export class Provider {
     }
   }
 
-  /** Asks again who a person is. Undefined when the provider has withdrawn the refresh token. */
+  /** Queries the provider again about a person. Returns undefined when the provider has withdrawn the refresh token. */
   async renew(refreshToken: string, known: Pick<Person, 'issuer' | 'subject'>): Promise<Proved | undefined> {
     const configuration = await this.#configuration();
     try {
@@ -194,8 +194,8 @@ export class Provider {
         execute: issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [],
       });
       const metadata = { ...found.serverMetadata() };
-      const told = metadata.id_token_signing_alg_values_supported ?? ['RS256'];
-      metadata.id_token_signing_alg_values_supported = told.filter((name) => algorithms.has(name));
+      const algorithmNames = metadata.id_token_signing_alg_values_supported ?? ['RS256'];
+      metadata.id_token_signing_alg_values_supported = algorithmNames.filter((name) => algorithms.has(name));
       return metadata;
     } catch (error) {
       throw refusalOf(error, 'unavailable');
@@ -223,13 +223,13 @@ export class Provider {
   }
 }
 
-/** Says in which way a provider has failed. What the library throws holds no token: its causes do, and are left out. */
+/** Classifies a failure of a provider. Excludes the causes of the library's errors, because they contain tokens. */
 function refusalOf(error: unknown, otherwise: SignInProblem = 'invalid'): SignInRefused {
   if (error instanceof SignInRefused) return error;
-  const { name, code, message, error: told } = errorFields(error);
-  const detail = [name, code, told, message].filter((part) => part !== '').join(': ');
+  const { name, code, message, error: errorCode } = errorFields(error);
+  const detail = [name, code, errorCode, message].filter((part) => part !== '').join(': ');
   if (name === 'AuthorizationResponseError')
-    return new SignInRefused(told === 'access_denied' ? 'refused' : 'invalid', detail);
+    return new SignInRefused(errorCode === 'access_denied' ? 'refused' : 'invalid', detail);
   const isUnreachable =
     message.startsWith('The service at ') || name === 'TimeoutError' || code === 'OAUTH_TIMEOUT';
   const isBroken =

@@ -1,4 +1,4 @@
-/** Asks providers again about people in running sessions, so that a group that was taken away takes effect. */
+/** Queries providers again about the people in running sessions, so that removed groups take effect. */
 import type { Log } from 'sluice';
 import type { Audit } from '../audit.ts';
 import { userActor } from '../access/actor.ts';
@@ -19,10 +19,10 @@ export interface RecheckParts {
   readonly log: Log;
 }
 
-/** Milliseconds between two looks at which sessions are due. */
+/** Interval in milliseconds at which due sessions are looked for. */
 const longestPause = 60_000;
 
-/** Looks at the sessions again and again. Returns the function that stops it. */
+/** Starts checking the sessions at an interval. Returns the function that stops it. */
 export function startRechecking(parts: RecheckParts): () => Promise<void> {
   let shortest = Infinity;
   for (const provider of parts.providers.values()) shortest = Math.min(shortest, checkAfter(provider));

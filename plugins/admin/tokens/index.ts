@@ -32,8 +32,8 @@ export function tokenHandlers(
       const all = await tokens.list();
       return { tokens: all.filter((token) => seen(actor, token)).map(viewOf) };
     },
-    async createToken(asked) {
-      const { actor, body } = asked;
+    async createToken(request) {
+      const { actor, body } = request;
       const { name, role, scopes, days = defaultDays } = body;
       const organisation = body.organisation ?? actor.organisation;
       await checkMint(actor, { role, scopes, organisation });
@@ -56,15 +56,19 @@ export function tokenHandlers(
           ...(organisation === undefined ? {} : { organisation }),
         }),
       );
-      await audit.note(asked, { action: 'token-create', target: made.token.id, after: told(made.token) });
+      await audit.note(request, {
+        action: 'token-create',
+        target: made.token.id,
+        after: auditFields(made.token),
+      });
       return { token: viewOf(made.token), value: made.value };
     },
-    async revokeToken(asked) {
-      const { actor, id } = asked;
+    async revokeToken(request) {
+      const { actor, id } = request;
       const before = await tokens.byId(id);
       if (before === undefined || !seen(actor, before) || (await tokens.revoke(id)) === undefined)
         throw new GatewayError('not_found', `There is no token ${id.slice(0, 100)}.`);
-      await audit.note(asked, { action: 'token-revoke', target: id, before: told(before) });
+      await audit.note(request, { action: 'token-revoke', target: id, before: auditFields(before) });
       return { ok: true };
     },
   };
@@ -113,7 +117,7 @@ function viewOf({ scopes, author: _author, ...token }: AdminToken): TokenView {
 }
 
 /** Returns the fields of a token that the audit keeps. */
-function told({ name, role, scopes, organisation, expiresAt }: AdminToken): JsonObject {
+function auditFields({ name, role, scopes, organisation, expiresAt }: AdminToken): JsonObject {
   return {
     name,
     role,

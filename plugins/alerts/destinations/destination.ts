@@ -2,7 +2,7 @@
 import type { Services } from 'sluice';
 import type { Message } from '../alert.ts';
 
-/** How long a delivery may take. */
+/** Time limits of a delivery. */
 export interface Deadline {
   /** Milliseconds. */
   readonly timeout: number;

@@ -22,7 +22,7 @@ export async function openEmail(
     connectionTimeout: timeout,
     greetingTimeout: timeout,
     socketTimeout: timeout,
-    // No file and no address is read, whatever a message says.
+    // Disables reading of files and URLs, whatever a message contains.
     disableFileAccess: true,
     disableUrlAccess: true,
   });

@@ -1,4 +1,4 @@
-/** Takes from a chat the text of the last user message, which is compared by its embedding, and the digest of all else, which must be equal. */
+/** Extracts the text of the last user message, which is compared by its embedding, and the digest of the rest, which must be equal. */
 import { isChat, type Call, type GatewayRequest } from 'sluice';
 import { canonical, type Ignored } from '../canonical.ts';
 import { digestOf, type CacheKey } from '../key.ts';

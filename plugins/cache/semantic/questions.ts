@@ -16,7 +16,7 @@ export interface EmbeddedQuestion {
 export interface Answer {
   readonly digest: string;
   readonly scope: string;
-  /** When its request came in, in milliseconds since 1970. */
+  /** Time at which its request arrived, in milliseconds since 1970. */
   readonly at: number;
   /** Resolves with true once other workers find the response. Never rejects. */
   readonly isShared: Promise<boolean>;

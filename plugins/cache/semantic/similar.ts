@@ -5,7 +5,7 @@ import type { CacheKey } from '../key.ts';
 import type { ResponseStore } from '../store.ts';
 import type { EmbeddedQuestion, SemanticIndex } from './index.ts';
 
-/** What is known of the question of a call. */
+/** Known data of the question of a call. */
 export interface Similar {
   /** The question with its vector; undefined where it has none. */
   readonly embedded: EmbeddedQuestion | undefined;

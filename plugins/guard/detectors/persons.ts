@@ -9,10 +9,10 @@ import { digitsOf, passesLuhn, passesMod1110, passesVerhoeff, remainder, weighte
 export interface Detector {
   /** Label in its placeholders. */
   readonly label: string;
-  /** In the syntax of `parsePattern`. */
+  /** Pattern in the syntax of `parsePattern`. */
   readonly pattern: string;
   readonly ignoreCase?: boolean;
-  /** Where the rule is published, and where it was compared with others that implement it. */
+  /** Publication of the rule, and the implementations that it was compared with. */
   readonly source: string;
   validate?(match: string): boolean;
 }

@@ -35,7 +35,7 @@ export class Automaton {
   readonly #program: Program;
   /** Class of each UTF-16 code unit: units that are in the same sets share a class. */
   readonly #classOf: Uint16Array;
-  /** For each set, the classes in it. */
+  /** Classes in each set, by the number of the set. */
   readonly #members: readonly Uint8Array[];
   /** The class of the edge of a text. */
   readonly #edge: number;
@@ -112,8 +112,8 @@ export class Automaton {
       else if (op.type === 'set') {
         if (this.#members[op.set]?.[unit] === 1) next.push(op.to);
       } else {
-        const asked = op.behind ? before : unit;
-        if (asked === this.#edge ? op.none : this.#members[op.set]?.[asked] === 1) waiting.push(op.to);
+        const tested = op.behind ? before : unit;
+        if (tested === this.#edge ? op.none : this.#members[op.set]?.[tested] === 1) waiting.push(op.to);
       }
     }
     return {
@@ -124,15 +124,15 @@ export class Automaton {
 
   #state(items: readonly number[], before: number): State {
     const sorted = [...new Set(items)].toSorted((one, other) => one - other);
-    const asked = this.#looksBehind(sorted) ? before : -1;
-    const key = `${asked}:${sorted.join()}`;
+    const previous = this.#looksBehind(sorted) ? before : -1;
+    const key = `${previous}:${sorted.join()}`;
     let state = this.#states.get(key);
     if (state === undefined) {
       if (this.#states.size >= maxStates) {
         this.#states = new Map();
         this.#starts.length = 0;
       }
-      state = new State(sorted, asked, this.#edge);
+      state = new State(sorted, previous, this.#edge);
       this.#states.set(key, state);
     }
     return state;

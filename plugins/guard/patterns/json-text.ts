@@ -1,10 +1,10 @@
-/** Looks for patterns in JSON text that comes in pieces. */
+/** Finds patterns in JSON text that arrives in pieces. */
 import type { TextTransformer } from 'sluice';
 
 const controls: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
 const literals = ['true', 'false', 'null'];
 
-/** Most characters of a number, with the spaces behind it, that are looked into at once. */
+/** Maximum number of characters of a number, with the spaces behind it, that are examined at once. */
 const longestNumber = 64;
 
 /**
@@ -20,7 +20,7 @@ export class JsonText implements TextTransformer {
   /** A number, and the spaces behind it: what follows tells whether it is one. */
   #number = '';
   #literal = '';
-  /** Takes everything, once the text has turned out to be no JSON. */
+  /** Passes everything on, once the text has proved not to be JSON. */
   #plain: TextTransformer | undefined;
 
   constructor(make: () => TextTransformer) {
@@ -37,7 +37,7 @@ export class JsonText implements TextTransformer {
         at += 1;
         continue;
       }
-      // All that is decoded in this piece goes through the transformer at once.
+      // All decoded text of this piece goes through the transformer at once.
       let decoded = '';
       let closed = false;
       while (at < text.length && !closed) {
@@ -105,7 +105,7 @@ export class JsonText implements TextTransformer {
     return changedNumber(digits, this.#make()) + number.slice(digits.length);
   }
 
-  /** Takes one more character of an escape sequence, and returns what it stands for once it is complete. */
+  /** Adds one character of an escape sequence, and returns the decoded character once the sequence is complete. */
   #escaped(unit: string): string {
     const sequence = (this.#escape ?? '') + unit;
     if (sequence.startsWith('u') && sequence.length < 5) {
@@ -118,7 +118,7 @@ export class JsonText implements TextTransformer {
   }
 }
 
-/** Where the plain characters of a string end: at a quote, at an escape, or with the text. */
+/** Returns the end of the plain characters of a string: a quote, an escape, or the end of the text. */
 function plainEnd(text: string, from: number): number {
   for (let at = from; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);

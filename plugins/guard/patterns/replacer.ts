@@ -52,10 +52,10 @@ function isHighSurrogate(unit: number): boolean {
 }
 
 /** Returns a whole text with the spans replaced, which are in order and apart. */
-export function replaceSpans<Place extends { readonly start: number; readonly end: number }>(
+export function replaceSpans<ReplacedSpan extends { readonly start: number; readonly end: number }>(
   text: string,
-  spans: readonly Place[],
-  replace: (match: string, span: Place) => string,
+  spans: readonly ReplacedSpan[],
+  replace: (match: string, span: ReplacedSpan) => string,
 ): string {
   let given = '';
   let at = 0;

@@ -37,7 +37,7 @@ const shielded = z.object({
  */
 export function azure(options: z.output<typeof schema>, { http, timeout }: JudgeTools): Judge {
   const { url: endpoint, apiKey, categories, severity, blocklists, shieldPrompt } = options;
-  const ask = async (
+  const request = async (
     operation: string,
     json: Record<string, string | string[]>,
     signal: AbortSignal | undefined,
@@ -62,8 +62,8 @@ export function azure(options: z.output<typeof schema>, { http, timeout }: Judge
       const prompt =
         role === 'user' ? { userPrompt: piece, documents: [] } : { userPrompt: '', documents: [piece] };
       const [analysis, shield] = await Promise.all([
-        ask('analyze', json, signal),
-        asksShield ? ask('shieldPrompt', prompt, signal) : undefined,
+        request('analyze', json, signal),
+        asksShield ? request('shieldPrompt', prompt, signal) : undefined,
       ]);
       return [
         ...harmIn(analyzed.parse(analysis), severity),

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
 import { answerOf, type Judge, type JudgeTools, type JudgedText } from './judge.ts';
-import { placesOf } from './places.ts';
+import { locateValues } from './locate-values.ts';
 
 /** Options of `kind: 'bedrock'`. */
 export const bedrockOptions = {
@@ -84,6 +84,6 @@ function verdictOf(assessments: readonly z.output<typeof assessment>[], texts: r
     flagged: reasons.size > 0 || masked.length > 0,
     blocked: reasons.size > 0,
     reasons: [...reasons, ...new Set(masked.map(({ name }) => name))],
-    finds: placesOf(masked, texts),
+    finds: locateValues(masked, texts),
   };
 }

@@ -30,8 +30,8 @@ export interface Find {
   readonly label: string;
 }
 
-/** Stands for a finding without a usable position. A check that masks fails then. */
-export const noPlace: Find = { text: -1, start: 0, end: 0, label: 'VALUE' };
+/** Finding without a usable position. A check that masks fails then. */
+export const noPosition: Find = { text: -1, start: 0, end: 0, label: 'VALUE' };
 
 /** Answer of a remote check. */
 export interface Verdict {
@@ -44,7 +44,7 @@ export interface Verdict {
   readonly finds?: readonly Find[];
 }
 
-/** Asks a remote check. Rejects where there is no answer, or one that cannot be understood. */
+/** Runs a remote check. Rejects where there is no response, or an invalid one. */
 export type Judge = (question: Question) => Promise<Verdict>;
 
 /** Services for judges. `timeout` is in milliseconds, for one request. */
@@ -65,7 +65,7 @@ export async function forEach<Item, Result>(
   const worker = async (): Promise<void> => {
     for (let index = next++; index < items.length; index = next++) {
       const item = items[index];
-      // One after the other, because each worker is one of those that run at once.
+      // Sequential within a worker, because the workers run in parallel.
       // oxlint-disable-next-line no-await-in-loop
       if (item !== undefined) results[index] = await work(item, index);
     }

@@ -10,7 +10,7 @@ import {
   type JudgedText,
   type JudgeTools,
 } from './judge.ts';
-import { placesOf, type FoundValue } from './places.ts';
+import { locateValues, type FoundValue } from './locate-values.ts';
 
 /** Options of `kind: 'lakera'`. */
 export const lakeraOptions = {
@@ -76,16 +76,16 @@ function findsOf(payload: readonly z.output<typeof match>[], texts: readonly Jud
   for (const { message_id: id, start, end, text, detector_type: type } of payload) {
     const name = type?.split('/').at(-1) ?? '';
     const index = id ?? (texts.length === 1 ? 0 : -1);
-    const place = offsets[index];
+    const toUnits = offsets[index];
     const find = {
       text: index,
-      start: place?.(start ?? -1) ?? -1,
-      end: place?.(end ?? -1) ?? -1,
+      start: toUnits?.(start ?? -1) ?? -1,
+      end: toUnits?.(end ?? -1) ?? -1,
       label: labelOf(name),
     };
     const isThere = texts[index]?.text.slice(find.start, find.end) === text;
     if (typeof text !== 'string' || (isThere && text !== '')) finds.push(find);
     else sought.push({ value: text, name });
   }
-  return [...finds, ...placesOf(sought, texts)];
+  return [...finds, ...locateValues(sought, texts)];
 }

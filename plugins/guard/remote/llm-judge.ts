@@ -10,7 +10,7 @@ export const judgeOptions = {
   model: z.string().min(1),
   /** Policy that the model judges by, in the operator's words. */
   instructions: z.string().min(1),
-  /** Most tokens of the model's answer, its reasoning included. */
+  /** Maximum number of tokens of the model's response, including reasoning. */
   maxTokens: z.int().min(1).default(1024),
   chargeTo,
 };
@@ -46,9 +46,9 @@ Answer with one JSON object and nothing else: {"verdict": "pass"} or {"verdict":
       outlivesParent: outlivesCall,
     } as const;
     const events = await eventsOf(subcall, call, request, signal, timeout);
-    const said = events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
-    const { verdict: told, category } = verdict.parse(lastObject(said));
-    return { flagged: told === 'refuse', reasons: category === undefined ? [] : [category] };
+    const reply = events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
+    const { verdict: result, category } = verdict.parse(lastObject(reply));
+    return { flagged: result === 'refuse', reasons: category === undefined ? [] : [category] };
   };
 }
 

@@ -64,7 +64,7 @@ function reasonsOf(result: Result, { categories, thresholds }: z.output<typeof s
   return found.length === 0 && result.flagged && names.size === 0 ? ['flagged'] : found;
 }
 
-/** Makes a call on behalf of another, and returns all events of its reply. */
+/** Makes a call on behalf of another, and returns all events of its response. */
 export async function eventsOf(
   subcall: PluginTools['subcall'],
   parent: Call,

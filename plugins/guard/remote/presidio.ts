@@ -49,14 +49,14 @@ export function presidio(options: z.output<typeof schema>, { http, timeout }: Ju
         timeout,
         signal,
       });
-      const place = codePointOffsets(text);
+      const toUnits = codePointOffsets(text);
       return findings
         .parse(answerOf('Presidio', answer))
         .filter(({ score }) => score >= threshold)
         .map(({ entity_type: type, start, end }) => ({
           text: index,
-          start: place(start),
-          end: place(end),
+          start: toUnits(start),
+          end: toUnits(end),
           label: labelOf(type),
         }));
     });

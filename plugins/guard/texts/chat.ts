@@ -3,7 +3,7 @@ import type { Block, ChatRequest, JsonObject, Message } from 'sluice';
 import { mapItems, mapJsonText, mapWords } from './json.ts';
 
 /** One text of a request. */
-export interface AskedText {
+export interface RequestText {
   readonly text: string;
   /** Path in the client's request. */
   readonly at: string;
@@ -13,10 +13,10 @@ export interface AskedText {
 }
 
 /** Receives a text and returns its replacement. */
-type Visit = (text: AskedText) => string;
+type ReplaceText = (text: RequestText) => string;
 
 interface Visitor {
-  readonly change: Visit;
+  readonly change: ReplaceText;
   readonly changed: ((before: string, after: string) => void) | undefined;
 }
 
@@ -26,17 +26,17 @@ interface Visitor {
  */
 export function mapChat(
   { system, messages }: Pick<ChatRequest, 'system' | 'messages'>,
-  change: Visit,
+  change: ReplaceText,
   changed?: (before: string, after: string) => void,
 ): { readonly system: readonly Message[]; readonly messages: readonly Message[] } {
-  const visit = { change, changed };
-  return { system: mapTurns(system, 'system', visit), messages: mapTurns(messages, 'messages', visit) };
+  const visitor = { change, changed };
+  return { system: mapTurns(system, 'system', visitor), messages: mapTurns(messages, 'messages', visitor) };
 }
 
-function mapTurns(turns: readonly Message[], name: string, visit: Visitor): readonly Message[] {
+function mapTurns(turns: readonly Message[], name: string, visitor: Visitor): readonly Message[] {
   return mapItems(turns, (turn, index) => {
     const at = turn.at ?? `${name}[${index}]`;
-    const content = mapBlocks(turn.content, turn.role, at, visit);
+    const content = mapBlocks(turn.content, turn.role, at, visitor);
     return content === turn.content ? turn : { ...turn, content };
   });
 }
@@ -45,15 +45,16 @@ function mapBlocks(
   blocks: readonly Block[],
   role: Message['role'],
   at: string,
-  visit: Visitor,
+  visitor: Visitor,
 ): readonly Block[] {
   return mapItems(blocks, (block, index) =>
-    mapBlock(block, role, block.at ?? `${at}.content[${index}]`, visit),
+    mapBlock(block, role, block.at ?? `${at}.content[${index}]`, visitor),
   );
 }
 
-function mapBlock(block: Block, role: Message['role'], at: string, visit: Visitor): Block {
-  const map = (text: string, where = at): string => visit.change({ text, at: where, role, isSigned: false });
+function mapBlock(block: Block, role: Message['role'], at: string, visitor: Visitor): Block {
+  const map = (text: string, where = at): string =>
+    visitor.change({ text, at: where, role, isSigned: false });
   switch (block.type) {
     case 'text': {
       const text = map(block.text);
@@ -67,17 +68,17 @@ function mapBlock(block: Block, role: Message['role'], at: string, visit: Visito
       return text === block.text ? block : { ...block, text };
     }
     case 'reasoning': {
-      const text = visit.change({ text: block.text, at, role, isSigned: block.proof !== undefined });
+      const text = visitor.change({ text: block.text, at, role, isSigned: block.proof !== undefined });
       return text === block.text ? block : { ...block, text };
     }
     case 'tool-call': {
       const input = block.custom === true ? map(block.input) : mapJsonText(block.input, map);
       if (input === block.input) return block;
-      visit.changed?.(block.input, input);
+      visitor.changed?.(block.input, input);
       return { ...block, input };
     }
     case 'tool-result': {
-      const content = mapBlocks(block.content, role, at, visit);
+      const content = mapBlocks(block.content, role, at, visitor);
       return content === block.content ? block : { ...block, content };
     }
     case 'opaque': {

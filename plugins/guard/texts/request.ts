@@ -1,12 +1,12 @@
 /** Collects the texts of a request of any operation, and replaces them in its body or in its messages. */
 import { isChat, type Call, type ChatRequest, type JsonObject, type JsonValue } from 'sluice';
-import { mapChat, type AskedText } from './chat.ts';
+import { mapChat, type RequestText } from './chat.ts';
 import { visitDefinitions } from './definitions.ts';
 import { mapStrings } from './json.ts';
 
 /** The texts of a request, and how they are replaced. */
 export interface RequestTexts {
-  readonly texts: readonly AskedText[];
+  readonly texts: readonly RequestText[];
   /**
    * Number of texts, at the beginning of `texts`, that belong to definitions of tools and of the response format. Remote checks do not get them,
    * because they are many, small, and the same in each call of a conversation.
@@ -40,7 +40,7 @@ export function textsOfRequest(call: Call): RequestTexts | undefined {
   }
   const found = textsOfOther(request);
   if (found === undefined) return undefined;
-  const texts = found.map((text): AskedText => ({ text, at: 'input', role: 'user', isSigned: false }));
+  const texts = found.map((text): RequestText => ({ text, at: 'input', role: 'user', isSigned: false }));
   return {
     texts,
     definitions: 0,
@@ -49,14 +49,14 @@ export function textsOfRequest(call: Call): RequestTexts | undefined {
   };
 }
 
-function textsOfDefinitions(request: ChatRequest): readonly AskedText[] {
-  const texts: AskedText[] = [];
+function textsOfDefinitions(request: ChatRequest): readonly RequestText[] {
+  const texts: RequestText[] = [];
   visitDefinitions(request, (text, at) => texts.push({ text, at, role: 'system', isSigned: false }));
   return texts;
 }
 
-function textsOfTurns(request: ChatRequest): readonly AskedText[] {
-  const texts: AskedText[] = [];
+function textsOfTurns(request: ChatRequest): readonly RequestText[] {
+  const texts: RequestText[] = [];
   mapChat(request, (text) => {
     texts.push(text);
     return text.text;
@@ -71,13 +71,13 @@ function textsOfTurns(request: ChatRequest): readonly AskedText[] {
 function withChatTexts(
   call: Call,
   request: ChatRequest,
-  definitions: readonly AskedText[],
+  definitions: readonly RequestText[],
   replaced: readonly string[],
 ): Call | undefined {
   const changed = new Map(definitions.map(({ text }, index) => [text, replaced[index] ?? text]));
   const areDefinitionsChanged = definitions.some(({ text }) => changed.get(text) !== text);
   let at = definitions.length;
-  const next = ({ text }: AskedText): string => {
+  const next = ({ text }: RequestText): string => {
     const now = replaced[at++] ?? text;
     changed.set(text, now);
     return now;

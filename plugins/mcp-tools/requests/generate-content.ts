@@ -33,8 +33,8 @@ export function readGenerateContent(call: Call): McpRequest {
 function serversOf(body: JsonObject): readonly RequestedServer[] {
   const servers = listOf(body['tools']).flatMap((tool, index) =>
     spellings.flatMap((spelling) =>
-      listOf(isObject(tool) ? tool[spelling] : undefined).map((server, place) =>
-        serverOf(server, `tools[${index}].${spelling}[${place}]`),
+      listOf(isObject(tool) ? tool[spelling] : undefined).map((server, position) =>
+        serverOf(server, `tools[${index}].${spelling}[${position}]`),
       ),
     ),
   );

@@ -3,7 +3,7 @@ import { GatewayError, type Call, type JsonObject, type JsonValue } from 'sluice
 import type { ServedTool } from '../../mcp/servers/index.ts';
 import { isObject, optionalNames, optionalObject, optionalText, wrong } from '../json.ts';
 
-/** One server that a client asks for. */
+/** One server that a client requests. */
 export interface RequestedServer {
   /** Name by which the client knows the server. */
   readonly label: string;
@@ -82,7 +82,7 @@ export function tokenHeader(value: JsonValue | undefined, path: string): Readonl
   return { authorization: /^(?:bearer|basic) /i.test(value) ? value : `Bearer ${value}` };
 }
 
-/** Longest URL of a server. */
+/** Maximum length of the URL of a server. */
 const longestUrl = 2048;
 
 /** Returns the URL of a server as it was written. */

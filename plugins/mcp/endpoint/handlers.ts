@@ -14,7 +14,7 @@ export interface HandlerParts {
   readonly log: Log;
   readonly runTool: RunTool;
   readonly pageSize: number;
-  /** Milliseconds that a request other than a call of a tool may take. */
+  /** Timeout in milliseconds of a request that is not a tool call. */
   readonly timeoutMs: number;
   /** Subscribes the client to changes of a resource, or ends that. Absent where clients subscribe by a stream. */
   readonly subscribe?: (upstream: Upstream, uri: string, isOn: boolean) => Promise<void>;

@@ -15,7 +15,7 @@ export function nameScheme(prefixes: readonly string[]): NameScheme {
       const plain = prefix === '' ? name : prefix + separator + name;
       const looksForeign = prefix === '' && named.some((other) => name.startsWith(other + separator));
       if (!looksForeign && plain.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(plain)) return plain;
-      // Only of its own name, so that it stays when other tools come and go.
+      // Hash of the tool's own name only, so that it stays the same when other tools are added or removed.
       const hash = createHash('sha256').update(`${prefix}\0${name}`).digest('hex').slice(0, 8);
       const cleaned = (looksForeign ? `_${plain}` : plain).replaceAll(/[^A-Za-z0-9_-]/g, '_');
       return `${cleaned.slice(0, maxLength - hash.length - 1)}_${hash}`;

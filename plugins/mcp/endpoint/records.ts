@@ -31,12 +31,12 @@ const maxId = 100;
 /** Maximum number of characters of a version of the protocol that is recorded. */
 const maxVersion = 40;
 
-/** Keeps the records, and a list of them for each key. Ids are stored as hashes, so that the database opens no session. */
+/** Stores the records, and a list of them for each key. Ids are stored as hashes, so that the database does not expose a session. */
 export class SessionRecords {
   readonly #stores: PluginTools['stores'];
   readonly #kept;
   readonly #limits: RecordLimits;
-  /** Milliseconds for which a record lasts, and after which its next use renews it. A session lasts for `idleMinutes` at least. */
+  /** Lifetime of a record in milliseconds, and age at which its next use renews it. A session lasts for `idleMinutes` at least. */
   readonly #lifetimeMs: number;
   readonly renewMs: number;
 

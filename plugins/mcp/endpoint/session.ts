@@ -1,4 +1,4 @@
-/** One session of a client: its server object of the SDK, its transport, and the connections that are its own. */
+/** One session of a client: its SDK server object, its transport, and its own connections. */
 import type { Client, Notification } from '@modelcontextprotocol/client';
 import type {
   Server,
@@ -40,7 +40,7 @@ export class Session implements Subscriber {
   /** Servers to which the session has connections of its own. */
   own: Upstream[] = [];
   lastUsed = performance.now();
-  /** When this worker last read and renewed the record of the session. Absent: the session has none, and lives in this worker alone. */
+  /** Time at which this worker last read and renewed the session's record. Absent for a session without a record, which lives only in this worker. */
   record?: { checkedAt: number; renewedAt: number };
   /** Number of responses that are being written. */
   open = 0;
@@ -70,21 +70,21 @@ export class Session implements Subscriber {
     }
   }
 
-  /** Lets a server of the session's own ask the client what that has declared. */
+  /** Forwards requests of servers that belong to the session to the client, for the capabilities that the client has declared. */
   passRequests(upstream: Upstream, client: Client): void {
     const capabilities = this.server.getClientCapabilities() ?? {};
-    const able = {
+    const declared = {
       sampling: capabilities.sampling,
       elicitation: capabilities.elicitation,
       roots: capabilities.roots,
     };
     for (const method of clientRequests) {
-      if (able[method.split('/')[0] as keyof typeof able] === undefined) continue;
+      if (declared[method.split('/')[0] as keyof typeof declared] === undefined) continue;
       client.setRequestHandler(method, async ({ params }, { mcpReq }) => {
         const request = { method, params: params as Record<string, unknown> };
         const options = { signal: mcpReq.signal };
         const [context] = this.#running.get(upstream) ?? [];
-        // In the response of the request that made the server ask, where there is one.
+        // Sent in the response to the request that caused it, where there is one.
         const answer =
           context === undefined
             ? await this.server.request(request, options)

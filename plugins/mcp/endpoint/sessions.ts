@@ -3,7 +3,7 @@ import type { Log } from 'sluice';
 import type { SessionRecords } from './records.ts';
 import type { Session } from './session.ts';
 
-/** Milliseconds after which a worker looks again whether a session has ended elsewhere. */
+/** Milliseconds after which a worker checks again whether a session has ended in another worker. */
 const checkMs = 1_000;
 
 /** Maximum number of milliseconds between two looks for sessions that have ended. */
@@ -26,7 +26,7 @@ export interface SessionParts {
 
 /** Sessions by id. Each belongs to the key that opened it. */
 export class Sessions {
-  /** In the order of their last use. */
+  /** Sessions in the order of their last use. */
   readonly #all = new Map<string, Session>();
   readonly #limits: SessionLimits;
   readonly #parts: SessionParts;
@@ -80,11 +80,11 @@ export class Sessions {
   }
 
   async #end(session: Session): Promise<void> {
-    // Its streams and processes do not wait for servers that are slow to unsubscribe.
+    // The streams and processes of the session do not wait for servers that are slow to unsubscribe.
     await Promise.allSettled([this.#parts.ended(session), session.close()]);
   }
 
-  /** Those without an open response go first. */
+  /** Evicts sessions without an open response first. */
   #shrink(sessions: readonly Session[], most: number): void {
     const excess = sessions.length - most;
     if (excess <= 0) return;

@@ -105,7 +105,7 @@ export class Stateless {
     return eventsOf(call, response, this.#watch(call, listener, uris), endless);
   }
 
-  /** Tells the clients that may use the server that a list of it has changed. */
+  /** Notifies the clients that may use the server that one of its lists has changed. */
   changed({ config }: Upstream, kind: ListKind): void {
     for (const listener of this.#listeners) listener.changed(config, kind);
   }

@@ -9,7 +9,7 @@ export const maxSubscribed = 200;
 /** Maximum number of characters of their URIs. */
 const maxUri = 4_096;
 
-/** Milliseconds until the first attempt to subscribe again after a connection has ended, and the maximum. */
+/** Initial and maximum delay in milliseconds before subscribing again after a connection has ended. */
 const backoff = { firstMs: 500, mostMs: 60_000 };
 
 /** A client that receives notifications of changes. */
@@ -20,7 +20,7 @@ export interface Subscriber {
   updated(uri: string): void;
 }
 
-/** Keeps subscriptions of all clients. */
+/** Manages the subscriptions of all clients. */
 export class Subscriptions {
   readonly #subscribers: () => Iterable<Subscriber>;
   readonly #log: Log;

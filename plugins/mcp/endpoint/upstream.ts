@@ -1,4 +1,4 @@
-/** One server behind the endpoint: its lists under the names that callers see. */
+/** One server behind the endpoint: its lists under the names that clients see. */
 import type {
   Client,
   ClientOptions,

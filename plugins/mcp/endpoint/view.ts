@@ -6,7 +6,7 @@ import type { NameScheme } from './names.ts';
 import type { McpServerSdk } from './sdk.ts';
 import type { Exposed, Upstream } from './upstream.ts';
 
-/** Longest URI that is matched with templates. */
+/** Maximum length of a URI that is matched with templates. */
 const maxUri = 4_096;
 
 /** The lists of a caller, and who serves an entry of them. */
@@ -125,7 +125,7 @@ export class View {
     return entry !== undefined && this.#rights.mayCall(config, entry.name, name) ? entry : undefined;
   }
 
-  /** Asks all servers at once. One that fails has nothing, and stands in the log. */
+  /** Queries all servers in parallel. A failed server contributes nothing, and its error is logged. */
   async #all<T>(read: (upstream: Upstream) => Promise<readonly T[]>): Promise<readonly T[]> {
     const lists = await Promise.all(
       this.#upstreams().map((upstream) => this.#orNone(upstream, () => read(upstream))),

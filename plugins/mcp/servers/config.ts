@@ -97,7 +97,7 @@ export type ProcessConfig = z.output<typeof processSchema>;
 /** A server that is reached by Streamable HTTP. */
 export type AddressConfig = z.output<typeof addressSchema>;
 
-/** How one MCP server is connected to. */
+/** Connection settings of one MCP server. */
 export type ServerConfig = ProcessConfig | AddressConfig;
 
 /** Credentials for the authorization server of an MCP server. */

@@ -9,7 +9,7 @@ import { loadSdk, type McpSdk } from './sdk.ts';
 import { ProcessTransport } from './stdio.ts';
 import { openTokenVault, type VaultStores } from './token-vault.ts';
 
-/** Milliseconds before another attempt after the first failure in a row, and the maximum. */
+/** Initial and maximum delay in milliseconds before another attempt after consecutive failures. */
 const backoff = { firstMs: 500, mostMs: 60_000 };
 
 /** Milliseconds that a server has to end its session before the connection is closed. */
@@ -41,7 +41,7 @@ export interface ConnectionSpec {
   ended(): void;
 }
 
-/** Keeps one client. */
+/** Manages one client. */
 export class Connection {
   readonly #spec: ConnectionSpec;
   #opening: Promise<Client> | undefined;

@@ -4,7 +4,7 @@ import type { Services, ServiceStream } from 'sluice';
 
 /** Bounds of the requests to one server. */
 export interface FetchBounds {
-  /** Milliseconds until the response to a POST or DELETE must have ended. The stream of a GET has no end. */
+  /** Timeout in milliseconds of the response to a POST or DELETE. The stream of a GET has none. */
   readonly timeoutMs: number;
   /** Maximum number of bytes of a response, or of one event where the response is a stream. */
   readonly maxBytes: number;
@@ -79,7 +79,7 @@ class EventLengths {
   #isLineEmpty = true;
   #isAfterReturn = false;
 
-  /** Takes a chunk. Returns the number of bytes so far of the longest event that has a part in the chunk. */
+  /** Adds a chunk. Returns the size in bytes so far of the longest event that has a part in the chunk. */
   longest(chunk: Uint8Array): number {
     let longest = 0;
     for (let index = 0; index < chunk.length; index += 1) {

@@ -7,7 +7,7 @@ const schema = z.object({
   issuer: z.string().min(1),
   clientId: z.string().min(1),
   clientSecret: z.string().min(1).optional(),
-  /** How the client authenticates at the token endpoint. */
+  /** Authentication method of the client at the token endpoint. */
   clientAuth: z.string().optional(),
   /** Absent where the authorization server gives none out: the access token is used until it ends. */
   refreshToken: z.string().min(1).optional(),

@@ -1,6 +1,6 @@
 /** Splits what a process writes into lines of bounded length. */
 
-/** Bytes that are kept of the beginning and of the end of a line that is too long. */
+/** Number of bytes that are kept of the beginning and of the end of an overlong line. */
 const kept = 512;
 
 /** Receives lines without their line feed. */

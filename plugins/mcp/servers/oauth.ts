@@ -12,7 +12,7 @@ import { readGrant } from './grant.ts';
 import type { McpSdk } from './sdk.ts';
 import type { TokenVault } from './token-vault.ts';
 
-/** Milliseconds in which a refusal does not mean the token that was obtained last. */
+/** Milliseconds in which a refusal does not concern the token that was obtained last. */
 const settleMs = 2_000;
 
 /**
@@ -41,7 +41,7 @@ export function oauthTokens(
       // Another worker may have been faster.
       used = (await provider.tokens())?.access_token ?? refused;
       if (used !== refused) return;
-      // Not the fetch of the connection, which sends the configured headers along.
+      // Not the fetch of the connection, because that sends the configured headers.
       const fetchFn = ending === undefined ? fetch : fetchUntil(ending, fetch);
       if (provider instanceof TokenProvider)
         provider.discovered = await discoverAuthorization(serverUrl, sdk, fetchFn, resourceMetadataUrl);
@@ -188,7 +188,7 @@ class TokenProvider implements OAuthClientProvider {
   }
 
   saveCodeVerifier(): void {
-    // No code is exchanged.
+    // This flow exchanges no code.
   }
 
   codeVerifier(): never {

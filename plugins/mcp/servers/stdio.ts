@@ -5,10 +5,10 @@ import type { ProcessConfig } from './config.ts';
 import { LineSplitter } from './lines.ts';
 import type { McpSdk } from './sdk.ts';
 
-/** Milliseconds between the end of the standard input, SIGTERM and SIGKILL. */
+/** Milliseconds between closing the standard input, SIGTERM and SIGKILL. */
 const graceMs = 2_000;
 
-/** Milliseconds in which what a process wrote before its end is read. */
+/** Milliseconds for reading the remaining output of a process that has ended. */
 const lastWordsMs = 300;
 
 /** Parts of a process that its owner supplies. */
@@ -140,7 +140,7 @@ export class ProcessTransport implements Transport {
       if (process.platform === 'win32') this.#process?.kill(signal);
       else process.kill(-pid, signal);
     } catch {
-      // It has ended.
+      // The process has ended already.
     }
   }
 }

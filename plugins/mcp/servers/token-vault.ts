@@ -7,17 +7,17 @@ import { GatewayError, type Stores } from 'sluice';
 /** Namespace of the tokens and of their locks. */
 const namespace = 'mcp-tokens';
 
-/** Milliseconds for which a replaced token is kept. Each use writes it anew. */
+/** Milliseconds for which a replaced token is stored. Each use renews the time. */
 const lifetimeMs = 400 * 86_400_000;
 
-/** Milliseconds after which a lock expires, because its worker may have been killed. A job ends earlier. */
+/** Milliseconds after which a lock expires, because its worker may have been killed. A job is shorter. */
 const lockMs = 30_000;
 const jobMs = 25_000;
 
 /** Services of the gateway that a vault uses. */
 export type VaultStores = Pick<Stores, 'namespace' | 'add' | 'change'>;
 
-/** Keeps the latest tokens of one server. */
+/** Stores the latest tokens of one server. */
 export interface TokenVault {
   read(): Promise<StoredOAuthTokens | undefined>;
   write(tokens: StoredOAuthTokens): Promise<void>;

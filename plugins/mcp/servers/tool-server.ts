@@ -1,4 +1,4 @@
-/** One MCP server as the rest of the gateway sees it: lists of tools, and calls of them. */
+/** One MCP server as the rest of the gateway uses it: lists of tools, and tool calls. */
 import type {
   CallToolResult,
   Client,
@@ -114,7 +114,7 @@ class ConnectedServer implements ToolServer {
 
   listTools(signal?: AbortSignal): Promise<readonly ServedTool[]> {
     if (this.#listed === undefined || performance.now() > this.#listed.until) {
-      // Not ended with its first caller, because others wait for the same list.
+      // Does not end with its first caller, because others wait for the same list.
       const listed = {
         until: performance.now() + this.#spec.config.toolsTtl * 1000,
         tools: this.run((client, options) => this.#readTools(client, options)),

@@ -6,7 +6,7 @@ const path = '/callback';
 
 /** A listener on this machine's own address. */
 export interface Callback {
-  /** Where the authorization server sends the browser. */
+  /** URL to which the authorization server redirects the browser. */
   readonly url: string;
   /** Resolves with the parameters of the first request that has the state. Rejects when `signal` aborts. */
   answer(state: string, signal: AbortSignal): Promise<URLSearchParams>;

@@ -7,7 +7,7 @@ import { loadSdk, type McpSdk } from '../servers/sdk.ts';
 import { openCallback } from './callback.ts';
 import { SignInProvider } from './provider.ts';
 
-/** Milliseconds that a person has to sign in. */
+/** Time limit of a sign-in in milliseconds. */
 const patienceMs = 10 * 60_000;
 
 /** Bounds of each request. */
@@ -24,7 +24,7 @@ interface Challenge {
  * authorization code flow with PKCE, and returns the grant as text.
  */
 export async function signIn(request: SignInRequest): Promise<string> {
-  const { address, http, tell, port = 0 } = request;
+  const { address, http, tell: print, port = 0 } = request;
   if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
     throw new GatewayError('invalid_value', `"${address}" is no URL of an MCP server.`);
   const sdk = await loadSdk();
@@ -32,7 +32,7 @@ export async function signIn(request: SignInRequest): Promise<string> {
   const { resourceMetadataUrl, scope } = await challengeOf(address, sdk, fetchFn);
   const callback = await openCallback(port);
   try {
-    const provider = new SignInProvider(callback.url, request, (url) => tell(invitation(url)));
+    const provider = new SignInProvider(callback.url, request, (url) => print(invitation(url)));
     const answered = callback.answer(provider.state(), AbortSignal.timeout(patienceMs));
     answered.catch(() => undefined);
     const options = {
@@ -58,7 +58,7 @@ export async function signIn(request: SignInRequest): Promise<string> {
   }
 }
 
-/** Asks the server for its tools without a token, and returns what it wants. */
+/** Requests the server's tools without a token, and returns the authorization that it demands. */
 async function challengeOf(
   address: string,
   sdk: McpSdk,

@@ -15,7 +15,7 @@ export interface Registration {
   readonly clientMetadata?: string | undefined;
 }
 
-/** Keeps the client, tokens and verifier that the SDK obtains. */
+/** Stores the client, tokens and verifier that the SDK obtains. */
 export class SignInProvider implements OAuthClientProvider {
   readonly redirectUrl: string;
   readonly #state = randomBytes(24).toString('base64url');
@@ -88,7 +88,7 @@ export class SignInProvider implements OAuthClientProvider {
     return this.#discovered;
   }
 
-  /** Nothing is tried again by itself: the person would have to sign in twice. */
+  /** Drops the tokens without a retry, because the person would have to sign in twice. */
   invalidateCredentials(): void {
     this.#tokens = undefined;
   }

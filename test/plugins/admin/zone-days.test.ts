@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { UsageLog } from '../../../core/money/usage-log/index.ts';
-import { sumsAsked } from '../../../plugins/admin/usage-sums.ts';
+import { querySums } from '../../../plugins/admin/usage-sums.ts';
 import { overviewQuery, usageFilter } from '../../../plugins/admin/schemas/index.ts';
 import { daysOf } from '../../../plugins/admin/zone-days.ts';
 
@@ -48,7 +48,7 @@ test('sums by days of a zone with half hours say that they are not exact, where 
       }),
   };
   const asked = (zone: string) =>
-    sumsAsked(usageLog, { since, until: since + 48 * hour }, { by: 'day', zone }, {});
+    querySums(usageLog, { since, until: since + 48 * hour }, { by: 'day', zone }, {});
   expect(await asked('Asia/Kolkata')).toMatchObject({
     exact: false,
     sums: [

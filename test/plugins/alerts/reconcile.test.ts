@@ -16,7 +16,7 @@ import { databaseLost } from '../../../plugins/alerts/gateway-conditions.ts';
 import { Outage } from '../../../plugins/alerts/outage.ts';
 import { reconcile } from '../../../plugins/alerts/reconcile.ts';
 import { pauseAfter } from '../../../plugins/alerts/sender.ts';
-import { SharedBook } from '../../../plugins/alerts/shared-book.ts';
+import { SharedAlertState } from '../../../plugins/alerts/shared-state.ts';
 import type { ApiKey, BudgetStanding } from 'sluice';
 
 const down = (id: string, more: Partial<Condition> = {}): Condition => ({
@@ -33,7 +33,7 @@ const down = (id: string, more: Partial<Condition> = {}): Condition => ({
 function look(found: readonly (readonly Condition[])[], throttle: number): readonly Item[] {
   let alerts: readonly Alert[] = [];
   return found.flatMap((conditions, index) => {
-    const context = { now: index * 1_000, throttle, wasTold: () => false };
+    const context = { now: index * 1_000, throttle, wasNotified: () => false };
     const next = reconcile({ alerts: [...alerts], mutes: [] }, conditions, context);
     alerts = next.alerts;
     return next.items;
@@ -100,7 +100,7 @@ describe('an alert', () => {
     const { alerts } = reconcile({ alerts: [], mutes: [] }, many, {
       now: 0,
       throttle: 0,
-      wasTold: () => false,
+      wasNotified: () => false,
     });
     expect(alerts).toHaveLength(limits.alerts);
   });
@@ -275,7 +275,7 @@ test('a book with an entry that cannot be read keeps the others', async () => {
     deliveries: { hook: { at: 1 }, other: 2 },
   };
   await stores.namespace<unknown>('alerts').set('book', book);
-  const shared = new SharedBook(stores, 'me', 1_000);
+  const shared = new SharedAlertState(stores, 'me', 1_000);
   await shared.change((current) => ({ ...current }));
   expect(await stores.namespace<unknown>('alerts').get('book')).toEqual({
     writer: 'me',

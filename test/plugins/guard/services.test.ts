@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { GatewayEvent, Message } from 'sluice';
 import { reply, startUpstream, testPlugins, text, type TestedPlugins } from 'sluice/testing';
 import guard from '../../../plugins/guard/index.ts';
-import { placesOf } from '../../../plugins/guard/remote/places.ts';
+import { locateValues } from '../../../plugins/guard/remote/locate-values.ts';
 import { tries } from '../../support/tries.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
@@ -374,7 +374,7 @@ describe('places that a service names', () => {
     fc.assert(
       fc.property(words, fc.array(fc.string({ unit, maxLength: 12 }), { maxLength: 3 }), (values, texts) => {
         const judged = texts.map((one) => ({ text: one, role: 'user' as const }));
-        const found = placesOf(
+        const found = locateValues(
           values.map((value) => ({ value, name: 'n' })),
           judged,
         );

@@ -54,22 +54,22 @@ test('all processes on one database have the second attempts of an hour together
   const { memory, stores } = start({ perHour: 3 });
   const other = new Memory({ stores, log: keptLog().log }, { ...defaults, perHour: 3 });
   const claims = await Promise.all(
-    [memory, other, memory, other, memory, other].map((one) => one.claim('c', 'm')),
+    [memory, other, memory, other, memory, other].map((one) => one.lock('c', 'm')),
   );
   expect(claims.filter((giveBack) => giveBack !== undefined)).toHaveLength(3);
-  expect(await other.claim('c', 'another')).toBeDefined();
+  expect(await other.lock('c', 'another')).toBeDefined();
   // One that was not made is another's.
   claims.find((giveBack) => giveBack !== undefined)?.();
-  await eventually(async () => expect(await other.claim('c', 'm')).toBeDefined());
-  expect(await memory.claim('c', 'm')).toBeUndefined();
+  await eventually(async () => expect(await other.lock('c', 'm')).toBeDefined());
+  expect(await memory.lock('c', 'm')).toBeUndefined();
   vi.setSystemTime(Date.now() + hour + 1);
-  expect(await memory.claim('c', 'm')).toBeDefined();
+  expect(await memory.lock('c', 'm')).toBeDefined();
 });
 
 test('a process has its own second attempts while the database fails', async () => {
   const { memory, stores, lines } = start({ perHour: 1 });
   await stores.close();
-  expect(await memory.claim('c', 'm')).toBeDefined();
+  expect(await memory.lock('c', 'm')).toBeDefined();
   expect(lines).toMatchObject([{ level: 'error' }]);
   memory.count('c', 'm');
   expect(memory.mayLearn('c', 'm')).toBe(false);

@@ -17,7 +17,7 @@ import {
   memberOfLine,
 } from '../../../plugins/provider-objects/batch-sorts.ts';
 import { collectionOf, collections, idIn, isId } from '../../../plugins/provider-objects/collections.ts';
-import type { Place } from '../../../plugins/provider-objects/place.ts';
+import type { ProviderAccount } from '../../../plugins/provider-objects/account.ts';
 import { asShown, originOf } from '../../../plugins/provider-objects/shown.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
 
@@ -389,13 +389,13 @@ describe('the body of a batch of generateContent', () => {
 });
 
 describe('the model of a batch whose lines name none', () => {
-  const place = (batchModel: string | undefined): Place =>
+  const place = (batchModel: string | undefined): ProviderAccount =>
     ({
       channel: {
         batchModel,
         upstreamModel: (model: string) => (model === 'mine' ? 'theirs' : undefined),
       },
-    }) as unknown as Place;
+    }) as unknown as ProviderAccount;
   const lines = (models: readonly string[], unnamed = false): JsonObject & { models: readonly string[] } =>
     ({ models, unnamed }) as unknown as JsonObject & { models: readonly string[] };
 

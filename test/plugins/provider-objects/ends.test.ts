@@ -9,8 +9,8 @@ import anthropic from '../../../channels/anthropic.ts';
 import gemini from '../../../channels/gemini.ts';
 import providerObjects from '../../../plugins/provider-objects/index.ts';
 import { NeedsByModel } from '../../../plugins/provider-objects/needs.ts';
-import { placeOfReferences } from '../../../plugins/provider-objects/pin.ts';
-import { placeOf } from '../../../plugins/provider-objects/place.ts';
+import { accountOfReferences } from '../../../plugins/provider-objects/pin.ts';
+import { accountOf } from '../../../plugins/provider-objects/account.ts';
 import { formatNamed } from '../../../core/sdk/testing/formats.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
 import { startAnthropicObjects } from '../../support/anthropic-objects.ts';
@@ -237,7 +237,7 @@ describe('where the objects of a call are', () => {
   const find = async (ids: readonly string[], foreign = false, mayPass?: () => boolean) => {
     const { call } = await makeCall();
     const references = ids.map((id) => ({ kind: 'chat-completions/files', id, path: `at.${id}` }));
-    return placeOfReferences(call, references, { store, catalog, foreign }, mayPass);
+    return accountOfReferences(call, references, { store, catalog, foreign }, mayPass);
   };
 
   test('is one provider account: the same channel and the same key', async () => {
@@ -261,7 +261,7 @@ describe('where the objects of a call are', () => {
 
   test('is the first key of the channel where theirs was replaced, and 503 where the channel is gone', () => {
     const at = (channel: string, key: string): unknown =>
-      placeOf({ channel, key } as unknown as ProviderObject, catalog);
+      accountOf({ channel, key } as unknown as ProviderObject, catalog);
     expect(at('a', 'k2')).toMatchObject({ key: { id: 'k2' } });
     expect(at('a', 'replaced')).toMatchObject({ key: { id: 'k1' } });
     for (const channel of ['gone', 'none'])

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { caller, type ApiKey, type JsonObject } from 'sluice';
 import type { ProviderObject } from '../../../core/model/provider-objects.ts';
 import chatCompletions from '../../../core/formats/chat-completions/index.ts';
-import type { Around } from '../../../plugins/provider-objects/around.ts';
+import type { ObjectServices } from '../../../plugins/provider-objects/services.ts';
 import type { BegunLines } from '../../../plugins/provider-objects/known-lines.ts';
 import { LineAddresses } from '../../../plugins/provider-objects/line-addresses.ts';
-import type { Place } from '../../../plugins/provider-objects/place.ts';
+import type { ProviderAccount } from '../../../plugins/provider-objects/account.ts';
 import { RequestLines } from '../../../plugins/provider-objects/request-lines.ts';
 import { measured } from '../../../plugins/provider-objects/reserve.ts';
 import { requestedLines } from '../../../plugins/provider-objects/requested-lines.ts';
@@ -191,7 +191,7 @@ describe('what the lines of a file may ask for', () => {
       { id: 'a-2', index: 1 },
     ],
   };
-  const place = { channel, key: channel.keys[0] } as unknown as Place;
+  const place = { channel, key: channel.keys[0] } as unknown as ProviderAccount;
   const known = { models: ['m'], references: [], paid: [], addresses: [], count: 1, endpoints: [] };
 
   function ask(
@@ -205,7 +205,7 @@ describe('what the lines of a file may ask for', () => {
   ) {
     const { call } = testCall();
     if (key !== undefined) call.set(caller, key as ApiKey);
-    const other = { ...place, channel: { ...channel, mayRead } } as unknown as Place;
+    const other = { ...place, channel: { ...channel, mayRead } } as unknown as ProviderAccount;
     const around = {
       tools: { settings: { sampling: 'forward' } },
       finding: {
@@ -219,7 +219,7 @@ describe('what the lines of a file may ask for', () => {
         },
         catalog: { channels: [channel, { id: 'b', keys: [{ id: 'b-1', index: 0 }] }] },
       },
-    } as unknown as Around;
+    } as unknown as ObjectServices;
     const file = { kind, id: 'f', known: { requested } } as unknown as ProviderObject;
     return requestedLines(call, file, other, 'input_file_id', around);
   }

@@ -4,11 +4,11 @@ import { GatewayError, type JsonObject, type Upstream } from 'sluice';
 import type { ObjectStore } from '../../../core/money/provider-objects/index.ts';
 import type { ProviderObject } from '../../../core/model/provider-objects.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
-import { ask, isGone, jsonOf } from '../../../plugins/provider-objects/ask.ts';
+import { sendRequest, isGone, jsonOf } from '../../../plugins/provider-objects/send-request.ts';
 import { collectionOf, type ObjectFormat } from '../../../plugins/provider-objects/collections.ts';
 import { contentOf, eachLine, Lines, longestLine } from '../../../plugins/provider-objects/lines.ts';
 import { pageOf } from '../../../plugins/provider-objects/pages.ts';
-import type { Place } from '../../../plugins/provider-objects/place.ts';
+import type { ProviderAccount } from '../../../plugins/provider-objects/account.ts';
 
 type Query = Parameters<ObjectStore['list']>[2];
 
@@ -221,7 +221,7 @@ describe('what a provider answers', () => {
     const answer = { status, headers: {}, bytes: of(Buffer.from(text)) } as unknown as Upstream;
     const channel = { open: () => Promise.resolve(answer) };
     const { call } = await makeCall({ operation: 'state' });
-    return ask(call, { channel, key: {} } as unknown as Place, 'chat-completions', {
+    return sendRequest(call, { channel, key: {} } as unknown as ProviderAccount, 'chat-completions', {
       method: 'GET',
       path: '/x',
     });

@@ -2,7 +2,7 @@ import { lastValueFrom, of, toArray } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import type { GatewayEvent, Upstream } from 'sluice';
 import { passedOn } from '../../../plugins/provider-objects/passed.ts';
-import { passedWords } from '../../../plugins/provider-objects/around.ts';
+import { forwardedParameters } from '../../../plugins/provider-objects/services.ts';
 import { replyHeaders } from '../../../core/sdk/reply-headers.ts';
 import { testCall } from '../../support/call.ts';
 
@@ -86,7 +86,7 @@ describe('the words of a request for the provider', () => {
     const { call } = testCall();
     for (const [name, value] of new URLSearchParams(query)) call.wire.query.append(name, value);
     Object.assign(call.wire.headers, headers);
-    return passedWords(call);
+    return forwardedParameters(call);
   };
 
   test('are those of its query, without credentials and what is for the gateway alone', () => {

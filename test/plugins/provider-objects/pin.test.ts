@@ -6,7 +6,7 @@ import type { Channel } from '../../../core/sdk/call.ts';
 import type { ProviderObject } from '../../../core/model/provider-objects.ts';
 import {
   pinnedCall,
-  placeOfReferences,
+  accountOfReferences,
   refers,
   type Finding,
 } from '../../../plugins/provider-objects/pin.ts';
@@ -72,7 +72,7 @@ function callOf(owner: string | undefined = 'me', body: JsonObject = {}): Call {
 describe('where the objects are that a request refers to', () => {
   const placed = async (ids: readonly (string | Reference)[], given = finding(), owner = 'me') => {
     const references = ids.map((one) => (typeof one === 'string' ? reference(one) : one));
-    const place = await placeOfReferences(callOf(owner), references, given);
+    const place = await accountOfReferences(callOf(owner), references, given);
     return place && `${place.channel.id} ${place.key.id}`;
   };
 
@@ -107,9 +107,9 @@ describe('where the objects are that a request refers to', () => {
     expect(await placed([reference('cfile-1', { soft: true }), 'file-1'])).toBe('a a-1');
     expect(await placed(['file-unknown'], finding([a], true))).toBeUndefined();
     expect(
-      await placeOfReferences(callOf(), [reference('x')], finding(), (kind) => kind.endsWith('/files')),
+      await accountOfReferences(callOf(), [reference('x')], finding(), (kind) => kind.endsWith('/files')),
     ).toBeUndefined();
-    await expect(placeOfReferences(callOf(), [reference('x')], finding(), () => false)).rejects.toThrow(
+    await expect(accountOfReferences(callOf(), [reference('x')], finding(), () => false)).rejects.toThrow(
       'There is no x',
     );
   });
@@ -121,13 +121,13 @@ describe('where the objects are that a request refers to', () => {
         code: 'not_found',
       });
     await expect(
-      placeOfReferences(callOf(), [reference('file-theirs')], finding(), () => true),
+      accountOfReferences(callOf(), [reference('file-theirs')], finding(), () => true),
     ).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('is asked for in the name of nobody where no key is asked', async () => {
     const { call } = testCall();
-    const place = await placeOfReferences(call, [reference('file-nobodys')], finding());
+    const place = await accountOfReferences(call, [reference('file-nobodys')], finding());
     expect([place?.channel.id, place?.key.id]).toEqual(['b', 'b-2']);
   });
 });

@@ -3,13 +3,13 @@ import { caller, type ApiKey, type JsonObject } from 'sluice';
 import type { ProviderObject } from '../../../core/model/provider-objects.ts';
 import type { Settlement } from '../../../core/money/ledger/index.ts';
 import {
-  claimLonger,
-  claimStorage,
+  reserveExtension,
+  reserveStorage,
   forget,
   keepLonger,
-  type StorageClaim,
+  type StorageReservation,
 } from '../../../plugins/provider-objects/cache-storage.ts';
-import type { Around } from '../../../plugins/provider-objects/around.ts';
+import type { ObjectServices } from '../../../plugins/provider-objects/services.ts';
 import type { Format } from '../../../core/sdk/format.ts';
 import { formatNamed } from '../../../core/sdk/testing/formats.ts';
 import { testCall } from '../../support/call.ts';
@@ -43,7 +43,7 @@ function stage(format?: Format, traits: readonly object[] = []) {
       catalog: { targets: () => traits },
       format: () => format,
     },
-  } as unknown as Around;
+  } as unknown as ObjectServices;
   return { around, reserved, released };
 }
 
@@ -82,7 +82,7 @@ const objectOf = (more: Partial<typeof storage> = {}, owner = 'k'): ProviderObje
 describe('a new content', () => {
   const claim = async (body: JsonObject, key: ApiKey | undefined = inDollars, model = 'm') => {
     const all = stage();
-    const made = await claimStorage(callOf(key), place, { model, body }, all.around);
+    const made = await reserveStorage(callOf(key), place, { model, body }, all.around);
     return { ...all, made };
   };
   const size = (body: JsonObject): number => Buffer.byteLength(JSON.stringify(body));
@@ -109,7 +109,7 @@ describe('a new content', () => {
     const body = { ttl: '3540s', contents: [{ role: 'user', parts: [{ text: 'many words '.repeat(400) }] }] };
     const reservedWith = async (traits: readonly object[], content: JsonObject = body): Promise<number> => {
       const { around, reserved } = stage(format, traits);
-      await claimStorage(callOf(inDollars), place, { model: 'm', body: content }, around);
+      await reserveStorage(callOf(inDollars), place, { model: 'm', body: content }, around);
       return reserved[0]?.microDollars ?? 0;
     };
     const limitAt = (id: string, inputLimit: number) => ({ channel: { id }, traits: { inputLimit } });
@@ -191,7 +191,7 @@ describe('a new content', () => {
     for (const key of [{ id: 'k' } as ApiKey, undefined]) {
       const all = stage();
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const made = await claimStorage(callOf(key), place, { model: 'm', body: {} }, all.around);
+      const made = await reserveStorage(callOf(key), place, { model: 'm', body: {} }, all.around);
       expect(all.reserved).toEqual([]);
       const [settlement] = made!.stored({}).settlements;
       expect(settlement?.keyId).toBe(key?.id);
@@ -207,16 +207,16 @@ describe('a new content', () => {
     const nowhere = { channel: { id: 'google', upstreamModel: () => undefined } } as never;
     const { around } = stage();
     await expect(
-      claimStorage(callOf(inDollars), nowhere, { model: 'other', body: {} }, around),
+      reserveStorage(callOf(inDollars), nowhere, { model: 'other', body: {} }, around),
     ).rejects.toMatchObject({
       code: 'forbidden',
     });
     expect(
-      await claimStorage(callOf({ id: 'k' }), nowhere, { model: 'other', body: {} }, around),
+      await reserveStorage(callOf({ id: 'k' }), nowhere, { model: 'other', body: {} }, around),
     ).toBeUndefined();
     // Free storage needs no budget in dollars.
     const free = { channel: { id: 'google', upstreamModel: () => 'free' } } as never;
-    expect(await claimStorage(callOf(inTokens), free, { model: 'free', body: {} }, around)).toBeDefined();
+    expect(await reserveStorage(callOf(inTokens), free, { model: 'free', body: {} }, around)).toBeDefined();
   });
 
   test.each<[JsonObject, string]>([
@@ -239,7 +239,7 @@ describe('a new content', () => {
 describe('a content that is kept for longer', () => {
   const longer = async (body: JsonObject, object = objectOf(), key: ApiKey = inDollars) => {
     const all = stage();
-    return { ...all, made: await claimLonger(callOf(key), object, body, all.around) };
+    return { ...all, made: await reserveExtension(callOf(key), object, body, all.around) };
   };
 
   test('is reserved for the time that comes on top', async () => {
@@ -310,14 +310,14 @@ function contested(others: readonly (ProviderObject | undefined)[]) {
       return Promise.resolve(true);
     },
   };
-  return { around: { store } as unknown as Around, changes, removed };
+  return { around: { store } as unknown as ObjectServices, changes, removed };
 }
 
 describe('two who change a content at once', () => {
   const seen = { expireTime: at(now + 5 * hour) };
-  const claimOf = async (): Promise<StorageClaim> => {
+  const claimOf = async (): Promise<StorageReservation> => {
     const { around } = stage();
-    return (await claimLonger(callOf(inDollars), objectOf(), { ttl: '18000s' }, around))!;
+    return (await reserveExtension(callOf(inDollars), objectOf(), { ttl: '18000s' }, around))!;
   };
 
   test('are charged together what it comes to', async () => {
@@ -363,7 +363,7 @@ describe('a price rule of the owners of a key', () => {
     const { around, reserved } = stage();
     const body = { ttl: '3540s' };
     const cost = Buffer.byteLength(JSON.stringify(body));
-    const made = await claimStorage(callOf(key), place, { model: 'm', body }, around);
+    const made = await reserveStorage(callOf(key), place, { model: 'm', body }, around);
     expect(reserved).toEqual([{ microDollars: Math.ceil(cost * 1.5), tokens: 0 }]);
     const { known, settlements } = made!.stored({ usageMetadata: { totalTokenCount: 101 } });
     const storedCost = Math.ceil(101 * (3540 / 3600));
@@ -384,7 +384,7 @@ describe('a price rule of the owners of a key', () => {
       ...before,
       known: { storage: { ...storage, factor: 3 } },
     } as unknown as ProviderObject;
-    const made = await claimLonger(callOf(key), object, { ttl: `${3 * 3600 - 60}s` }, longer);
+    const made = await reserveExtension(callOf(key), object, { ttl: `${3 * 3600 - 60}s` }, longer);
     expect(reserved).toEqual([{ microDollars: 3_000_000, tokens: 0 }]);
     expect(made!.stored({ expireTime: at(now + 3 * hour) }).settlements).toMatchObject([
       { isPriced: true, charged: { microDollars: 3_000_000 }, record: { microDollars: 1_000_000 } },

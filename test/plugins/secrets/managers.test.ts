@@ -15,7 +15,7 @@ import type { PluginEntry } from '../../../core/sdk/define.ts';
 import aws from '../../../plugins/secrets-aws.ts';
 import azure from '../../../plugins/secrets-azure.ts';
 import google from '../../../plugins/secrets-google.ts';
-import type { AskVault } from '../../../plugins/secrets-vault/ask.ts';
+import type { SendToVault } from '../../../plugins/secrets-vault/sender.ts';
 import vault from '../../../plugins/secrets-vault/index.ts';
 import { vaultToken } from '../../../plugins/secrets-vault/token.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -143,7 +143,7 @@ describe('Vault', () => {
   test('is left no token of a login that runs while the gateway stops', async () => {
     const answer = Promise.withResolvers<object>();
     const revoked: unknown[] = [];
-    const ask: AskVault = async ({ path, token }) => {
+    const ask: SendToVault = async ({ path, token }) => {
       if (path === 'auth/approle/login') return answer.promise;
       if (path === 'auth/token/revoke-self') revoked.push(token);
       return undefined;

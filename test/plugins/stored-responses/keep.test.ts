@@ -8,7 +8,7 @@ import { begunResponse, failureOf, Recorder } from '../../../plugins/stored-resp
 import type { Resolved } from '../../../plugins/stored-responses/resolve.ts';
 import { KeyedValues } from '../../../core/call/exchange.ts';
 import { connection } from '../../../core/sdk/connection.ts';
-import { turnOnConnection } from '../../../plugins/stored-responses/connection-turns.ts';
+import { itemsOnConnection } from '../../../plugins/stored-responses/connection-turns.ts';
 import { withIds } from '../../../plugins/stored-responses/items.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
 
@@ -191,7 +191,7 @@ describe('turns that only their connection remembers', () => {
     await keeper.keep();
   };
   const known = (call: Call, id: string): readonly unknown[] | undefined =>
-    turnOnConnection(call, id)?.map((item) => item['id']);
+    itemsOnConnection(call, id)?.map((item) => item['id']);
 
   test('are kept with all before them, stay when another follows them, and are stored nowhere', async () => {
     const first = await begin({});

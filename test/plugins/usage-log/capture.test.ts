@@ -9,7 +9,7 @@ const rules = redactor([String.raw`/secret-[a-z]+-end/`]);
 function kept(...events: readonly GatewayEvent[]): string | undefined {
   const capture = new ReplyCapture(40);
   for (const event of events) capture.event(event);
-  return capture.told(rules);
+  return capture.redacted(rules);
 }
 
 const bytes = (text: string): GatewayEvent => ({ type: 'bytes', bytes: Buffer.from(text) });

@@ -4,13 +4,13 @@ import type { Channel } from '../../../core/sdk/call.ts';
 import type { ProviderObject } from '../../../core/model/provider-objects.ts';
 import { collectionOf } from '../../../plugins/provider-objects/collections.ts';
 import {
-  chosenPlace,
+  selectAccount,
   keeps,
   mayUse,
-  placeOf,
-  type Place,
-  type Wish,
-} from '../../../plugins/provider-objects/place.ts';
+  accountOf,
+  type ProviderAccount,
+  type AccountPreferences,
+} from '../../../plugins/provider-objects/account.ts';
 import { testCall } from '../../support/call.ts';
 
 const files = collectionOf('chat-completions', 'files');
@@ -37,7 +37,7 @@ const none = channelOf('none', ['m', 'q'], {
   keeps: { messages: ['files'], 'chat-completions': ['batches'] },
 });
 
-type Catalog = Parameters<typeof placeOf>[1];
+type Catalog = Parameters<typeof accountOf>[1];
 
 function catalogOf(channels: readonly Channel[], off: readonly string[] = []): Catalog {
   return {
@@ -51,7 +51,7 @@ function catalogOf(channels: readonly Channel[], off: readonly string[] = []): C
   } as unknown as Catalog;
 }
 
-interface Asking extends Wish {
+interface Asking extends AccountPreferences {
   readonly header?: string;
   readonly query?: string;
   readonly key?: Partial<ApiKey>;
@@ -62,7 +62,7 @@ function choose(catalog: Catalog, { header, query, key, ...wish }: Asking = {}):
   if (header !== undefined) call.wire.headers['x-sluice-channel'] = header;
   if (query !== undefined) call.wire.query.set('channel', query);
   if (key !== undefined) call.set(caller, key as ApiKey);
-  const { channel, key: chosen } = chosenPlace(call, files, catalog, wish);
+  const { channel, key: chosen } = selectAccount(call, files, catalog, wish);
   return `${channel.id} ${chosen.id}`;
 }
 function refusal(...args: Parameters<typeof choose>): GatewayError {
@@ -75,7 +75,7 @@ function refusal(...args: Parameters<typeof choose>): GatewayError {
   throw new Error('A place was chosen.');
 }
 
-const pinned: Place = { channel: b, key: b.keys[1]! };
+const pinned: ProviderAccount = { channel: b, key: b.keys[1]! };
 
 describe('where something new is made', () => {
   test('is where the objects are that it refers to, whatever else is said', () => {
@@ -175,14 +175,14 @@ describe('where an object is', () => {
 
   test('is the channel and the key that made it, or the first of its keys where that has been replaced', () => {
     const catalog = catalogOf([a, b]);
-    expect(placeOf(object('b', 'b-2'), catalog)).toEqual({ channel: b, key: b.keys[1] });
-    expect(placeOf(object('b', 'gone'), catalog)).toEqual({ channel: b, key: b.keys[0] });
+    expect(accountOf(object('b', 'b-2'), catalog)).toEqual({ channel: b, key: b.keys[1] });
+    expect(accountOf(object('b', 'gone'), catalog)).toEqual({ channel: b, key: b.keys[0] });
   });
 
   test('is nowhere when the channel has gone, and trying again does not help', () => {
     const keyless = channelOf('keyless', [], { keys: [] });
     for (const id of ['gone', 'keyless'])
-      expect(() => placeOf(object(id, 'x'), catalogOf([a, keyless]))).toThrow(
+      expect(() => accountOf(object(id, 'x'), catalogOf([a, keyless]))).toThrow(
         expect.objectContaining({ code: 'no_available_channel', retryable: false }) as Error,
       );
   });

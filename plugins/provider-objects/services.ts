@@ -12,15 +12,15 @@ import type {
   Reservation,
   Settlement,
 } from './core-types.ts';
-import { ask } from './ask.ts';
+import { sendRequest } from './send-request.ts';
 import { idIn, kindOf, type Collection } from './collections.ts';
 import { ownerOf } from './owner.ts';
 import type { Finding } from './pin.ts';
-import type { Place } from './place.ts';
+import type { ProviderAccount } from './account.ts';
 import type { Poller } from './poller.ts';
 
 /** Services and options of the endpoints of provider objects. */
-export interface Around {
+export interface ObjectServices {
   readonly store: ObjectStore;
   readonly finding: Finding;
   readonly poller: Poller;
@@ -39,7 +39,7 @@ export interface Around {
 /** A new object, and what is stored with it. */
 export interface NewObject {
   readonly collection: Collection;
-  readonly place: Place;
+  readonly account: ProviderAccount;
   /** Description by the provider. */
   readonly seen: JsonObject;
   readonly known?: JsonObject;
@@ -53,7 +53,7 @@ export interface NewObject {
 /** Returns the stored form of an object that a provider has described. Throws 502 where the description has no id. */
 export function objectOf(
   owner: string,
-  { collection, place, seen, known, charge }: NewObject,
+  { collection, account, seen, known, charge }: NewObject,
 ): ProviderObject {
   const id = idIn(collection, seen);
   if (id === undefined)
@@ -64,8 +64,8 @@ export function objectOf(
     owner,
     kind: kindOf(collection),
     id,
-    channel: place.channel.id,
-    key: place.key.id,
+    channel: account.channel.id,
+    key: account.key.id,
     createdAt: Date.now(),
     seen,
     known: known ?? {},
@@ -77,21 +77,25 @@ export function objectOf(
  * Stores an object that a provider has just created. Where that fails, deletes it at the provider, because nobody could find it again, and throws
  * 503.
  */
-export async function keep(call: Call, made: NewObject, { store, poller, tools }: Around): Promise<void> {
+export async function keep(
+  call: Call,
+  made: NewObject,
+  { store, poller, tools }: ObjectServices,
+): Promise<void> {
   const object = objectOf(ownerOf(call), made);
   try {
     await store.create(object, {
-      ...(made.charge === undefined ? {} : { askAt: poller.nextAsk(0) }),
+      ...(made.charge === undefined ? {} : { askAt: poller.nextPollAt(0) }),
       ...(made.reservation === undefined ? {} : { reservation: made.reservation }),
       ...(made.settlements === undefined ? {} : { settlements: made.settlements }),
     });
   } catch (error) {
-    const { collection, place } = made;
+    const { collection, account } = made;
     tools.log.error(
       { error, id: object.id, channel: object.channel },
       'an object of a provider could not be kept',
     );
-    await takeBack(call, collection, place, object.id).catch(() => {});
+    await deleteAtProvider(call, collection, account, object.id).catch(() => {});
     throw new GatewayError('server_is_overloaded', 'The gateway cannot keep this now.', {
       retryAfter: 5,
       cause: error,
@@ -100,14 +104,19 @@ export async function keep(call: Call, made: NewObject, { store, poller, tools }
 }
 
 /** Deletes an object at its provider. A batch is cancelled, because it runs, and so is what cannot be deleted. */
-async function takeBack(call: Call, collection: Collection, place: Place, id: string): Promise<void> {
+async function deleteAtProvider(
+  call: Call,
+  collection: Collection,
+  account: ProviderAccount,
+  id: string,
+): Promise<void> {
   const { format, name, creates, deletes } = collection;
   const path = `/${name}/${id}`;
   const isCancelled = !deletes || (creates === 'otherwise' && name.endsWith('batches'));
   const cancel = format === 'generate-content' ? `${path}:cancel` : `${path}/cancel`;
-  await ask(
+  await sendRequest(
     call,
-    place,
+    account,
     format,
     isCancelled ? { method: 'POST', path: cancel, body: '{}' } : { method: 'DELETE', path },
   );
@@ -119,18 +128,18 @@ export function noObject({ noun }: Collection, id: string): GatewayError {
 }
 
 /** Returns the query parameters and headers of a request that are sent to the provider: no credentials, and none that are for the gateway. */
-export function passedWords({ wire: { query, headers } }: Call): {
+export function forwardedParameters({ wire: { query, headers } }: Call): {
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
 } {
   const own = new Set(['key', 'access_token', 'channel']);
-  const told: Record<string, string> = {};
+  const passedQuery: Record<string, string> = {};
   for (const [name, value] of query)
-    if (!own.has(name) && /^[\w.[\]-]{1,100}$/.test(name)) told[name] = value;
+    if (!own.has(name) && /^[\w.[\]-]{1,100}$/.test(name)) passedQuery[name] = value;
   const passed: Record<string, string> = {};
   for (const name of ['anthropic-version', 'anthropic-beta', 'openai-beta']) {
     const value = headers[name];
     if (typeof value === 'string') passed[name] = value;
   }
-  return { query: told, headers: passed };
+  return { query: passedQuery, headers: passed };
 }

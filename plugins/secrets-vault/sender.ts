@@ -22,7 +22,7 @@ export class VaultRefusal extends Error {
 }
 
 /** Returns the body of the answer; undefined for 404 and for an answer without a body. Rejects with a sentence for the operator. */
-export type AskVault = (request: VaultRequest) => Promise<unknown>;
+export type SendToVault = (request: VaultRequest) => Promise<unknown>;
 
 /** Largest answer, in bytes: a secret of Vault has at most 1 MiB by default. */
 const maxBytes = 2 * 1024 * 1024;
@@ -37,11 +37,11 @@ const advice: Readonly<Record<number, string>> = {
 };
 
 /** Returns a function that sends requests to one Vault. */
-export function askVault(
+export function vaultSender(
   address: string,
   namespace: string | undefined,
   { http }: Pick<SecretTools, 'http'>,
-): AskVault {
+): SendToVault {
   const origin = address.replace(/\/+$/, '');
   const { host } = new URL(address);
   return async ({ path, token, method = 'GET', json, signal }) => {

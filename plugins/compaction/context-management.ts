@@ -2,7 +2,7 @@
 import { isObject, wrongValue, type JsonObject, type JsonValue } from 'sluice';
 
 /** Compaction that a client asks for, whichever spelling it used. */
-export interface Wish {
+export interface RequestedCompaction {
   /** Tokens from which on the context is compacted. Absent: the gateway's own threshold. */
   readonly threshold?: number;
   /** The client's prompt for the summary, in place of the gateway's. */
@@ -12,8 +12,8 @@ export interface Wish {
 }
 
 /** Content of `context_management`. */
-export interface Asked {
-  readonly wish?: Wish;
+export interface ContextManagement {
+  readonly compaction?: RequestedCompaction;
   /** Paths of what is not supported: edits that clear single items, unknown strategies. */
   readonly lost: readonly string[];
 }
@@ -21,7 +21,7 @@ export interface Asked {
 const field = 'context_management';
 
 /** Reads the value of `context_management`. Throws 400 for fields of the wrong type. */
-export function readAsked(value: JsonValue | undefined): Asked {
+export function readContextManagement(value: JsonValue | undefined): ContextManagement {
   if (value === undefined || value === null) return { lost: [] };
   if (typeof value === 'string') return fromWord(value, field);
   if (Array.isArray(value)) return firstOf((value as readonly JsonValue[]).map(fromEntry));
@@ -32,40 +32,40 @@ export function readAsked(value: JsonValue | undefined): Asked {
     );
   if (typeof value.strategy === 'string') return fromWord(value.strategy, `${field}.strategy`);
   if (isObject(value.compaction))
-    return { wish: withThreshold(value.compaction, `${field}.compaction`), lost: [] };
+    return { compaction: withThreshold(value.compaction, `${field}.compaction`), lost: [] };
   if (value.type === undefined || value.type === 'compaction')
-    return { wish: withThreshold(value, field), lost: [] };
+    return { compaction: withThreshold(value, field), lost: [] };
   return fromWord(String(value.type), `${field}.type`);
 }
 
 /** Returns `context_management` as providers with native compaction take it. */
-export function officialForm({ threshold }: Wish): readonly JsonObject[] {
+export function officialForm({ threshold }: RequestedCompaction): readonly JsonObject[] {
   return [{ type: 'compaction', ...(threshold === undefined ? {} : { compact_threshold: threshold }) }];
 }
 
 /** Reads the name of a strategy. No specification lists the names, so that an unknown one is dropped and is no error. */
-function fromWord(word: string, path: string): Asked {
-  if (word === 'auto' || word === 'compaction') return { wish: {}, lost: [] };
+function fromWord(word: string, path: string): ContextManagement {
+  if (word === 'auto' || word === 'compaction') return { compaction: {}, lost: [] };
   return { lost: word === 'none' || word === 'disabled' ? [] : [path] };
 }
 
-function fromEntry(entry: JsonValue, index: number): Asked {
+function fromEntry(entry: JsonValue, index: number): ContextManagement {
   const path = `${field}[${index}]`;
   if (!isObject(entry)) throw wrongValue(path, 'an object');
   if (entry.type === 'none') return { lost: [] };
-  if (entry.type === 'compaction') return { wish: withThreshold(entry, path), lost: [] };
+  if (entry.type === 'compaction') return { compaction: withThreshold(entry, path), lost: [] };
   return fromEdit(entry, path);
 }
 
 /** Reads an edit as the Messages API has it: `compact_…` asks for compaction, `clear_…` removes old content and is not supported. */
-function fromEdit(edit: JsonValue, at: string): Asked {
+function fromEdit(edit: JsonValue, at: string): ContextManagement {
   if (!isObject(edit) || typeof edit.type !== 'string') throw wrongValue(at, 'an object with a type');
   if (edit.type.startsWith('clear_')) return { lost: [at] };
   if (!edit.type.startsWith('compact_')) throw wrongValue(`${at}.type`, 'compaction');
   const { trigger, instructions, pause_after_compaction: pause } = edit;
   const value = isObject(trigger) ? trigger.value : undefined;
   return {
-    wish: {
+    compaction: {
       ...(typeof value === 'number' ? { threshold: tokens(value, `${at}.trigger.value`) } : {}),
       ...(typeof instructions === 'string' && instructions !== '' ? { instructions } : {}),
       ...(pause === true ? { pause } : {}),
@@ -74,7 +74,7 @@ function fromEdit(edit: JsonValue, at: string): Asked {
   };
 }
 
-function withThreshold(entry: JsonObject, path: string): Wish {
+function withThreshold(entry: JsonObject, path: string): RequestedCompaction {
   for (const name of ['compact_threshold', 'threshold']) {
     const value = entry[name];
     if (value === undefined || value === null) continue;
@@ -89,8 +89,8 @@ function tokens(value: number, path: string): number {
   return value;
 }
 
-function firstOf(all: readonly Asked[]): Asked {
-  const wish = all.find((one) => one.wish !== undefined)?.wish;
+function firstOf(all: readonly ContextManagement[]): ContextManagement {
+  const compaction = all.find((one) => one.compaction !== undefined)?.compaction;
   const lost = all.flatMap((one) => one.lost);
-  return wish === undefined ? { lost } : { wish, lost };
+  return compaction === undefined ? { lost } : { compaction, lost };
 }

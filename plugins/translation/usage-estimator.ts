@@ -4,9 +4,9 @@ import { estimateTokens, wordBytes, type GatewayEvent, type Usage } from 'sluice
 const nothing = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
 /** Watches an answer for what it uses, and says that where its provider does not. */
-export class Used {
+export class UsageEstimator {
   readonly #estimateInput: () => number;
-  #told: Usage | undefined;
+  #reported: Usage | undefined;
   #words = 0;
 
   /** `estimateInput` is asked only where the provider does not tell. */
@@ -15,7 +15,7 @@ export class Used {
   }
 
   event(event: GatewayEvent): void {
-    if (event.type === 'usage') this.#told = event.usage;
+    if (event.type === 'usage') this.#reported = event.usage;
     else this.#words += wordBytes(event);
   }
 
@@ -28,8 +28,8 @@ export class Used {
    * The usage as it must be told at the end; undefined where the provider has told it. One that tells zero has not counted: no answer is
    * given to nothing, and none that has words takes no tokens.
    */
-  untold(): Usage | undefined {
-    const { input, output, ...parts } = this.#told ?? nothing;
+  missingUsage(): Usage | undefined {
+    const { input, output, ...parts } = this.#reported ?? nothing;
     if (input > 0 && (output > 0 || !this.spoke)) return undefined;
     const { cacheRead, cacheWrite, reasoning } = parts;
     return {

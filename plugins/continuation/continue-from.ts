@@ -12,29 +12,29 @@ import {
 import type { Parts } from './parts.ts';
 
 /** Returns the request with the beginning of its response as the last message, and with the output limit reduced by that. */
-export function goingOn(call: Call, target: Target, said: string): Call {
-  if (said === '') return call;
+export function continueFrom(call: Call, target: Target, text: string): Call {
+  if (text === '') return call;
   const { messages, settings } = chatOf(call);
   const { maxOutput } = settings;
   return call.with({
     // In chat completions the last message must be marked as a beginning (`prefix`).
-    messages: withBeginning(messages, said, formatFor(call, target) === 'chat-completions'),
+    messages: withBeginning(messages, text, formatFor(call, target) === 'chat-completions'),
     ...(maxOutput === undefined
       ? {}
-      : { settings: { maxOutput: Math.max(1, maxOutput - estimateTokens(Buffer.byteLength(said))) } }),
+      : { settings: { maxOutput: Math.max(1, maxOutput - estimateTokens(Buffer.byteLength(text))) } }),
   });
 }
 
 /** Appends the beginning of the response, to the client's own beginning where the request has one. */
-function withBeginning(messages: readonly Message[], said: string, marked: boolean): readonly Message[] {
-  const text = { type: 'text', text: said } as const;
+function withBeginning(messages: readonly Message[], beginning: string, marked: boolean): readonly Message[] {
+  const block = { type: 'text', text: beginning } as const;
   const last = messages.at(-1);
   const turn: Message =
     last?.role === 'assistant'
-      ? { role: 'assistant', content: [...last.content, text] }
-      : { role: 'assistant', content: [text], plain: true };
-  const beginning = marked ? { ...turn, extra: { 'chat-completions': { prefix: true } } } : turn;
-  return [...(last?.role === 'assistant' ? messages.slice(0, -1) : messages), beginning];
+      ? { role: 'assistant', content: [...last.content, block] }
+      : { role: 'assistant', content: [block], plain: true };
+  const message = marked ? { ...turn, extra: { 'chat-completions': { prefix: true } } } : turn;
+  return [...(last?.role === 'assistant' ? messages.slice(0, -1) : messages), message];
 }
 
 /** Returns the usage of the part that broke off: what the provider reported, and an estimate of the text since. */

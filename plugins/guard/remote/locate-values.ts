@@ -1,5 +1,5 @@
 /** Finds where the values that a service reports stand in the texts, by the Aho-Corasick algorithm. */
-import { labelOf, noPlace, type Find, type JudgedText } from './judge.ts';
+import { labelOf, noPosition, type Find, type JudgedText } from './judge.ts';
 
 /** A value that a service has found, without its position. */
 export interface FoundValue {
@@ -13,13 +13,13 @@ const maxCharacters = 1_000_000;
 
 /**
  * Returns the positions of values in texts, found in one pass (A. Aho, M. Corasick: Efficient String Matching, 1975), so that the time is linear in
- * values and texts. Of values that end at the same position the longest counts. A value that is in no text adds {@link noPlace}.
+ * values and texts. Of values that end at the same position the longest counts. A value that is in no text adds {@link noPosition}.
  */
-export function placesOf(values: readonly FoundValue[], texts: readonly JudgedText[]): readonly Find[] {
-  if (values.some(({ value }) => value === '')) return [noPlace];
+export function locateValues(values: readonly FoundValue[], texts: readonly JudgedText[]): readonly Find[] {
+  if (values.some(({ value }) => value === '')) return [noPosition];
   const trie = new Trie(values);
   const finds = texts.flatMap(({ text }, index) => trie.findIn(text, index));
-  return trie.hasUnseen() ? [...finds, noPlace] : finds;
+  return trie.hasUnseen() ? [...finds, noPosition] : finds;
 }
 
 class Trie {

@@ -12,10 +12,10 @@ import {
 import { upstreamError } from 'sluice/channel-kit';
 import { type Call } from 'sluice/internal';
 import type { ObjectFormat } from './collections.ts';
-import type { Place } from './place.ts';
+import type { ProviderAccount } from './account.ts';
 
 /** One request to a provider, below the version of its API. */
-export interface Question {
+export interface ProviderRequest {
   readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -33,11 +33,11 @@ const longestError = 64 * 1024;
  * Sends a request to the provider that keeps an object. Resolves when a successful response has begun. Throws 404 when the provider does not have
  * the object, its converted error when it refuses, and 502 to 504 when it cannot respond.
  */
-export async function ask(
+export async function sendRequest(
   call: Call,
-  { channel, key }: Place,
+  { channel, key }: ProviderAccount,
   format: ObjectFormat,
-  { method, path, query = {}, headers = {}, body = '', ...rest }: Question,
+  { method, path, query = {}, headers = {}, body = '', ...rest }: ProviderRequest,
 ): Promise<Upstream> {
   const target = { channel, key, model: '', traits: {} };
   const answer = await channel.open(call.with({ target }), {
@@ -56,15 +56,15 @@ export async function ask(
   throw refusal(answer, (await bytesOf(answer, longestError).catch(() => Buffer.alloc(0))).toString());
 }
 
-/** As {@link ask}, and reads the JSON object of the response, of at most `limit` bytes. */
-export async function askJson(
+/** Sends a request like {@link sendRequest}, and reads the JSON object of the response, of at most `limit` bytes. */
+export async function requestJson(
   call: Call,
-  place: Place,
+  account: ProviderAccount,
   format: ObjectFormat,
-  question: Question,
+  question: ProviderRequest,
   limit: number,
 ): Promise<JsonObject> {
-  return jsonOf(await ask(call, place, format, question), limit);
+  return jsonOf(await sendRequest(call, account, format, question), limit);
 }
 
 /** Reads the JSON object of a response; an empty object where the body is empty. */
@@ -85,13 +85,13 @@ function bytesOf({ bytes }: Upstream, limit: number): Promise<Buffer> {
 /** Converts a provider's error response. Errors about the operator's credentials are not shown to the client. */
 function refusal({ status, headers }: Upstream, text: string): GatewayError {
   const error = upstreamError(status < 400 ? 502 : status, text, headers);
-  const said = upstreamFailureOf(error)?.message ?? '';
+  const message = upstreamFailureOf(error)?.message ?? '';
   if (status === 404 || status === 410)
-    return new GatewayError('not_found', said === '' ? 'The provider keeps this no longer.' : said, {
+    return new GatewayError('not_found', message === '' ? 'The provider keeps this no longer.' : message, {
       origin: 'upstream',
     });
   if (status === 409)
-    return new GatewayError('conflict', said === '' ? error.message : said, { retryable: false });
+    return new GatewayError('conflict', message === '' ? error.message : message, { retryable: false });
   return error;
 }
 

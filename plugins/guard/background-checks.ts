@@ -1,17 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { PluginTools } from 'sluice';
 import type { RemotelyChecked } from './checks.ts';
-import { askCheck, settle } from './remote-run.ts';
+import { runCheck, settle } from './remote-run.ts';
 import type { Question } from './remote/judge.ts';
 import type { Reporter } from './reporter.ts';
 
 /** Maximum number of checks that run beside calls at once, in one process. */
 const maxRunning = 64;
-/** Milliseconds that a gateway which stops waits for them. */
+/** Milliseconds that a stopping gateway waits for running checks. */
 const lastWait = 5_000;
 
-/** Runs checks that only tell. They go on when their call has ended: only their own timeouts end them. */
-export class BesideChecks {
+/** Runs checks that only alert. They continue after the end of their call: only their own timeouts end them. */
+export class BackgroundChecks {
   readonly #reporter: Reporter;
   readonly #running = new Set<Promise<void>>();
 
@@ -20,15 +20,15 @@ export class BesideChecks {
     onClose(() => this.#close());
   }
 
-  /** Starts a check and returns at once. A check for which there is no room counts as one that did not answer. */
+  /** Starts a check and returns at once. A check beyond the limit counts as one that did not respond. */
   start(check: RemotelyChecked, question: Pick<Question, 'side' | 'call' | 'texts'>): void {
     const reporter = this.#reporter;
     if (this.#running.size >= maxRunning) {
       reporter.down(question.call, check, new Error(`More than ${maxRunning} checks run beside calls.`));
       return;
     }
-    const run = askCheck(check, { ...question, signal: undefined, outlivesCall: true }, reporter)
-      .then((asked) => settle(asked, question.side, question.call, reporter))
+    const run = runCheck(check, { ...question, signal: undefined, outlivesCall: true }, reporter)
+      .then((outcome) => settle(outcome, question.side, question.call, reporter))
       .catch(() => {})
       .finally(() => this.#running.delete(run));
     this.#running.add(run);

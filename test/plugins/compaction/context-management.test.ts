@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../core/model/json.ts';
-import { officialForm, readAsked } from '../../../plugins/compaction/asked.ts';
+import { officialForm, readContextManagement } from '../../../plugins/compaction/context-management.ts';
 
 describe('context_management', () => {
   test.each<[string, JsonValue | undefined, unknown]>([
@@ -34,8 +34,10 @@ describe('context_management', () => {
       },
       { threshold: 5000, instructions: 'Keep the names.', pause: true },
     ],
-  ])('%s', (_name, value, wish) => {
-    expect(readAsked(value)).toEqual(wish === undefined ? { lost: [] } : { wish, lost: [] });
+  ])('%s', (_name, value, compaction) => {
+    expect(readContextManagement(value)).toEqual(
+      compaction === undefined ? { lost: [] } : { compaction, lost: [] },
+    );
   });
 
   test('edits that clear single items are named as lost, and the others still count', () => {
@@ -44,8 +46,8 @@ describe('context_management', () => {
       { type: 'compact_20260112', trigger: { type: 'input_tokens', value: 5000 } },
       { type: 'clear_thinking_20251015' },
     ];
-    expect(readAsked({ edits })).toEqual({
-      wish: { threshold: 5000 },
+    expect(readContextManagement({ edits })).toEqual({
+      compaction: { threshold: 5000 },
       lost: ['context_management.edits[0]', 'context_management.edits[2]'],
     });
   });
@@ -55,7 +57,7 @@ describe('context_management', () => {
     [{ strategy: 'sometimes' }, 'context_management.strategy'],
     [{ type: 'sometimes' }, 'context_management.type'],
   ])('%j is not done, and named as lost', (value, path) => {
-    expect(readAsked(value)).toEqual({ lost: [path] });
+    expect(readContextManagement(value)).toEqual({ lost: [path] });
   });
 
   test.each<[JsonValue, string]>([
@@ -71,7 +73,7 @@ describe('context_management', () => {
     ],
     [{ edits: [null] }, 'context_management.edits[0]'],
   ])('%j is refused by name', (value, param) => {
-    expect(() => readAsked(value)).toThrow(expect.objectContaining({ status: 400, param }));
+    expect(() => readContextManagement(value)).toThrow(expect.objectContaining({ status: 400, param }));
   });
 
   test('is told a provider in the official form', () => {

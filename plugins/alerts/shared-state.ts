@@ -1,14 +1,14 @@
-/** Keeps the book of alerts, the lease of the sender and what each process has seen, in the gateway's database. */
+/** Stores the alerts, the lease of the sender and what each process has seen, in the gateway's database. */
 import { z } from 'zod';
 import type { PluginTools } from 'sluice';
-import { book, condition, emptyBook, limits, type Book } from './alert.ts';
+import { stateSchema, condition, emptyState, limits, type AlertState } from './alert.ts';
 
-const bookSpace = 'alerts';
+const stateNamespace = 'alerts';
 const observerSpace = 'alerts-observers';
-const toldSpace = 'alerts-told';
+const notifiedNamespace = 'alerts-told';
 
-/** How long it is known that a condition with `once` was told, in milliseconds. */
-const rememberTold = 400 * 86_400_000;
+/** Milliseconds for which the notification of a condition with `once` is remembered. */
+const notifiedMs = 400 * 86_400_000;
 
 /** The most processes whose reports are read. */
 const mostReports = 1_000;
@@ -25,7 +25,7 @@ export const report = z.object({
 export type Report = z.output<typeof report>;
 
 /** The entries that all processes of all gateways on one database share. */
-export class SharedBook {
+export class SharedAlertState {
   readonly #stores: PluginTools['stores'];
   readonly #name: string;
   readonly #leaseMs: number;
@@ -44,66 +44,67 @@ export class SharedBook {
     return this.#isWriter && performance.now() < this.#heldUntil;
   }
 
-  /** Takes or renews the lease of the sender. Resolves with false while another process holds it. */
+  /** Acquires or renews the lease of the sender. Resolves with false while another process holds it. */
   async lead(): Promise<boolean> {
-    const asked = performance.now();
+    const startedAt = performance.now();
     const now = Date.now();
     const mine = { holder: this.#name, until: now + this.#leaseMs };
     let isThere = false;
-    const taken = await this.#stores.change<unknown>(bookSpace, 'lease', (value) => {
+    const taken = await this.#stores.change<unknown>(stateNamespace, 'lease', (value) => {
       isThere = true;
       const { data } = lease.safeParse(value);
       const isFree = data === undefined || data.holder === this.#name || data.until < now;
       return isFree ? { value: mine } : undefined;
     });
-    const isMine = taken !== undefined || (!isThere && (await this.#stores.add(bookSpace, 'lease', mine)));
+    const isMine =
+      taken !== undefined || (!isThere && (await this.#stores.add(stateNamespace, 'lease', mine)));
     if (!isMine) this.#isWriter = false;
     else if (!this.#isWriter) {
       await this.#change((current) => ({ ...current, writer: this.#name }));
       this.#isWriter = true;
     }
-    if (isMine) this.#heldUntil = asked + this.#leaseMs;
+    if (isMine) this.#heldUntil = startedAt + this.#leaseMs;
     return isMine;
   }
 
-  /** Lets another process send at once. */
+  /** Releases the lease, so that another process can send at once. */
   async resign(): Promise<void> {
     if (!this.isHeld) return;
     this.#isWriter = false;
-    await this.#stores.change<unknown>(bookSpace, 'lease', (value) =>
+    await this.#stores.change<unknown>(stateNamespace, 'lease', (value) =>
       lease.safeParse(value).data?.holder === this.#name ? { value: { holder: '', until: 0 } } : undefined,
     );
   }
 
-  /** Changes the book as its writer. Resolves with undefined when another process has become the writer, or nothing is to be changed. */
-  change(edit: (current: Book) => Book | undefined): Promise<Book | undefined> {
+  /** Changes the state as its writer. Resolves with undefined when another process has become the writer, or nothing is to be changed. */
+  change(edit: (current: AlertState) => AlertState | undefined): Promise<AlertState | undefined> {
     return this.#change((current) => (current.writer === this.#name ? edit(current) : undefined));
   }
 
-  /** Changes the book for an administrator, who need not be at the process that sends. */
-  administer(edit: (current: Book) => Book | undefined): Promise<Book | undefined> {
+  /** Changes the state for an administrator, who need not be at the process that sends. */
+  administer(edit: (current: AlertState) => AlertState | undefined): Promise<AlertState | undefined> {
     return this.#change(edit);
   }
 
-  async read(): Promise<Book> {
-    return readBook(await this.#stores.namespace<unknown>(bookSpace).get('book'));
+  async read(): Promise<AlertState> {
+    return readState(await this.#stores.namespace<unknown>(stateNamespace).get('book'));
   }
 
-  async #change(edit: (current: Book) => Book | undefined): Promise<Book | undefined> {
+  async #change(edit: (current: AlertState) => AlertState | undefined): Promise<AlertState | undefined> {
     let isThere = false;
     const apply = () =>
-      this.#stores.change<unknown>(bookSpace, 'book', (value) => {
+      this.#stores.change<unknown>(stateNamespace, 'book', (value) => {
         isThere = true;
-        const next = edit(readBook(value));
+        const next = edit(readState(value));
         return next === undefined ? undefined : { value: next };
       });
     const first = await apply();
-    if (isThere) return first as Book | undefined;
-    await this.#stores.add(bookSpace, 'book', emptyBook);
-    return (await apply()) as Book | undefined;
+    if (isThere) return first as AlertState | undefined;
+    await this.#stores.add(stateNamespace, 'book', emptyState);
+    return (await apply()) as AlertState | undefined;
   }
 
-  /** Tells the others what this process has seen. */
+  /** Publishes the observations of this process to the others. */
   async publish(seen: Report, ttl: number): Promise<void> {
     await this.#stores.namespace<Report>(observerSpace).set(this.#name, seen, ttl);
   }
@@ -120,26 +121,28 @@ export class SharedBook {
     return found;
   }
 
-  /** Returns those of the ids that were told before. */
-  async told(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const asked = ids.slice(0, limits.conditions);
-    if (asked.length === 0) return new Set();
-    const values = await this.#stores.namespace<number>(toldSpace).getMany([...asked]);
-    return new Set(asked.filter((_, index) => values[index] !== undefined));
+  /** Returns the ids whose notification is remembered. */
+  async findNotified(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const limited = ids.slice(0, limits.conditions);
+    if (limited.length === 0) return new Set();
+    const values = await this.#stores.namespace<number>(notifiedNamespace).getMany([...limited]);
+    return new Set(limited.filter((_, index) => values[index] !== undefined));
   }
 
-  async rememberTold(ids: readonly string[]): Promise<void> {
-    const store = this.#stores.namespace<number>(toldSpace);
-    await Promise.all(ids.map((id) => store.set(id, 1, rememberTold)));
+  async rememberNotified(ids: readonly string[]): Promise<void> {
+    const store = this.#stores.namespace<number>(notifiedNamespace);
+    await Promise.all(ids.map((id) => store.set(id, 1, notifiedMs)));
   }
 }
 
-/** Reads a book. Items that cannot be read are left out, and the others stay, because the book is written back. */
-function readBook(value: unknown): Book {
-  const { data } = book.safeParse(value);
-  if (data !== undefined || typeof value !== 'object' || value === null) return data ?? emptyBook;
-  const { writer, alerts, outbox, mutes, deliveries } = value as { readonly [Field in keyof Book]?: unknown };
-  const { shape } = book;
+/** Parses a stored state. Drops items that are invalid and keeps the others, because the state is written back. */
+function readState(value: unknown): AlertState {
+  const { data } = stateSchema.safeParse(value);
+  if (data !== undefined || typeof value !== 'object' || value === null) return data ?? emptyState;
+  const { writer, alerts, outbox, mutes, deliveries } = value as {
+    readonly [Field in keyof AlertState]?: unknown;
+  };
+  const { shape } = stateSchema;
   return {
     writer: shape.writer.safeParse(writer).data ?? '',
     alerts: readable(shape.alerts.element, alerts),

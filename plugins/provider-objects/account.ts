@@ -5,15 +5,15 @@ import type { Channel, ProviderObject } from './core-types.ts';
 import type { Collection } from './collections.ts';
 
 /** The channel and the key (provider account) that keep an object. */
-export interface Place {
+export interface ProviderAccount {
   readonly channel: Channel;
   readonly key: ChannelKey;
 }
 
 /** Data by which the place of a new object is chosen. */
-export interface Wish {
+export interface AccountPreferences {
   /** Place of the objects that the new one refers to. */
-  readonly pinned?: Place | undefined;
+  readonly pinned?: ProviderAccount | undefined;
   /** The models that it names, by their public names. */
   readonly models?: readonly string[];
 }
@@ -29,7 +29,10 @@ export function keeps({ keeps: kept }: Channel, { format, name }: Collection): b
 }
 
 /** Returns the place of an object. Throws 503 when its channel is not in the configuration any more. */
-export function placeOf({ channel: id, key: keyId }: ProviderObject, { channels }: Catalog): Place {
+export function accountOf(
+  { channel: id, key: keyId }: ProviderObject,
+  { channels }: Catalog,
+): ProviderAccount {
   const channel = channels.find((one) => one.id === id);
   // A key that is no longer there has been replaced by another of the same account.
   const key = channel?.keys.find((one) => one.id === keyId) ?? channel?.keys[0];
@@ -44,14 +47,20 @@ export function placeOf({ channel: id, key: keyId }: ProviderObject, { channels 
  * Returns the place for a new object: that of the objects that it refers to, else the channel that the client names, else the best one that serves
  * its models, else the one with the highest priority that keeps such objects and that the key may use. Throws where there is none.
  */
-export function chosenPlace(call: Call, collection: Collection, catalog: Catalog, wish: Wish): Place {
-  const { models = [], pinned } = wish;
+export function selectAccount(
+  call: Call,
+  collection: Collection,
+  catalog: Catalog,
+  preferences: AccountPreferences,
+): ProviderAccount {
+  const { models = [], pinned } = preferences;
   const named = namedChannel(call);
-  const place = pinned ?? (named === undefined ? bestPlace(call, collection, catalog, models) : undefined);
-  const channel = place?.channel ?? catalog.channels.find(({ id }) => id === named);
+  const account =
+    pinned ?? (named === undefined ? findBestAccount(call, collection, catalog, models) : undefined);
+  const channel = account?.channel ?? catalog.channels.find(({ id }) => id === named);
   if (channel === undefined || !keeps(channel, collection) || !mayUse(call.get(caller), channel))
     throw named === undefined ? noneKeeps(collection) : noSuchChannel(named, collection);
-  const key = place?.key ?? channel.keys[0];
+  const key = account?.key ?? channel.keys[0];
   if (key === undefined || !catalog.isOn(channel.id))
     throw new GatewayError('no_available_channel', 'The channel for this is switched off at the moment.');
   const stranger = models.find((model) => channel.upstreamModel(model) === undefined);
@@ -64,20 +73,20 @@ export function chosenPlace(call: Call, collection: Collection, catalog: Catalog
   return { channel, key };
 }
 
-function bestPlace(
+function findBestAccount(
   call: Call,
   collection: Collection,
   catalog: Catalog,
   [first, ...others]: readonly string[],
-): Place | undefined {
-  const isAble = (channel: Channel): boolean =>
+): ProviderAccount | undefined {
+  const isSuitable = (channel: Channel): boolean =>
     keeps(channel, collection) && others.every((model) => channel.upstreamModel(model) !== undefined);
   if (first === undefined) {
     const key = call.get(caller);
-    const able = catalog.channels
-      .filter((channel) => catalog.isOn(channel.id) && isAble(channel) && mayUse(key, channel))
+    const suitable = catalog.channels
+      .filter((channel) => catalog.isOn(channel.id) && isSuitable(channel) && mayUse(key, channel))
       .toSorted((one, other) => other.priority - one.priority);
-    return placeAt(able[0]);
+    return firstAccountOf(suitable[0]);
   }
   const candidates = catalog.candidates(first);
   if (candidates.length === 0)
@@ -86,10 +95,10 @@ function bestPlace(
       `No channel serves the model "${first}". GET /v1/models lists what there is.`,
       { param: 'model', retryable: catalog.serves(first) },
     );
-  return placeAt(candidates.find(({ channel }) => isAble(channel))?.channel);
+  return firstAccountOf(candidates.find(({ channel }) => isSuitable(channel))?.channel);
 }
 
-function placeAt(channel: Channel | undefined): Place | undefined {
+function firstAccountOf(channel: Channel | undefined): ProviderAccount | undefined {
   const key = channel?.keys[0];
   return channel === undefined || key === undefined ? undefined : { channel, key };
 }
