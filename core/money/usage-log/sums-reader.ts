@@ -22,23 +22,22 @@ export function createSumsReader({ kind, ask, askLarge }: SumsReads): SumsReader
   const sums: UsageLog['sums'] = async (filter, grouping, options) => {
     const list = await unnamed(filter, grouping, options);
     if (options?.names !== true) return list;
-    return { ...list, sums: await withNames(ask, grouping, list.sums) };
+    return { ...list, sums: list.sums.map(await namesOf(ask, grouping, list.sums)) };
   };
   return {
     sums,
     async sumsInJson(filter, grouping, { before, ...options } = {}) {
-      const { sums: listed, ...others } = await sums(filter, grouping, { ...options, names: true });
-      const found = { ...others, json: jsonOf(listed) };
-      if (before === undefined) return found;
+      const { sums: listed, ...others } = await unnamed(filter, grouping, options);
       const isSome = others.rest !== undefined && listed.length <= mostGroups && isBearer(grouping);
-      const earlier = isSome
-        ? await sums(before, grouping, {
-            ...options,
-            groups: listed.map(({ group }) => String(group)),
-            names: true,
-          })
-        : await sums(before, grouping, { ...options, names: true });
-      return { ...found, before: jsonOf(earlier.sums) };
+      const groups = isSome ? { groups: listed.map(({ group }) => String(group)) } : {};
+      const [nameOf, earlier] = await Promise.all([
+        namesOf(ask, grouping, listed),
+        before === undefined ? undefined : unnamed(before, grouping, { ...options, ...groups }),
+      ]);
+      const found = { ...others, json: jsonOf(listed.map(nameOf)) };
+      if (earlier === undefined) return found;
+      const nameOfEarlier = isSome ? nameOf : await namesOf(ask, grouping, earlier.sums);
+      return { ...found, before: jsonOf(earlier.sums.map(nameOfEarlier)) };
     },
     spentByKeys: createKeySpend(ask, kind),
   };
@@ -56,21 +55,22 @@ function isBearer(grouping: UsageGrouping): boolean {
   return grouping === 'keyId' || isOwner(grouping);
 }
 
-async function withNames(
+/** Returns the function that adds the names of their keys or owners to these sums. */
+async function namesOf(
   ask: Ask,
   grouping: UsageGrouping,
   sums: readonly UsageSums[],
-): Promise<readonly UsageSums[]> {
+): Promise<(sum: UsageSums) => UsageSums> {
   const find = grouping === 'keyId' ? storedKeyNames : isOwner(grouping) ? storedOwnerNames : undefined;
-  if (find === undefined) return sums;
+  if (find === undefined) return (sum) => sum;
   const names = await find(
     ask,
     sums.map(({ group }) => String(group)),
   );
-  return sums.map((sum) => {
+  return (sum) => {
     const name = names.get(String(sum.group));
     return name === undefined ? sum : { ...sum, name };
-  });
+  };
 }
 
 function isOwner(grouping: UsageGrouping): boolean {
