@@ -12,24 +12,24 @@ function timedPlugin(plugin: Running, watchers: readonly WatchPlugins[]): Runnin
     ...plugin,
     handler(call, next) {
       const startedAt = performance.now();
-      let isTold = false;
-      const tell = (): void => {
-        if (isTold) return;
-        isTold = true;
+      let isReported = false;
+      const reportOnce = (): void => {
+        if (isReported) return;
+        isReported = true;
         const time = { plugin: plugin.name, startedAt, endedAt: performance.now() };
         for (const watch of watchers) report(watch, call, time);
       };
       try {
         const given = plugin.handler(call, (inner) => {
-          tell();
+          reportOnce();
           return next(inner);
         });
         // One that answers by itself, or refuses. The promise goes on as it is, because the pipeline knows promises by their identity.
-        if (given instanceof Promise) given.then(tell, tell);
-        else tell();
+        if (given instanceof Promise) given.then(reportOnce, reportOnce);
+        else reportOnce();
         return given;
       } catch (error) {
-        tell();
+        reportOnce();
         throw error;
       }
     },

@@ -31,14 +31,14 @@ export function listingOf({
     ...known.names(parts.speaks).flatMap(publicOf),
   ];
   // What is known to be for something else is not shown, though the provider lists it.
-  const isSpoken = (upstreamModel: string): boolean => {
+  const isServed = (upstreamModel: string): boolean => {
     const { model } = knownOf(upstreamModel) ?? {};
     return model === undefined || parts.speaks[model.operation ?? 'chat'] !== undefined;
   };
   const listedBeside = (found: readonly string[]): readonly string[] => [
     ...new Set([
       ...fixed,
-      ...found.filter(isSpoken).flatMap((name) => (servesAll ? [name] : publicOf(name))),
+      ...found.filter(isServed).flatMap((name) => (servesAll ? [name] : publicOf(name))),
     ]),
   ];
   let listed = listedBeside([]);

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import type { Channel } from '../sdk/call.ts';
 import { checkOwnChannelKinds } from './definitions.ts';
 import { makeChannel, type Making } from './configured-channel.ts';
-import { ModelDiscovery, type SaidModels } from '../routing/model-discovery.ts';
+import { ModelDiscovery, type DiscoveredModels } from '../routing/model-discovery.ts';
 import type { Build } from './plugin-setup.ts';
 
 /** Opens the channels of the config, and reads what their providers said of their models. */
@@ -27,7 +27,7 @@ export async function openChannels({
     const made = new ModelDiscovery({
       ask,
       place,
-      kept: stores.namespace<SaidModels>('model-lists'),
+      kept: stores.namespace<DiscoveredModels>('model-lists'),
       log: ownLog,
     });
     discoveries.push(made);

@@ -145,10 +145,10 @@ function inFormat(format: string, before: ModelTraits, stated: ModelTraits): Mod
     refusedMembers,
     ...rest
   } = stated;
-  const isSaid = reasoning !== undefined && dialects[format]?.includes(reasoning) !== false;
+  const hasDialect = reasoning !== undefined && dialects[format]?.includes(reasoning) !== false;
   return {
     ...rest,
-    ...(isSaid ? { reasoning } : {}),
+    ...(hasDialect ? { reasoning } : {}),
     ...(refuses === undefined ? {} : { refuses: [...new Set([...(before.refuses ?? []), ...refuses])] }),
     ...(refusedMembers === undefined
       ? {}

@@ -73,7 +73,7 @@ interface Answering {
 }
 
 /** Returns a function that selects the format of a request. The codec of each format is made once. */
-function formatsOf(front: Front, { format: told }: WholeEndpoint): (ctx: Context) => Answering {
+function formatsOf(front: Front, { format: stated }: WholeEndpoint): (ctx: Context) => Answering {
   const made = new Map<string, Answering>();
   const named = (name: string): Answering => {
     let answering = made.get(name);
@@ -83,8 +83,8 @@ function formatsOf(front: Front, { format: told }: WholeEndpoint): (ctx: Context
     }
     return answering;
   };
-  if (typeof told === 'function') return (ctx) => named(told(ctx.req.headers, queryOf(ctx)));
-  const only = named(told);
+  if (typeof stated === 'function') return (ctx) => named(stated(ctx.req.headers, queryOf(ctx)));
+  const only = named(stated);
   return () => only;
 }
 

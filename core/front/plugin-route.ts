@@ -18,7 +18,7 @@ export function pluginRoute(front: Front, { plugin, handler }: PluginRoute): (ct
     try {
       await handler(ctx as Context & { params: Record<string, string> });
     } catch (thrown) {
-      const error = told(thrown);
+      const error = errorOf(thrown);
       if (error.code === 'internal_error')
         log.error({ plugin, error: error.cause ?? error }, 'a route of a plugin failed');
       if (ctx.headerSent) {
@@ -36,7 +36,7 @@ export function pluginRoute(front: Front, { plugin, handler }: PluginRoute): (ct
 }
 
 /** What `ctx.throw` makes is for the client to read, unless it is a failure of the server's. */
-function told(thrown: unknown): GatewayError {
+function errorOf(thrown: unknown): GatewayError {
   if (!(thrown instanceof Error) || !('expose' in thrown) || thrown.expose !== true)
     return toGatewayError(thrown);
   const status = 'status' in thrown && typeof thrown.status === 'number' ? thrown.status : 400;

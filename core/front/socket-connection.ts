@@ -45,12 +45,12 @@ export class SocketConnection {
   #fullSince = 0;
   #paused = false;
   /** Set by whatever comes from the client and taken back by each tick. */
-  #heard = false;
-  #heardAt = performance.now();
+  #hasReceived = false;
+  #receivedAt = performance.now();
   #pingedAt = 0;
   #closingAt = 0;
   /** Why no more calls are taken, and what the connection is closed with once those that run have ended. */
-  #retired: { readonly error: GatewayError; readonly code: number; readonly told: boolean } | undefined;
+  #retired: { readonly error: GatewayError; readonly code: number; readonly sendsError: boolean } | undefined;
 
   /** `stream` is the connection under the socket: it tells when its buffer is full and when it has drained. */
   constructor(socket: WebSocket, stream: Duplex, options: SocketOptions) {
@@ -58,8 +58,8 @@ export class SocketConnection {
     this.#stream = stream;
     this.#options = options;
     socket.on('message', (data: Buffer, isBinary) => this.#message(data, isBinary));
-    socket.on('ping', this.#onHeard);
-    socket.on('pong', this.#onHeard);
+    socket.on('ping', this.#onReceived);
+    socket.on('pong', this.#onReceived);
     // The close frame that follows reports an invalid frame (too large, not UTF-8) to the client.
     socket.on('error', () => {});
     socket.on('close', () => this.#closed());
@@ -69,9 +69,9 @@ export class SocketConnection {
   /** Called about once a second: pings, and closes connections whose client is gone or does not read, or that have reached `lifetime`. */
   tick(now: number): void {
     const { keepAlive, stalled, lifetime } = this.#options;
-    if (this.#heard) {
-      this.#heard = false;
-      this.#heardAt = now;
+    if (this.#hasReceived) {
+      this.#hasReceived = false;
+      this.#receivedAt = now;
       this.#pingedAt = 0;
     }
     if (this.#closingAt > 0) {
@@ -95,16 +95,16 @@ export class SocketConnection {
     if (this.#paused) return;
     if (this.#pingedAt > 0) {
       if (now - this.#pingedAt > stalled) this.#socket.terminate();
-    } else if (now - this.#heardAt > keepAlive) {
+    } else if (now - this.#receivedAt > keepAlive) {
       this.#pingedAt = now;
       this.#socket.ping();
     }
   }
 
   /** Takes no more calls; those that wait are refused with the error. When the running ones have ended it is closed with the code; `told`: and the error is sent before. */
-  retire(error: GatewayError, code: number, told: boolean): void {
+  retire(error: GatewayError, code: number, sendsError: boolean): void {
     if (this.#retired !== undefined) return;
-    this.#retired = { error, code, told };
+    this.#retired = { error, code, sendsError: sendsError };
     for (const lane of this.#lanes.clear()) this.#refuse(error, lane);
     // Nothing waits any more. A client that still sends may cancel the call that runs.
     this.#readOn();
@@ -120,11 +120,11 @@ export class SocketConnection {
 
   /** True when no call runs and nothing has come from the client for a while. Right after a tick. */
   isQuiet(now: number): boolean {
-    return this.#lanes.isIdle && now - this.#heardAt > quietTime;
+    return this.#lanes.isIdle && now - this.#receivedAt > quietTime;
   }
 
-  readonly #onHeard = (): void => {
-    this.#heard = true;
+  readonly #onReceived = (): void => {
+    this.#hasReceived = true;
   };
 
   readonly #onDrain = (): void => {
@@ -136,7 +136,7 @@ export class SocketConnection {
   };
 
   #message(data: Buffer, isBinary: boolean): void {
-    this.#heard = true;
+    this.#hasReceived = true;
     if (this.#closingAt > 0) return;
     try {
       if (isBinary)
@@ -230,7 +230,7 @@ export class SocketConnection {
   #closeWhenIdle(): void {
     if (this.#retired === undefined || !this.#lanes.isIdle || this.#closingAt > 0) return;
     if (this.#fullSince > 0) return;
-    const { error, code, told } = this.#retired;
+    const { error, code, sendsError: told } = this.#retired;
     if (told) this.#refuse(error, '');
     this.#closingAt = performance.now();
     this.#socket.close(code, error.code);

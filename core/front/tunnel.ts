@@ -97,11 +97,11 @@ export class Tunnel implements Valve {
     socket.pause();
     socket.on('message', (data: Buffer, binary) => this.#fromClient({ data, binary }));
     socket.on('ping', (data) => {
-      heartbeat.heard();
+      heartbeat.received();
       // No pong while the buffer is full, because pongs would pile up for a client that does not read.
       if (queue.fullSince === 0 && !this.#closed) socket.pong(data);
     });
-    socket.on('pong', heartbeat.heard);
+    socket.on('pong', heartbeat.received);
     socket.on('error', (error) => {
       // The close frame that follows reports the error to the client; the provider gets it at once.
       this.#fault = faultCode(error);
@@ -203,7 +203,7 @@ export class Tunnel implements Valve {
   }
 
   #fromClient(message: SocketMessage): void {
-    this.#heartbeat?.heard();
+    this.#heartbeat?.received();
     this.#busy = true;
     if (this.#closed) return;
     if (this.#input !== undefined) this.#input.next(message);

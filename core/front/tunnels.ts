@@ -48,9 +48,9 @@ export function createTunnels(
     autoPong: false,
   });
   /** Headers of the response that accepts a handshake. */
-  const told = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>();
+  const fields = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>();
   server.on('headers', (headers, request) => {
-    for (const [name, value] of Object.entries(told.get(request) ?? {})) headers.push(`${name}: ${value}`);
+    for (const [name, value] of Object.entries(fields.get(request) ?? {})) headers.push(`${name}: ${value}`);
   });
 
   const connect = async (
@@ -75,7 +75,7 @@ export function createTunnels(
       const events = await gateway.handle(firstView(exchange));
       stopWatching();
       tunnel.carry(events);
-      told.set(request, { ...addedHeaders(exchange, log), ...path.format.replyHeaders(exchange.id) });
+      fields.set(request, { ...addedHeaders(exchange, log), ...path.format.replyHeaders(exchange.id) });
       server.handleUpgrade(request, socket, head, (websocket) => tunnel.accept(websocket));
       // `handleUpgrade` reports nothing when the client has disconnected meanwhile or its handshake is invalid.
       if (!tunnel.accepted) tunnel.leave();

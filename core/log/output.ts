@@ -22,7 +22,7 @@ interface Batch {
   readonly bytes: Buffer;
   /** Bytes of {@link bytes} that tell of lines that were lost, and how many lines that were. */
   readonly notice: number;
-  readonly told: number;
+  readonly lostLines: number;
   /** Bytes that the system has taken. */
   written: number;
 }
@@ -101,9 +101,9 @@ export class LogOutput {
   #flush(): void {
     if (this.#batch !== undefined || this.#lines === 0) return;
     const notice = this.#notice();
-    const told = this.#lost;
+    const lost = this.#lost;
     const bytes = Buffer.from(notice + this.#take());
-    this.#batch = { bytes, notice: Buffer.byteLength(notice), told, written: 0 };
+    this.#batch = { bytes, notice: Buffer.byteLength(notice), lostLines: lost, written: 0 };
     this.#go(this.#batch);
   }
 
@@ -148,7 +148,7 @@ export class LogOutput {
   #advance(batch: Batch, count: number): void {
     const before = batch.written;
     batch.written += count;
-    if (before < batch.notice && batch.written >= batch.notice) this.#lost -= batch.told;
+    if (before < batch.notice && batch.written >= batch.notice) this.#lost -= batch.lostLines;
     if (batch.written < batch.bytes.length) this.#go(batch);
     else {
       this.#torn = false;

@@ -91,7 +91,7 @@ function differences(
   { thinking, formats }: Pick<KindTraits, 'thinking' | 'formats'>,
 ): readonly Difference[] {
   const { refuses: _refuses, formats: only, cacheMark: _mark, efforts, ...stated } = row.traits ?? {};
-  const spoken = only?.filter((format) => formats.includes(format)) ?? [];
+  const ownFormats = only?.filter((format) => formats.includes(format)) ?? [];
   // A kind that says how models think leaves it to the catalogue which of them do.
   const leavesOpen = code.reasoning === undefined || (thinking !== undefined && !thinksAtAll(code));
   const isChatCompletions = (code.formats ?? formats)[0] === 'chat-completions';
@@ -102,7 +102,7 @@ function differences(
       code: code[trait as keyof ModelTraits],
       catalogue: value as unknown,
     })),
-    { trait: 'formats', code: code.formats, catalogue: spoken.length > 0 ? spoken : undefined },
+    { trait: 'formats', code: code.formats, catalogue: ownFormats.length > 0 ? ownFormats : undefined },
     // Without thinking there is no effort.
     { trait: 'efforts', code: thinks === true ? code.efforts : undefined, catalogue: efforts },
     { trait: 'reasoning', code: thinks, catalogue: ability(row, 'reasoning') },

@@ -113,8 +113,8 @@ function takes(entry: JsonObject, medium: Medium): boolean {
 
 /** Undefined where the list does not tell. */
 function can(entry: JsonObject, ability: Ability): boolean | undefined {
-  const told = entry[doneBy[ability]];
-  return typeof told === 'boolean' ? told : undefined;
+  const stated = entry[doneBy[ability]];
+  return typeof stated === 'boolean' ? stated : undefined;
 }
 
 function unlessEmpty<Lists extends Readonly<Record<string, readonly string[]>>>(

@@ -41,8 +41,8 @@ function withRow({ defaults, thinking, formats, known, name }: ProfileSources): 
   const chats = known.operation === undefined || known.operation === 'chat';
   if (!chats) return { ...defaults, ...limits };
   const { refuses = [], formats: only, efforts, cacheMark, ...stated } = known.traits ?? {};
-  const spoken = only?.filter((format) => formats.includes(format)) ?? [];
-  const base = { ...defaults, ...(spoken.length > 0 ? { formats: spoken } : {}) };
+  const ownFormats = only?.filter((format) => formats.includes(format)) ?? [];
+  const base = { ...defaults, ...(ownFormats.length > 0 ? { formats: ownFormats } : {}) };
   // The list names it also where the model is served in a format that has no such mark.
   const marks = cacheMark !== undefined && effortFormats.has((base.formats ?? formats)[0] ?? '');
   const thinks = thinkingOf({ defaults: base, thinking, formats, known, name });

@@ -57,7 +57,7 @@ const ports = new Map<unknown, Port>();
 export function handConnections(worker: ChildProcess, part: Part): void {
   const hand = new Hand(worker, part);
   // node:cluster has handled each message and each end before these listeners run, because its own were added first.
-  worker.on('internalMessage', (message: HandingMessage) => hand.heard(message));
+  worker.on('internalMessage', (message: HandingMessage) => hand.received(message));
   worker.once('disconnect', () => hand.end());
   watchChannel(worker, hand);
 }
@@ -159,7 +159,7 @@ class Hand implements Taker {
     });
   }
 
-  heard(message: HandingMessage): void {
+  received(message: HandingMessage): void {
     if (message.act === 'close') leavePort(this.#worker, message.key);
     // Connections are sent one after the other, so the oldest one is meant.
     if (message.cmd === 'NODE_HANDLE_NACK') this.#fail(this.#offers.keys().next().value);

@@ -2,7 +2,7 @@
 import { createLog, type Log } from '../log.ts';
 import { firstLogLevel } from '../settings/environment.ts';
 import { Announcement } from './announcement.ts';
-import { Desks } from './desks.ts';
+import { SharedState } from './shared-state.ts';
 import { HandedSecrets } from './handed-secrets.ts';
 import { haveReadTheSame, launchGeneration, launchRound, type Launcher, type Round } from './launch.ts';
 import type { Facts, StartOrder } from './messages.ts';
@@ -36,7 +36,7 @@ export interface PrimaryOptions {
 export class Primary {
   readonly #options: PrimaryOptions;
   readonly #workers = new Set<WorkerProcess>();
-  readonly #desks = new Desks();
+  readonly #shared = new SharedState();
   readonly #secrets = new HandedSecrets();
   /** Replaced when the config is known. The first one logs what happens before that. */
   #log: Log = createLog(firstLogLevel());
@@ -224,13 +224,13 @@ export class Primary {
     const worker: WorkerProcess = new WorkerProcess(place, {
       order: () => this.#startOrder(place),
       ready: () => {
-        this.#desks.join(worker);
+        this.#shared.join(worker);
         this.#restarts.watch(() => this.#workers.has(worker));
       },
       asked: (question) => this.#answer(worker, question),
       ended: (how) => {
         this.#workers.delete(worker);
-        this.#desks.forget(worker);
+        this.#shared.forget(worker);
         if (worker.state === 'serving' && place.generation === this.#inForce)
           void this.#restarts.replace(worker, how);
       },
@@ -265,7 +265,7 @@ export class Primary {
       void this.#runtimeReloads
         .ask(question.request, () => this.reload('asked'))
         .then((outcome) => worker.tell({ type: 'reloaded', id: question.id, outcome }));
-    else this.#desks.hear(worker, question);
+    else this.#shared.hear(worker, question);
   }
 
   readonly #leaving = () => [...this.#workers].filter(({ state }) => state === 'leaving');

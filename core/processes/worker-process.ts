@@ -103,7 +103,7 @@ export class WorkerProcess {
     this.#process?.on('message', (message: ToPrimary) => {
       if (message.type === 'tried') trial.resolve({ serves: true });
       else if (message.type === 'retired') retired.resolve();
-      else this.#heard(message, started.resolve);
+      else this.#handleMessage(message, started.resolve);
     });
   }
 
@@ -180,7 +180,10 @@ export class WorkerProcess {
     this.#process?.process.kill('SIGKILL');
   }
 
-  #heard(message: Exclude<ToPrimary, { type: 'tried' | 'retired' }>, started: (start: Start) => void): void {
+  #handleMessage(
+    message: Exclude<ToPrimary, { type: 'tried' | 'retired' }>,
+    started: (start: Start) => void,
+  ): void {
     switch (message.type) {
       case 'awake':
         this.tell(this.#state === 'leaving' ? { type: 'stop' } : this.#owner.order());

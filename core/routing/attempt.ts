@@ -6,7 +6,7 @@ import { clientCredentialOf } from '../sdk/client-credential.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { observe } from '../sdk/operators.ts';
-import type { Visit } from '../sdk/health.ts';
+import type { AttemptReport } from '../sdk/health.ts';
 import { isOfClient, withoutCredential } from '../upstream/credentials/client-answer.ts';
 import type { KeyLoad, TargetLoads } from './load.ts';
 import { addressed } from './target.ts';
@@ -33,17 +33,17 @@ export class Attempt {
   readonly target: Target;
   readonly startedAt = performance.now();
   readonly #call: Call;
-  readonly #visit: Visit;
+  readonly #report: AttemptReport;
   readonly #load: KeyLoad;
   readonly #life: ReturnType<Call['attempt']>;
   #timer: NodeJS.Timeout | undefined;
   #reject: ((error: GatewayError) => void) | undefined;
   #over = false;
 
-  constructor(call: Call, target: Target, visit: Visit, load: TargetLoads) {
+  constructor(call: Call, target: Target, report: AttemptReport, load: TargetLoads) {
     this.target = target;
     this.#call = call;
-    this.#visit = visit;
+    this.#report = report;
     this.#load = load.of(target);
     this.#load.enter();
     this.#life = call.attempt();
@@ -85,11 +85,11 @@ export class Attempt {
   }
 
   #answered(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {
-    const told = this.target.channel.forwards === undefined ? reply : this.#toldIn(reply);
-    const followed = observe(this)(told);
+    const masked = this.target.channel.forwards === undefined ? reply : this.#hideClientCredential(reply);
+    const followed = observe(this)(masked);
     this.#reject = undefined;
     clearTimeout(this.#timer);
-    this.#visit.answered();
+    this.#report.answered();
     if (this.#measures) {
       const now = performance.now();
       this.#load.measured(this.target.model, now - this.startedAt, now);
@@ -118,7 +118,7 @@ export class Attempt {
 
   #failed(thrown: GatewayError, how: Outcome = outcomeOf(thrown)): void {
     if (this.#over) return;
-    const error = this.#told(thrown);
+    const error = this.#withoutClientCredential(thrown);
     const reject = this.#reject;
     this.#reject = undefined;
     this.#end(how, error);
@@ -135,13 +135,15 @@ export class Attempt {
   }
 
   /** Returns a failure without the client's own credential in its message. */
-  #told(error: GatewayError): GatewayError {
+  #withoutClientCredential(error: GatewayError): GatewayError {
     const own = this.target.channel.forwards === undefined ? undefined : clientCredentialOf(this.#call);
     return own === undefined ? error : withoutCredential(error, own.value);
   }
 
-  #toldIn(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {
-    return reply.pipe(catchError((error: unknown) => throwError(() => this.#told(toGatewayError(error)))));
+  #hideClientCredential(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {
+    return reply.pipe(
+      catchError((error: unknown) => throwError(() => this.#withoutClientCredential(toGatewayError(error)))),
+    );
   }
 
   /** A failure of the client's own account, with which it was served. */
@@ -154,9 +156,9 @@ export class Attempt {
     this.#over = true;
     clearTimeout(this.#timer);
     this.#load.leave();
-    if (how === 'succeeded') this.#visit.succeeded();
-    else if (how === 'failed' && !this.#isOfClient(error)) this.#visit.failed(toGatewayError(error));
-    else this.#visit.left();
+    if (how === 'succeeded') this.#report.succeeded();
+    else if (how === 'failed' && !this.#isOfClient(error)) this.#report.failed(toGatewayError(error));
+    else this.#report.left();
   }
 }
 

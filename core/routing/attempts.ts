@@ -13,7 +13,7 @@ import type { Catalog } from './catalog.ts';
 import { Choice } from './choice.ts';
 import { isRepeatable, movesOn, nobodyKnows, spoils, tellingError } from './failures.ts';
 import { attemptEvent, failureCause } from './failure-cause.ts';
-import type { Health, Visit } from '../sdk/health.ts';
+import type { Health, AttemptReport } from '../sdk/health.ts';
 import { fittingFirst } from './fitting.ts';
 import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
 import type { TargetLoads } from './load.ts';
@@ -51,7 +51,7 @@ export function createAttempts(options: AttemptsOptions): Next {
 /** A target that health lets the call go to. */
 interface Entered {
   readonly target: Target;
-  readonly visit: Visit;
+  readonly report: AttemptReport;
 }
 
 /** The attempt that runs: the second where the first was replaced. */
@@ -123,15 +123,15 @@ class Attempts {
     const repeat = this.#repeat;
     this.#repeat = undefined;
     if (repeat !== undefined) {
-      const visit = health.enter(repeat);
-      if (visit !== undefined) return { target: repeat, visit };
+      const report = health.enter(repeat);
+      if (report !== undefined) return { target: repeat, report: report };
     }
     let refused: Target[] | undefined;
     let entered: Entered | undefined;
     for (let target = this.#choice.next(beside); target !== undefined; target = this.#choice.next(beside)) {
-      const visit = health.enter(target);
-      if (visit !== undefined) {
-        entered = { target, visit };
+      const report = health.enter(target);
+      if (report !== undefined) {
+        entered = { target, report: report };
         break;
       }
       (refused ??= []).push(target);
@@ -155,10 +155,10 @@ class Attempts {
       }))
       .toSorted((a, b) => a.wait - b.wait);
     for (const { target } of left) {
-      const visit = health.enter(target);
-      if (visit === undefined) continue;
+      const report = health.enter(target);
+      if (report === undefined) continue;
       this.#choice.take(target);
-      return { target, visit };
+      return { target, report: report };
     }
     const soonest = left[0]?.wait;
     if (soonest === undefined) throw this.#failure();
@@ -179,10 +179,10 @@ class Attempts {
    */
   async #again(entered: Entered, thrown: unknown, current?: Current): Promise<Observable<GatewayEvent>> {
     let error = toGatewayError(thrown);
-    const visit = error.staleConnection ? this.#options.health.enter(entered.target) : undefined;
-    if (visit !== undefined) {
+    const report = error.staleConnection ? this.#options.health.enter(entered.target) : undefined;
+    if (report !== undefined) {
       try {
-        return await this.#attempt({ ...entered, visit }, current);
+        return await this.#attempt({ ...entered, report: report }, current);
       } catch (second) {
         error = toGatewayError(second);
       }
@@ -192,7 +192,7 @@ class Attempts {
   }
 
   /** Sends the call to one target. `current` shows which attempt runs. */
-  #attempt({ target, visit }: Entered, current?: Current): Promise<Observable<GatewayEvent>> {
+  #attempt({ target, report: visit }: Entered, current?: Current): Promise<Observable<GatewayEvent>> {
     const { load, translate } = this.#options;
     const attempt = new Attempt(this.#call, target, visit, load);
     if (current !== undefined) current.attempt = attempt;

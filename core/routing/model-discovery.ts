@@ -5,7 +5,7 @@ import type { KnownPrice, PricedModel } from '../sdk/channel.ts';
 import { rowSchema, type PriceRow } from '../settings/prices.ts';
 
 /** Last list of a provider, and its time in milliseconds since 1970. */
-export interface SaidModels {
+export interface DiscoveredModels {
   readonly at: number;
   readonly names: readonly string[];
   /** What they cost, by name, where the provider tells it. */
@@ -17,7 +17,7 @@ export interface DiscoveryOptions {
   /** The provider's own names, some with prices. Rejects when it does not say. */
   readonly ask: () => Promise<readonly (string | PricedModel)[]>;
   /** Where what was said is kept, under `place`: over restarts, and for other processes. */
-  readonly kept: Pick<Keyv<SaidModels>, 'get' | 'set'>;
+  readonly kept: Pick<Keyv<DiscoveredModels>, 'get' | 'set'>;
   readonly place: string;
   readonly log: Log;
   /** How old a list becomes. Default: an hour. */
@@ -36,7 +36,7 @@ const keptFor = 30 * 86_400_000;
 export class ModelDiscovery {
   readonly #options: DiscoveryOptions;
   readonly #every: number;
-  #said: SaidModels | undefined;
+  #discovered: DiscoveredModels | undefined;
   #names: ReadonlySet<string> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
@@ -54,12 +54,12 @@ export class ModelDiscovery {
 
   /** Prices in the last list. The same object until there is another list. */
   get prices(): object | undefined {
-    return this.#said?.prices;
+    return this.#discovered?.prices;
   }
 
   /** Returns the price of a model in the last list. */
   priceOf(name: string): KnownPrice | undefined {
-    const { prices, at = 0 } = this.#said ?? {};
+    const { prices, at = 0 } = this.#discovered ?? {};
     const row = prices !== undefined && Object.hasOwn(prices, name) ? prices[name] : undefined;
     return row && { name, source: `provider's list of ${new Date(at).toISOString().slice(0, 10)}`, row };
   }
@@ -91,7 +91,7 @@ export class ModelDiscovery {
   }
 
   #age(): number {
-    return this.#said === undefined ? Infinity : Math.max(0, Date.now() - this.#said.at);
+    return this.#discovered === undefined ? Infinity : Math.max(0, Date.now() - this.#discovered.at);
   }
 
   /** Resolves with how long to wait until the next time. */
@@ -108,13 +108,13 @@ export class ModelDiscovery {
         if (names.length > mostNames)
           log.warn({ models: names.length, kept: mostNames }, 'a provider lists more models than are kept');
         const prices = pricesIn(listed);
-        const said: SaidModels = {
+        const discovered: DiscoveredModels = {
           at: Date.now(),
           names: names.slice(0, mostNames),
           ...(prices === undefined ? {} : { prices }),
         };
-        this.#take(said);
-        await kept.set(place, said, keptFor);
+        this.#take(discovered);
+        await kept.set(place, discovered, keptFor);
       }
       if (this.#failures > 0) log.info({}, 'a provider tells its models again');
       this.#failures = 0;
@@ -130,10 +130,10 @@ export class ModelDiscovery {
   }
 
   /** Keeps the set as it is where the names are the same. */
-  #take(said: SaidModels | undefined): void {
+  #take(said: DiscoveredModels | undefined): void {
     if (said === undefined || !Array.isArray(said.names) || typeof said.at !== 'number') return;
-    if (this.#said !== undefined && said.at < this.#said.at) return;
-    this.#said = said;
+    if (this.#discovered !== undefined && said.at < this.#discovered.at) return;
+    this.#discovered = said;
     const names = new Set(said.names);
     if (this.#names?.size !== names.size || !names.isSubsetOf(this.#names)) this.#names = names;
   }
@@ -150,7 +150,7 @@ function isListed(one: unknown): one is PricedModel {
 }
 
 /** The prices of models that have sound ones. Undefined where there are none. */
-function pricesIn(listed: readonly unknown[]): SaidModels['prices'] {
+function pricesIn(listed: readonly unknown[]): DiscoveredModels['prices'] {
   const prices: [string, PriceRow][] = [];
   for (const one of listed) {
     if (!isListed(one) || one.price === undefined || !isSound(one.name) || prices.length >= mostNames)

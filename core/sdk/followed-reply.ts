@@ -70,7 +70,7 @@ class Following implements Observer<GatewayEvent> {
   #ended = false;
   #subscription: Subscription | undefined;
   /** Observers whose failure was reported. */
-  #told: Set<Observing> | undefined;
+  #notified: Set<Observing> | undefined;
 
   constructor(subscriber: Subscriber<GatewayEvent>) {
     this.#subscriber = subscriber;
@@ -133,8 +133,8 @@ class Following implements Observer<GatewayEvent> {
 
   #failed(observer: Observing, error: unknown): void {
     if (observer.failed !== undefined) observer.failed(error);
-    else if (this.#told?.has(observer) !== true) {
-      (this.#told ??= new Set()).add(observer);
+    else if (this.#notified?.has(observer) !== true) {
+      (this.#notified ??= new Set()).add(observer);
       reportObserverError(error);
     }
   }

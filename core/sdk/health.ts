@@ -12,7 +12,7 @@ import type { GatewayError } from './errors.ts';
 export type Standing = 'up' | 'cooling' | 'resting' | 'probing';
 
 /** Identifies a key of a channel, or a model of that key. */
-export interface PlaceName {
+export interface KeyOrModel {
   readonly channel: string;
   /** The key's id. */
   readonly key: string;
@@ -21,7 +21,7 @@ export interface PlaceName {
 }
 
 /** Health of one key of a channel, or of one model of that key. */
-export interface PlaceHealth extends PlaceName {
+export interface TargetHealth extends KeyOrModel {
   readonly standing: Standing;
   /** Milliseconds since 1970: when calls may go there again; absent when they may now. */
   readonly until?: number;
@@ -32,14 +32,14 @@ export interface PlaceHealth extends PlaceName {
 }
 
 /** A changed state of a key or model. The end of a cool-down alone is no change. */
-export interface HealthChange extends PlaceHealth {
+export interface HealthChange extends TargetHealth {
   readonly before: Standing;
   /** True when another gateway reported it. */
   readonly elsewhere: boolean;
 }
 
 /** Reports the outcome of one attempt at a target. Exactly one of `succeeded`, `failed` and `left` must be called, once. */
-export interface Visit {
+export interface AttemptReport {
   /** Reports the first event of the response. At most once, before the outcome. It is the success of a probe. */
   answered(): void;
   /** Reports a complete response. */
@@ -60,9 +60,9 @@ export interface Health {
    * Begins an attempt. Returns undefined when it is not allowed: another call is the probe, or the provider asked for a cool-down. An open
    * breaker allows one early call at a time, and rarely, for calls that have no other target.
    */
-  enter(target: Target): Visit | undefined;
+  enter(target: Target): AttemptReport | undefined;
   /** Returns everything that is not `up`, and every key that has failed since it was last reset. */
-  report(): readonly PlaceHealth[];
+  report(): readonly TargetHealth[];
   /** Resets the health of a channel, in all gateways, so that it may be tried at once. */
   reset(channel: string): void;
   /** Calls the listener for every change until the returned function is called. */

@@ -127,16 +127,16 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
     revision: async (name) =>
       database.kind === 'sqlite' ? revisionOf(database, name) : revisionInPostgres(database, name),
     async changes<Value>(name: string, since: number) {
-      const told = await changesSince(database, name, since);
-      if (told === undefined) return undefined;
+      const changes = await changesSince(database, name, since);
+      if (changes === undefined) return undefined;
       const store = openNamespace<Value>(database, name, report);
       const entries = await Promise.all(
-        told.entries.map(async ([key, text]) => {
+        changes.entries.map(async ([key, text]) => {
           const read = text === undefined ? undefined : await store.deserializeData<Value>(text);
           return [key, read?.value] as const;
         }),
       );
-      return { revision: told.revision, entries };
+      return { revision: changes.revision, entries };
     },
     vectors: async (name, limits) => {
       checkName(name);

@@ -8,8 +8,8 @@ export class Heartbeat {
   readonly #socket: WebSocket;
   readonly #silence: number;
   /** Set by whatever comes, taken back by each beat: asking the clock once a message would cost more. */
-  #heard = true;
-  #heardAt = performance.now();
+  #hasReceived = true;
+  #receivedAt = performance.now();
   #pings = 0;
 
   /** `silence`: so many milliseconds pass before a ping, and between two. */
@@ -19,19 +19,19 @@ export class Heartbeat {
   }
 
   /** Something has come. */
-  readonly heard = (): void => {
-    this.#heard = true;
+  readonly received = (): void => {
+    this.#hasReceived = true;
   };
 
   /** Called about once a second. False when the other side does not answer any more. */
   beat(now: number): boolean {
-    if (this.#heard) {
-      this.#heard = false;
-      this.#heardAt = now;
+    if (this.#hasReceived) {
+      this.#hasReceived = false;
+      this.#receivedAt = now;
       this.#pings = 0;
     }
     // A pong that is not read says nothing about the other side.
-    if (this.#socket.isPaused || now - this.#heardAt < this.#silence * (this.#pings + 1)) return true;
+    if (this.#socket.isPaused || now - this.#receivedAt < this.#silence * (this.#pings + 1)) return true;
     if (this.#pings >= mostPings) return false;
     this.#pings += 1;
     this.#socket.ping();

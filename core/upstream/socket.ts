@@ -79,8 +79,8 @@ export class UpstreamSocket implements Valve {
       socket.on('unexpected-response', (_request, response) => this.#refused(response));
       socket.on('error', (error) => this.#failed(error));
       socket.on('message', (data: Buffer, binary) => this.#message({ data, binary }));
-      socket.on('ping', this.#heartbeat.heard);
-      socket.on('pong', this.#heartbeat.heard);
+      socket.on('ping', this.#heartbeat.received);
+      socket.on('pong', this.#heartbeat.received);
       socket.on('close', (code, reason) => this.#closed(code, reason));
       const forget = this.#call.onEnd(() => this.abandon());
       if (!this.#over) this.#forget = forget;
@@ -122,7 +122,7 @@ export class UpstreamSocket implements Valve {
 
   #subscribed(subscriber: Subscriber<GatewayEvent>): () => void {
     this.#subscriber = subscriber;
-    this.#heartbeat.heard();
+    this.#heartbeat.received();
     const early = this.#early;
     this.#early = [];
     for (const message of early) subscriber.next({ type: 'message', ...message });
@@ -137,7 +137,7 @@ export class UpstreamSocket implements Valve {
   }
 
   #message(message: SocketMessage): void {
-    this.#heartbeat.heard();
+    this.#heartbeat.received();
     if (this.#over) return;
     if (this.#subscriber === undefined) this.#early.push(message);
     else this.#subscriber.next({ type: 'message', ...message });

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { PlaceHealth } from '../../core/sdk/health.ts';
+import type { TargetHealth } from '../../core/sdk/health.ts';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
 import type { Case } from './cases.ts';
 import { startClients, type Clients } from './clients.ts';
@@ -147,14 +147,14 @@ function caseOf(fault: Fault, channel: Format, index: number): Case {
   };
 }
 
-const standsWell = (places: readonly PlaceHealth[], id: string): boolean =>
+const standsWell = (places: readonly TargetHealth[], id: string): boolean =>
   places.every(({ channel, standing }) => channel !== id || standing === 'up');
 
 /** Looks again and again how a channel stands; the end tells the first standing that was not `up`. */
 function watchHealth(stage: Stage, id: string): { end(): Promise<string | undefined> } {
   const state: { over: boolean; stood?: string } = { over: false };
   const look = async (): Promise<void> => {
-    const places = await stage.gateway.ask<readonly PlaceHealth[]>('health');
+    const places = await stage.gateway.ask<readonly TargetHealth[]>('health');
     const found = places.find(({ channel, standing }) => channel === id && standing !== 'up');
     if (found !== undefined) state.stood ??= found.standing;
   };
@@ -184,7 +184,7 @@ async function heal(
   for (let index = 0; performance.now() - began < recovery; index += 1) {
     await clients.run(caseOf(fault, channel, index * formats.length + formats.indexOf(channel)));
     const { asked } = await stage.upstream.ask<UpstreamState>('state');
-    const places = await stage.gateway.ask<readonly PlaceHealth[]>('health');
+    const places = await stage.gateway.ask<readonly TargetHealth[]>('health');
     if ((asked[fault.name] ?? 0) > askedBefore && standsWell(places, `${fault.name}.${channel}`))
       return performance.now() - began;
     await pause(50);

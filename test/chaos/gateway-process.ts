@@ -8,7 +8,7 @@ import { readConfig } from '../../core/config/config.ts';
 import { type GatewayConfig } from '../../core/sdk/config.ts';
 import { createLog } from '../../core/log.ts';
 import { startServer } from '../../core/server.ts';
-import type { PlaceHealth } from '../../core/sdk/health.ts';
+import type { TargetHealth } from '../../core/sdk/health.ts';
 import { answering } from '../bench/answering.ts';
 import { dialects, formats, type Format } from './dialects.ts';
 import { faults } from './faults.ts';
@@ -191,7 +191,7 @@ answering(
       );
       return { keys: states, records };
     },
-    health: (): readonly PlaceHealth[] => toolsOf().health.report(),
+    health: (): readonly TargetHealth[] => toolsOf().health.report(),
     close: () => server.close(),
   },
   { url: server.url, keys: keys.map(({ value }) => value) } satisfies GatewayReady,

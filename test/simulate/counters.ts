@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { RatesDesk } from '../../core/money/rates/desk.ts';
+import { RatesServer } from '../../core/money/rates/server.ts';
 import { PrimaryRates } from '../../core/money/rates/primary.ts';
 import type {
   Rates,
@@ -67,7 +67,7 @@ export class PrimaryCounters implements Counters {
   readonly drift = 0;
   readonly #options: CountersOptions;
   readonly #primary: ProcessClock;
-  readonly #desk: RatesDesk;
+  readonly #desk: RatesServer;
   readonly #workers = new Map<number, CountingWorker>();
   readonly #listeners = new Map<number, (news: RatesAnswer | RatesRecall) => void>();
   /** When the latest message arrives in each direction: none overtakes another. */
@@ -76,7 +76,7 @@ export class PrimaryCounters implements Counters {
   constructor(options: CountersOptions) {
     this.#options = options;
     this.#primary = new ProcessClock(options.time, 1, 0);
-    this.#desk = new RatesDesk((id, news) => this.#tell(id, news), options.times, this.#primary);
+    this.#desk = new RatesServer((id, news) => this.#tell(id, news), options.times, this.#primary);
   }
 
   open(worker: CountingWorker): Rates {

@@ -185,7 +185,7 @@ export const slips: readonly Slip[] = [
   },
   {
     what: 'a call is refused while other workers hold what they do not use',
-    file: 'rates/desk.ts',
+    file: 'rates/server.ts',
     from: 'if (holders.size > 0)',
     to: 'if (holders.size < 0)',
   },
@@ -203,9 +203,9 @@ export const slips: readonly Slip[] = [
   },
   {
     what: 'slots of a worker that was killed stay taken',
-    file: 'rates/desk.ts',
-    from: 'this.#rates.release(subject, count);\n    this.#held.delete(asker);',
-    to: 'this.#held.delete(asker);',
+    file: 'rates/server.ts',
+    from: 'this.#rates.release(subject, count);\n    this.#held.delete(worker);',
+    to: 'this.#held.delete(worker);',
   },
   {
     what: 'what was taken ahead is kept when its answer comes too late',
@@ -335,7 +335,7 @@ export const slips: readonly Slip[] = [
         from: 'down: () => this.#shares.giveUp(),',
         to: 'down: () => {},',
         // One of the two is enough: whoever holds something also waits for recalls, and gives it up when that connection is lost.
-        also: { file: 'rates/recalls.ts', from: '        obey();\n', to: '' },
+        also: { file: 'rates/recalls.ts', from: '        giveBack();\n', to: '' },
       },
       {
         what: 'tokens that a call used beyond its estimate are not counted',

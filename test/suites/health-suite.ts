@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Channel, Target } from '../../core/sdk/call.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import { upstreamError } from '../../core/formats/_shared/upstream-error/index.ts';
-import type { Health, Visit } from '../../core/sdk/health.ts';
+import type { Health, AttemptReport } from '../../core/sdk/health.ts';
 import { healthSchema, type HealthSettings } from '../../core/settings/routing.ts';
 
 /** A clock that a test moves by hand. */
@@ -55,7 +55,7 @@ export function settingsOf(settings: Partial<HealthSettings> = {}): HealthSettin
 }
 
 /** Enters, or fails. */
-export function enter(health: Health, target: Target): Visit {
+export function enter(health: Health, target: Target): AttemptReport {
   const visit = health.enter(target);
   if (visit === undefined) throw new Error('It may not be asked.');
   return visit;

@@ -12,7 +12,7 @@ export const listLimits = { usual: 100, most: 100_000 } as const;
 const largestPage = 500;
 
 /** Which items of a list are wanted. */
-export interface ListWish {
+export interface ListOptions {
   readonly operation: Operation;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -32,8 +32,8 @@ export interface ListedItems {
 }
 
 /** Reads as many pages as are needed. Rejects where `--all` means more than can be held. */
-export async function readList(ask: AskAdmin, wish: ListWish): Promise<ListedItems> {
-  const { operation, member, keeps = () => true, limit } = wish;
+export async function readList(ask: AskAdmin, options: ListOptions): Promise<ListedItems> {
+  const { operation, member, keeps = () => true, limit } = options;
   const cursor = operation.fields.find(({ name }) => name === 'after' || name === 'before')?.name;
   const maximum = operation.fields.find(({ name }) => name === 'limit')?.schema['maximum'];
   const page = Math.min(typeof maximum === 'number' ? maximum : largestPage, largestPage);
@@ -44,14 +44,14 @@ export async function readList(ask: AskAdmin, wish: ListWish): Promise<ListedIte
   do {
     const size = cursor === undefined ? most : Math.min(page, Math.max(1, most - items.length));
     const query = new URLSearchParams({
-      ...wish.query,
+      ...options.query,
       ...(maximum !== undefined && { limit: String(Math.min(size, Number(maximum))) }),
       ...(cursor !== undefined && next !== undefined && { [cursor]: next }),
     });
     const answer = z
       .record(z.string(), z.json())
       // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
-      .parse(await ask(operation.method, `${wish.path}?${query}`));
+      .parse(await ask(operation.method, `${options.path}?${query}`));
     const found = z.array(z.record(z.string(), z.json())).parse(answer[member] ?? []) as JsonObject[];
     for (const item of found) if (keeps(item)) items.push(item);
     const after = answer['next'];

@@ -32,7 +32,7 @@ export function audited(
   return {
     async create(wanted) {
       const made = await local.create(wanted);
-      await note('key-create', made.key, { after: told(made.key) });
+      await note('key-create', made.key, { after: changeableFields(made.key) });
       return made;
     },
     list: () => local.list(),
@@ -50,14 +50,14 @@ export function audited(
     },
     async revoke(which) {
       const key = await local.revoke(which);
-      await note('key-delete', key, { before: told(key) });
+      await note('key-delete', key, { before: changeableFields(key) });
       return key;
     },
   };
 }
 
 /** Returns the fields of a key that can be changed: nothing of the secret. */
-function told({
+function changeableFields({
   id: _id,
   prefix: _prefix,
   suffix: _suffix,

@@ -25,10 +25,10 @@ export function problemOf(sentence: string): EntryProblem {
 
 /** Returns the error for problems of a configuration. Its details have them one by one. */
 export function refused(sentences: readonly string[]): GatewayError {
-  const told = sentences.slice(0, 20);
-  return new GatewayError('invalid_value', told.join(' '), {
+  const shown = sentences.slice(0, 20);
+  return new GatewayError('invalid_value', shown.join(' '), {
     param: 'value',
-    details: { problems: told.map((sentence) => ({ ...problemOf(sentence) })) },
+    details: { problems: shown.map((sentence) => ({ ...problemOf(sentence) })) },
   });
 }
 

@@ -42,9 +42,9 @@ export function referenceOf(value: unknown): EntryReference | undefined {
   return known === undefined ? undefined : { form: known, name };
 }
 
-type Visit = (text: string, path: string) => JsonValue;
+type ReplaceText = (text: string, path: string) => JsonValue;
 
-type VisitReference = (reference: JsonValue, path: string) => JsonValue;
+type ReplaceReference = (reference: JsonValue, path: string) => JsonValue;
 
 /**
  * Returns a value with each secret replaced by what `visit` returns, and each reference to a secret by what `visitReference` returns. The schema
@@ -53,8 +53,8 @@ type VisitReference = (reference: JsonValue, path: string) => JsonValue;
 export function mapSecrets(
   schema: z.ZodType,
   value: JsonValue,
-  visit: Visit,
-  visitReference: VisitReference = (reference) => reference,
+  visit: ReplaceText,
+  visitReference: ReplaceReference = (reference) => reference,
 ): JsonValue {
   return walkSecrets(schema, value, (part, place) => {
     if (referenceOf(part) !== undefined)

@@ -177,14 +177,14 @@ export function withFreeTime(
 ): BudgetExhausted {
   const free = freeAt(full.budget.hours ?? 1, buckets, full.needed);
   if (free === undefined) return refusal;
-  const told = new BudgetExhausted(
+  const withTime = new BudgetExhausted(
     `${full.sentence} Enough of it is free at ${timeOf(free)} UTC.`,
     refusal.claimed,
     full,
     Math.max(1, Math.ceil((free - now) / 1_000)),
   );
-  told.recalls = refusal.recalls;
-  return told;
+  withTime.recalls = refusal.recalls;
+  return withTime;
 }
 
 const periodWords = { day: 'daily', week: 'weekly', month: 'monthly', total: 'total' } as const;

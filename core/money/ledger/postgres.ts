@@ -220,16 +220,16 @@ class ClaimLines {
         )),
       ]);
       const withTime = freeTimesIn(session, now);
-      const told: (Reservation | Error)[] = [];
+      const results: (Reservation | Error)[] = [];
       for (const [index, outcome] of outcomes.entries()) {
-        if (outcome instanceof GatewayError) told.push(outcome);
+        if (outcome instanceof GatewayError) results.push(outcome);
         else if ('fitting' in outcome) {
           outcome.fitting.recalls = outcome.lacking.some((holder) => asked.has(holder));
           // oxlint-disable-next-line no-await-in-loop -- one session answers one after the other
-          told.push(await withTime(outcome.fitting, together[index]?.keyId ?? ''));
-        } else told.push(outcome);
+          results.push(await withTime(outcome.fitting, together[index]?.keyId ?? ''));
+        } else results.push(outcome);
       }
-      return told;
+      return results;
     });
   }
 

@@ -53,7 +53,7 @@ export function openSqliteLedger(connection: DatabaseSync, mostEndUsers = maxEnd
         const recalls = fitting !== amounts[0] && statements.recall(shortOf(states, most, keyId), keyId, now);
         if (fitting instanceof BudgetExhausted) {
           fitting.recalls = recalls;
-          return statements.toldWhen(fitting, keyId, now);
+          return statements.withFreeTime(fitting, keyId, now);
         }
         const tooMany = statements.takePlaces(budgets, now);
         if (tooMany !== undefined) return tooMany;
@@ -174,7 +174,7 @@ class LedgerStatements {
   }
 
   /** Adds to a refusal when enough of its rolling window is free. */
-  toldWhen(refusal: BudgetExhausted, keyId: string, now: number): BudgetExhausted {
+  withFreeTime(refusal: BudgetExhausted, keyId: string, now: number): BudgetExhausted {
     const { full } = refusal;
     if (full === undefined) return refusal;
     const rows = this.#spentBuckets().all(holderOf(full.budget, keyId), labelOf(full.budget), full.since);

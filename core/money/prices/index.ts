@@ -74,10 +74,10 @@ export function createPrices(
   catalog?: PricedChannels,
 ): Prices {
   const { configured, at, everywhere, ofOne } = rowsOf(table, catalog);
-  const told = new Set<string>();
-  const tell = (model: string): undefined => {
-    if (told.has(model) || told.size >= remembered) return;
-    told.add(model);
+  const reported = new Set<string>();
+  const report = (model: string): undefined => {
+    if (reported.has(model) || reported.size >= remembered) return;
+    reported.add(model);
     unknown(model);
   };
 
@@ -119,7 +119,7 @@ export function createPrices(
     cost(model, usage, servedBy) {
       const ours = withServices(ofTokens(model, usage, servedBy), usage.units?.services, model, servedBy);
       const stated = statedCost(model, usage, servedBy);
-      if (stated === undefined || servedBy === undefined) return ours ?? tell(model);
+      if (stated === undefined || servedBy === undefined) return ours ?? report(model);
       if (ours !== undefined) compare({ model, channel: servedBy.channel, stated, ours: ours.microDollars });
       return { microDollars: stated, price: { ...ours?.price, statedBy: servedBy.channel } };
     },
@@ -129,7 +129,7 @@ export function createPrices(
       const own = configured(model);
       if (own !== undefined) return of(own);
       const { rows, enough } = everywhere(model);
-      return enough ? Math.max(...rows.map(of)) : tell(model);
+      return enough ? Math.max(...rows.map(of)) : report(model);
     },
     unpriced: (model) => configured(model) === undefined && !everywhere(model).enough,
     unpricedService: (model, wanted) => services.unpriced(model, wanted),

@@ -70,15 +70,15 @@ export class ModalityPrices {
 }
 
 function pricesOf(part: Parts, prices: TokenPrices): PricesOf {
-  const untold = prices[part] ?? 0;
+  const general = prices[part] ?? 0;
   const of = (suffix: 'Text' | 'Audio' | 'Image' | 'Video'): bigint => {
     // A cached token without a price of its own costs what a fresh one of its modality costs.
     const fresh = part === 'cacheRead' ? prices[`input${suffix}`] : undefined;
-    const fallback = fresh !== undefined && suffix !== 'Text' ? fresh : untold;
+    const fallback = fresh !== undefined && suffix !== 'Text' ? fresh : general;
     return pico(prices[`${part}${suffix}`] ?? fallback, 6);
   };
   return {
-    untold: pico(untold, 6),
+    untold: pico(general, 6),
     text: of('Text'),
     audio: of('Audio'),
     image: of('Image'),

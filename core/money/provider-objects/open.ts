@@ -122,8 +122,8 @@ function* insert(object: ProviderObject, askAt: number | undefined): Work<void> 
 }
 
 function detailsOf({ seen, known, charge }: ProviderObject): string {
-  const told = JSON.stringify(seen);
-  const kept = told.length <= longestSeen ? seen : {};
+  const text = JSON.stringify(seen);
+  const kept = text.length <= longestSeen ? seen : {};
   return JSON.stringify({ seen: kept, known, ...(charge === undefined ? {} : { charge }) });
 }
 

@@ -25,7 +25,7 @@ export interface RecallsOptions {
   readonly process: string;
   readonly clock: Clock;
   /** Gives back what is free of these subjects, of all by default, and leaves their holders. */
-  readonly obey: (subjects?: readonly string[]) => void;
+  readonly giveBack: (subjects?: readonly string[]) => void;
   /** True while anything is held for calls that follow. */
   readonly holdsAnything: () => boolean;
 }
@@ -79,7 +79,7 @@ export class Recalls {
   async #recall(subjects: readonly string[], holders: readonly string[]): Promise<void> {
     const { store, clock } = this.#options;
     const others = holders.filter((holder) => holder !== this.#options.process);
-    if (others.length < holders.length) this.#options.obey(subjects);
+    if (others.length < holders.length) this.#options.giveBack(subjects);
     const keys = subjects.map(holdersOf);
     const deadline = clock.now() + recallTime;
     let left: readonly unknown[] = holders;
@@ -98,7 +98,7 @@ export class Recalls {
   }
 
   async #readMessages(): Promise<void> {
-    const { store, clock, obey, holdsAnything } = this.#options;
+    const { store, clock, giveBack, holdsAnything } = this.#options;
     const isWanted = (): boolean =>
       !this.#isClosed && (holdsAnything() || clock.now() - this.#wantedAt < idle);
     while (isWanted()) {
@@ -109,10 +109,10 @@ export class Recalls {
         const message = await store.receive(this.#mailbox);
         this.#isListening = !this.#isClosed;
         const subjects = message === undefined ? [] : subjectsIn(message);
-        if (subjects.length > 0) obey(subjects);
+        if (subjects.length > 0) giveBack(subjects);
       } catch {
         this.#isListening = false;
-        obey();
+        giveBack();
         await passed(clock, pause);
       }
       // oxlint-enable no-await-in-loop
@@ -127,6 +127,6 @@ function mailboxOf(process: string): string {
 }
 
 function subjectsIn(message: string): readonly string[] {
-  const told: unknown = JSON.parse(message);
-  return Array.isArray(told) ? told.filter((one) => typeof one === 'string') : [];
+  const subjects: unknown = JSON.parse(message);
+  return Array.isArray(subjects) ? subjects.filter((one) => typeof one === 'string') : [];
 }

@@ -110,7 +110,7 @@ export class RedisRates implements Rates {
       store: this.#store,
       process: this.#process,
       clock,
-      obey: (subjects) => void this.#obey(subjects),
+      giveBack: (subjects) => void this.#recall(subjects),
       holdsAnything: () => !this.#shares.isEmpty,
     });
     this.#stopRenewing = this.#renewLater();
@@ -198,7 +198,7 @@ export class RedisRates implements Rates {
   }
 
   /** Gives back the free shares of these subjects, or of all, because another process has no room. */
-  async #obey(subjects?: readonly string[]): Promise<void> {
+  async #recall(subjects?: readonly string[]): Promise<void> {
     // Pending requests may add shares.
     await Promise.allSettled(this.#coming.values());
     if (subjects === undefined) {

@@ -1,6 +1,6 @@
 /** State of one circuit breaker: when it is open, when it admits a probe, and how long the provider asked to be left alone. */
-import type { PlaceName, Standing } from '../../sdk/health.ts';
-import type { SharedPlace, Trouble } from './sharing.ts';
+import type { KeyOrModel, Standing } from '../../sdk/health.ts';
+import type { SharedBreaker, Trouble } from './sharing.ts';
 
 /** Interval between two early probes: at most so many milliseconds, and at most this share of the time for which the breaker is open. */
 const earlyGap = 1_000;
@@ -18,7 +18,7 @@ export interface RestTimes {
  * because libraries for policies wrap a promise around each call and know no keys, models or other gateways.
  */
 export class CircuitBreaker<Who> {
-  readonly name: PlaceName;
+  readonly name: KeyOrModel;
   /** Time until which the provider asked to be left alone (cooldown). */
   coolUntil = 0;
   /** Time until which no probe is due. The breaker stays open until a probe succeeds. */
@@ -41,7 +41,7 @@ export class CircuitBreaker<Who> {
   #triedAt = 0;
   #rest = 0;
 
-  constructor(name: PlaceName) {
+  constructor(name: KeyOrModel) {
     this.name = name;
   }
 
@@ -112,17 +112,17 @@ export class CircuitBreaker<Who> {
   }
 
   /** Takes over the state that another gateway reports. */
-  hear(now: number, heard: SharedPlace): void {
+  adopt(now: number, shared: SharedBreaker): void {
     this.elsewhereUntil = 0;
-    if (heard.cool > 0) this.cool(now + heard.cool);
-    if (heard.last !== undefined) this.last = heard.last;
-    if (heard.rests === 0) {
+    if (shared.cool > 0) this.cool(now + shared.cool);
+    if (shared.last !== undefined) this.last = shared.last;
+    if (shared.rests === 0) {
       this.close();
       return;
     }
-    this.rests = heard.rests;
-    this.base = heard.base;
-    this.#rest = Math.max(0, heard.rest);
+    this.rests = shared.rests;
+    this.base = shared.base;
+    this.#rest = Math.max(0, shared.rest);
     this.restUntil = now + this.#rest;
     this.#triedAt = now;
   }

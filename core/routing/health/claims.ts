@@ -1,4 +1,4 @@
-import type { Place } from './places.ts';
+import type { Breaker } from './breakers.ts';
 import type { HealthSharing } from './sharing.ts';
 
 /** How long a gateway may take to begin a probe that it has claimed, and how long the probe itself is protected, in milliseconds. */
@@ -20,24 +20,24 @@ export class Claims {
   }
 
   /** How long a call must wait, in milliseconds, for a place that a probe may go to now. */
-  waitFor(place: Place, now: number): number {
+  waitFor(place: Breaker, now: number): number {
     if (this.#share?.isUp !== true || place.claimedUntil > now) return 0;
     this.#claim(place, claimTime);
     return claimWait;
   }
 
   /** A probe goes there. */
-  probed(place: Place): void {
+  probed(place: Breaker): void {
     this.#claim(place, probeTime);
   }
 
   /** Others may have the turn. */
-  release({ name }: Place): void {
+  release({ name }: Breaker): void {
     this.#share?.release(name);
   }
 
   /** Asks for a turn a little ahead of time, so that the first call behind a rest finds it settled. */
-  claimAhead(resting: Iterable<Place>): void {
+  claimAhead(resting: Iterable<Breaker>): void {
     const now = this.#now();
     for (const place of resting) {
       const isSoon = place.restUntil - now < 1_000 && place.coolUntil <= now;
@@ -47,7 +47,7 @@ export class Claims {
     }
   }
 
-  #claim(place: Place, lease: number): void {
+  #claim(place: Breaker, lease: number): void {
     if (this.#share === undefined || place.isClaiming) return;
     place.isClaiming = true;
     void this.#share.claim(place.name, lease).then((wait) => {

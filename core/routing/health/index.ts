@@ -1,11 +1,11 @@
 /** Opens the circuit breakers of targets, shared over Redis or the primary process, and finds the best and worst key of a channel. */
 import type { Channel } from '../../sdk/call.ts';
-import { HealthBook, type HealthOptions } from './book.ts';
+import { HealthRegistry, type HealthOptions } from './registry.ts';
 import { primarySharing, type HealthLine } from './primary.ts';
 import { redisSharing } from './redis.ts';
 import type { SharedStoreSettings } from '../../settings/shared.ts';
 import type { HealthSettings } from '../../settings/routing.ts';
-import type { Health, Standing, PlaceHealth } from '../../sdk/health.ts';
+import type { Health, Standing, TargetHealth } from '../../sdk/health.ts';
 
 /**
  * Opens the health of targets as this store's gateways know it: `memory:` (the processes of this gateway alone, or this process where there
@@ -18,14 +18,14 @@ export function openHealth(settings: HealthSettings, shared: SharedStoreSettings
 
 /** Returns health in its initial state: all targets are allowed. */
 export function createHealth(settings: HealthSettings, options: HealthOptions = {}): Health {
-  return new HealthBook(settings, options);
+  return new HealthRegistry(settings, options);
 }
 
 const order: readonly Standing[] = ['up', 'probing', 'cooling', 'resting'];
 
 /** How the best and the worst key of a channel stand, from what {@link Health.report} says. Models are left aside. */
 export function channelStanding(
-  report: readonly PlaceHealth[],
+  report: readonly TargetHealth[],
   { id, keys }: Pick<Channel, 'id' | 'keys'>,
 ): { readonly best: Standing; readonly worst: Standing } {
   const ranks = keys.map((key) => {

@@ -1,18 +1,18 @@
 /** Shares circuit breakers among the workers of one gateway through the primary process, and lets one worker at a time send a probe. */
-import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
-import type { PlaceName } from '../../sdk/health.ts';
+import type { HealthSharing, SharedBreaker, SharingHooks } from './sharing.ts';
+import type { KeyOrModel } from '../../sdk/health.ts';
 
 /** Message of a worker to the primary process. */
 export type HealthWord =
   /** Asks for the states that are known, and for all changes from then on. */
   | { readonly kind: 'join' }
-  | { readonly kind: 'tell'; readonly places: readonly SharedPlace[] }
-  | { readonly kind: 'claim'; readonly id: number; readonly name: PlaceName; readonly lease: number }
-  | { readonly kind: 'release'; readonly name: PlaceName };
+  | { readonly kind: 'tell'; readonly places: readonly SharedBreaker[] }
+  | { readonly kind: 'claim'; readonly id: number; readonly name: KeyOrModel; readonly lease: number }
+  | { readonly kind: 'release'; readonly name: KeyOrModel };
 
 /** Message of the primary process to a worker. */
 export type HealthNews =
-  | { readonly kind: 'heard'; readonly places: readonly SharedPlace[] }
+  | { readonly kind: 'heard'; readonly places: readonly SharedBreaker[] }
   /** Milliseconds until the worker may send the probe; 0: now. */
   | { readonly kind: 'turn'; readonly id: number; readonly wait: number };
 
@@ -60,7 +60,7 @@ class PrimarySharing implements HealthSharing {
   #ids = 0;
   #isUp: boolean;
   /** Changes that wait to be sent, the latest of each breaker. */
-  readonly #waiting = new Map<string, SharedPlace>();
+  readonly #waiting = new Map<string, SharedBreaker>();
   #pausing: NodeJS.Timeout | undefined;
 
   constructor(line: HealthLine, hooks: SharingHooks) {
@@ -77,7 +77,7 @@ class PrimarySharing implements HealthSharing {
     return this.#isUp;
   }
 
-  tell(place: SharedPlace): void {
+  tell(place: SharedBreaker): void {
     if (!this.#isUp) return;
     const id = idOf(place.name);
     const before = this.#waiting.get(id);
@@ -86,7 +86,7 @@ class PrimarySharing implements HealthSharing {
     if (this.#waiting.size === 1 && this.#pausing === undefined) queueMicrotask(() => this.#flush());
   }
 
-  claim(name: PlaceName, lease: number): Promise<number | undefined> {
+  claim(name: KeyOrModel, lease: number): Promise<number | undefined> {
     return new Promise((settle) => {
       const id = (this.#ids += 1);
       if (this.#claims.size >= mostOpen || !this.#send({ kind: 'claim', id, name, lease })) {
@@ -103,7 +103,7 @@ class PrimarySharing implements HealthSharing {
     });
   }
 
-  release(name: PlaceName): void {
+  release(name: KeyOrModel): void {
     // What the probe has found out goes before the turn of the next.
     this.#sendWaiting();
     this.#send({ kind: 'release', name });
@@ -161,12 +161,12 @@ class PrimarySharing implements HealthSharing {
 }
 
 interface Kept {
-  readonly place: SharedPlace;
+  readonly place: SharedBreaker;
   /** Time at which the state was received. */
   readonly at: number;
 }
 
-interface Turn {
+interface ProbePermit {
   readonly whose: number;
   readonly until: number;
 }
@@ -175,11 +175,11 @@ interface Turn {
  * The primary process's end: forwards changes of a worker to the others, and decides which worker may send a probe. Workers are known by
  * number.
  */
-export class HealthDesk {
+export class HealthServer {
   readonly #now: () => number;
   readonly #members = new Map<number, (news: HealthNews) => void>();
   readonly #places = new Map<string, Kept>();
-  readonly #turns = new Map<string, Turn>();
+  readonly #permits = new Map<string, ProbePermit>();
 
   /** `now`: a clock in milliseconds that never goes back. */
   constructor(now: () => number = () => performance.now()) {
@@ -204,17 +204,17 @@ export class HealthDesk {
         tell({ kind: 'turn', id: word.id, wait: this.#claim(member, idOf(word.name), word.lease) });
         return;
       case 'release':
-        if (this.#turns.get(idOf(word.name))?.whose === member) this.#turns.delete(idOf(word.name));
+        if (this.#permits.get(idOf(word.name))?.whose === member) this.#permits.delete(idOf(word.name));
     }
   }
 
   /** Removes a worker that has ended, and releases its rights to probe. */
   forget(member: number): void {
     this.#members.delete(member);
-    for (const [id, { whose }] of this.#turns) if (whose === member) this.#turns.delete(id);
+    for (const [id, { whose }] of this.#permits) if (whose === member) this.#permits.delete(id);
   }
 
-  #keep(place: SharedPlace): void {
+  #keep(place: SharedBreaker): void {
     const id = idOf(place.name);
     // What changed last stands last.
     this.#places.delete(id);
@@ -223,9 +223,9 @@ export class HealthDesk {
     dropOldest(this.#places);
   }
 
-  #known(): readonly SharedPlace[] {
+  #known(): readonly SharedBreaker[] {
     const now = this.#now();
-    const known: SharedPlace[] = [];
+    const known: SharedBreaker[] = [];
     for (const [id, { place, at }] of this.#places) {
       const age = now - at;
       const cool = Math.max(0, place.cool - age);
@@ -237,11 +237,11 @@ export class HealthDesk {
 
   #claim(member: number, id: string, lease: number): number {
     const now = this.#now();
-    const held = this.#turns.get(id);
+    const held = this.#permits.get(id);
     if (held !== undefined && held.whose !== member && held.until > now) return Math.ceil(held.until - now);
-    this.#turns.delete(id);
-    this.#turns.set(id, { whose: member, until: now + lease });
-    dropOldest(this.#turns);
+    this.#permits.delete(id);
+    this.#permits.set(id, { whose: member, until: now + lease });
+    dropOldest(this.#permits);
     return 0;
   }
 }
@@ -252,6 +252,6 @@ function dropOldest(kept: Map<string, unknown>): void {
   if (oldest !== undefined) kept.delete(oldest);
 }
 
-function idOf({ channel, key, model }: PlaceName): string {
+function idOf({ channel, key, model }: KeyOrModel): string {
   return JSON.stringify([channel, key, model]);
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { SharedStoreSettings } from '../../settings/shared.ts';
 import { script, SharedLink } from '../../state/links/shared-link.ts';
-import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
-import type { PlaceName } from '../../sdk/health.ts';
+import type { HealthSharing, SharedBreaker, SharingHooks } from './sharing.ts';
+import type { KeyOrModel } from '../../sdk/health.ts';
 
 /** Before every name in the store. What stands in braces keeps all on one node of a cluster, where one script may touch them. */
 const prefix = 'sluice:{health}:';
@@ -92,7 +92,7 @@ class RedisSharing implements HealthSharing {
   readonly #asking: NodeJS.Timeout;
   #revision = 0;
   /** What waits to be told, by place: the last word counts. */
-  #waiting = new Map<string, SharedPlace>();
+  #waiting = new Map<string, SharedBreaker>();
   #telling: Promise<void> | undefined;
   #isAsking = false;
 
@@ -113,7 +113,7 @@ class RedisSharing implements HealthSharing {
     return this.#link.isUp;
   }
 
-  tell(place: SharedPlace): void {
+  tell(place: SharedBreaker): void {
     if (!this.#link.isUp) return;
     const id = idOf(place.name);
     const before = this.#waiting.get(id);
@@ -123,7 +123,7 @@ class RedisSharing implements HealthSharing {
     });
   }
 
-  async claim(name: PlaceName, lease: number): Promise<number | undefined> {
+  async claim(name: KeyOrModel, lease: number): Promise<number | undefined> {
     if (!this.#link.isUp) return undefined;
     try {
       return await this.#link.run<number>(claimScript, [turnOf(name)], [this.#gateway, String(lease)]);
@@ -132,7 +132,7 @@ class RedisSharing implements HealthSharing {
     }
   }
 
-  release(name: PlaceName): void {
+  release(name: KeyOrModel): void {
     if (!this.#link.isUp) return;
     this.#link.run(releaseScript, [turnOf(name)], [this.#gateway]).catch(() => {});
   }
@@ -171,7 +171,7 @@ class RedisSharing implements HealthSharing {
     }
   }
 
-  #text({ rests, base, last, forgotten }: SharedPlace): string {
+  #text({ rests, base, last, forgotten }: SharedBreaker): string {
     return JSON.stringify({ by: this.#gateway, rests, base, last, forgotten });
   }
 
@@ -184,8 +184,8 @@ class RedisSharing implements HealthSharing {
       ]);
       this.#revision = Number(revision);
       for (let index = 0; index + 1 < rest.length; index += 2) {
-        const heard = this.#read(rest[index] ?? '', rest[index + 1] ?? '', Number(now));
-        if (heard !== undefined) this.#hooks.heard(heard);
+        const received = this.#read(rest[index] ?? '', rest[index + 1] ?? '', Number(now));
+        if (received !== undefined) this.#hooks.heard(received);
       }
       this.#hooks.tick();
     } catch {
@@ -196,7 +196,7 @@ class RedisSharing implements HealthSharing {
   }
 
   /** Another gateway's word; undefined for one of our own, and for what no gateway writes. */
-  #read(id: string, state: string, now: number): SharedPlace | undefined {
+  #read(id: string, state: string, now: number): SharedBreaker | undefined {
     const name = nameOf(parsed(id));
     const found = /^(\d+)\|(\d+)\|(.*)$/s.exec(state);
     const told = parsed(found?.[3] ?? '');
@@ -217,11 +217,11 @@ class RedisSharing implements HealthSharing {
   }
 }
 
-function idOf({ channel, key, model }: PlaceName): string {
+function idOf({ channel, key, model }: KeyOrModel): string {
   return JSON.stringify(model === undefined ? [channel, key] : [channel, key, model]);
 }
 
-function turnOf(name: PlaceName): string {
+function turnOf(name: KeyOrModel): string {
   return `${prefix}turn:${idOf(name)}`;
 }
 
@@ -233,14 +233,14 @@ function parsed(text: string): unknown {
   }
 }
 
-function nameOf(id: unknown): PlaceName | undefined {
+function nameOf(id: unknown): KeyOrModel | undefined {
   if (!Array.isArray(id)) return undefined;
   const [channel, key, model] = id as unknown[];
   if (typeof channel !== 'string' || typeof key !== 'string') return undefined;
   return typeof model === 'string' ? { channel, key, model } : { channel, key };
 }
 
-function troubleOf(value: unknown): SharedPlace['last'] {
+function troubleOf(value: unknown): SharedBreaker['last'] {
   if (!isRecord(value)) return undefined;
   const { at, code, message } = value;
   if (typeof at !== 'number' || typeof code !== 'string' || typeof message !== 'string') return undefined;

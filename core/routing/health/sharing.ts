@@ -1,9 +1,9 @@
 /** Interface through which circuit breakers are shared with other gateways and workers. */
-import type { PlaceName } from '../../sdk/health.ts';
+import type { KeyOrModel } from '../../sdk/health.ts';
 
 /** State of a breaker as gateways exchange it. Times are milliseconds from now. */
-export interface SharedPlace {
-  readonly name: PlaceName;
+export interface SharedBreaker {
+  readonly name: KeyOrModel;
   readonly cool: number;
   readonly rest: number;
   /** 0: the breaker is closed. */
@@ -17,9 +17,9 @@ export interface SharedPlace {
 /** Callbacks into the circuit breakers of this process. */
 export interface SharingHooks {
   /** Takes a state that another gateway reports. */
-  readonly heard: (place: SharedPlace) => void;
+  readonly heard: (place: SharedBreaker) => void;
   /** Returns all states, for a store that may have lost its data. */
-  readonly known: () => readonly SharedPlace[];
+  readonly known: () => readonly SharedBreaker[];
   /** Called about twice a second, while the store answers. */
   readonly tick: () => void;
 }
@@ -27,13 +27,13 @@ export interface SharingHooks {
 /** Connection to other gateways. Nothing here throws, and no call waits for it. */
 export interface HealthSharing {
   readonly isUp: boolean;
-  tell(place: SharedPlace): void;
+  tell(place: SharedBreaker): void;
   /**
    * Claims the right to probe for `lease` milliseconds. Resolves with 0 when it is granted, else with the milliseconds for which another
    * one has it; undefined when there is no response.
    */
-  claim(name: PlaceName, lease: number): Promise<number | undefined>;
-  release(name: PlaceName): void;
+  claim(name: KeyOrModel, lease: number): Promise<number | undefined>;
+  release(name: KeyOrModel): void;
   close(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ const slices = 10;
 /** How many visits of the last while went well and how many failed: ten slices of the window, the oldest of which falls away. */
 export class Tally {
   readonly #slice: number;
-  readonly #visits = new Uint32Array(slices);
+  readonly #calls = new Uint32Array(slices);
   readonly #failures = new Uint32Array(slices);
   #current = 0;
   #allVisits = 0;
@@ -17,14 +17,14 @@ export class Tally {
 
   add(now: number, failed: boolean): void {
     const place = this.#turn(now) % slices;
-    this.#visits[place] = (this.#visits[place] ?? 0) + 1;
+    this.#calls[place] = (this.#calls[place] ?? 0) + 1;
     this.#allVisits += 1;
     if (!failed) return;
     this.#failures[place] = (this.#failures[place] ?? 0) + 1;
     this.#allFailures += 1;
   }
 
-  visits(now: number): number {
+  callsSince(now: number): number {
     this.#turn(now);
     return this.#allVisits;
   }
@@ -35,7 +35,7 @@ export class Tally {
   }
 
   clear(): void {
-    this.#visits.fill(0);
+    this.#calls.fill(0);
     this.#failures.fill(0);
     this.#allVisits = 0;
     this.#allFailures = 0;
@@ -47,9 +47,9 @@ export class Tally {
     const passed = Math.min(slice - this.#current, slices);
     for (let step = 1; step <= passed; step += 1) {
       const place = (this.#current + step) % slices;
-      this.#allVisits -= this.#visits[place] ?? 0;
+      this.#allVisits -= this.#calls[place] ?? 0;
       this.#allFailures -= this.#failures[place] ?? 0;
-      this.#visits[place] = 0;
+      this.#calls[place] = 0;
       this.#failures[place] = 0;
     }
     this.#current = slice;

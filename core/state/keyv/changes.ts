@@ -11,7 +11,7 @@ export interface ChangedEntries {
 }
 
 /** Maximum number of changed keys that are returned. With more, the caller reads the whole namespace, in pages. */
-const mostTold = 1_000;
+const maxChanges = 1_000;
 /** Number of revisions for which the written keys are kept. */
 const kept = 10_000;
 
@@ -32,12 +32,12 @@ export async function changesSince(
       since,
       Date.now(),
       namespace,
-      mostTold + 1,
+      maxChanges + 1,
     ),
   );
   const revision = Number(found[0]?.['revision'] ?? NaN);
   const isKnown = revision >= since && revision - since < kept / 2;
-  if (!isKnown || found.length > mostTold) return undefined;
+  if (!isKnown || found.length > maxChanges) return undefined;
   const entries = found.flatMap(({ key, value }) =>
     key === null ? [] : [[String(key), value === null ? undefined : String(value)] as const],
   );

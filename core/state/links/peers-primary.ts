@@ -106,7 +106,7 @@ interface Round {
 }
 
 /** Forwards questions to workers, each with a number, and keeps the totals of those that have ended. */
-export class PeersDesk {
+export class PeersServer {
   readonly #patience: number;
   readonly #members = new Map<number, Member>();
   readonly #rounds = new Map<number, Round>();

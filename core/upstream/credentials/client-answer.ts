@@ -25,12 +25,12 @@ const own = new Map<UpstreamFault, readonly [ErrorCode, number]>([
 /** Returns the error without the credential, where a provider has quoted it. */
 export function withoutCredential(error: GatewayError, credential: string): GatewayError {
   const { code, message, cause } = error;
-  const said = upstreamFailureOf(error);
-  const told =
-    said?.message.includes(credential) === true
-      ? { ...said, message: masked(said.message, credential) }
+  const failure = upstreamFailureOf(error);
+  const maskedCause =
+    failure?.message.includes(credential) === true
+      ? { ...failure, message: masked(failure.message, credential) }
       : cause;
-  if (told === cause && !message.includes(credential)) return error;
+  if (maskedCause === cause && !message.includes(credential)) return error;
   const { param, origin, status, retryable, retryAfter, headers, details } = error;
   return new GatewayError(code, masked(message, credential), {
     ...defined({ param, retryAfter, details }),
@@ -38,7 +38,7 @@ export function withoutCredential(error: GatewayError, credential: string): Gate
     status,
     retryable,
     headers,
-    cause: told,
+    cause: maskedCause,
   });
 }
 

@@ -9,7 +9,7 @@ import type { GuardedFetch } from './fetch.ts';
 import { mediaHead, mediaKind } from '../../model/media-kind.ts';
 
 /** Options of {@link FetchMedia}. */
-export interface MediaWish {
+export interface MediaRequirements {
   /** Accepted kinds of files. `file` means documents: PDF, text, office files, and all media. */
   readonly kinds: readonly MediaBlock['type'][];
   /** Path of the URL in the client's body, for errors: `messages[0].content[1].image_url.url`. */
@@ -30,7 +30,7 @@ export interface Media {
 export type FetchMedia = (
   call: Pick<Call, 'onEnd' | 'get' | 'set'>,
   url: string,
-  wish: MediaWish,
+  requirements: MediaRequirements,
 ) => Promise<Media>;
 
 /** Fetched files of a call. */
@@ -56,7 +56,7 @@ export function createFetchMedia(settings: FetchSettings, fetch: GuardedFetch): 
   const get = async (
     call: Parameters<FetchMedia>[0],
     url: string,
-    { kinds, at }: MediaWish,
+    { kinds, at }: MediaRequirements,
     room: FetchedMedia['room'],
   ): Promise<Media> => {
     const wrong = (): GatewayError =>
@@ -146,7 +146,7 @@ const names: Readonly<Record<MediaBlock['type'], string>> = {
 };
 
 function typeIn(
-  kinds: MediaWish['kinds'],
+  kinds: MediaRequirements['kinds'],
   head: Buffer,
   contentType: string | undefined,
 ): string | undefined {
@@ -175,10 +175,10 @@ const containers = /^video\/(mp4|webm|ogg|3gpp|x-matroska)$/;
 function mediumType(
   kind: 'image' | 'audio' | 'video',
   shown: string | undefined,
-  said: string | undefined,
+  declared: string | undefined,
 ): string | undefined {
   if (shown === undefined) return undefined;
-  const family = said === undefined || unspecific.has(said) ? undefined : familyOf(said);
+  const family = declared === undefined || unspecific.has(declared) ? undefined : familyOf(declared);
   if (kind === 'audio' && containers.test(shown)) {
     return family === undefined || family === 'audio' || family === 'video'
       ? `audio/${shown.slice('video/'.length)}`
@@ -189,18 +189,23 @@ function mediumType(
   return agrees ? shown : undefined;
 }
 
-function documentType(head: Buffer, shown: string | undefined, said: string | undefined): string | undefined {
-  const unsaid = said === undefined || unspecific.has(said);
+function documentType(
+  head: Buffer,
+  shown: string | undefined,
+  declared: string | undefined,
+): string | undefined {
+  const isUnspecific = declared === undefined || unspecific.has(declared);
   if (shown === undefined) {
     if (head.includes(0)) return undefined;
-    if (unsaid) return 'text/plain';
-    return isText(said) ? said : undefined;
+    if (isUnspecific) return 'text/plain';
+    return isText(declared) ? declared : undefined;
   }
-  if (shown === 'application/pdf') return unsaid || /^application\/(x-)?pdf$/.test(said) ? shown : undefined;
+  if (shown === 'application/pdf')
+    return isUnspecific || /^application\/(x-)?pdf$/.test(declared) ? shown : undefined;
   // Office documents and EPUB books are zip archives: their type is that of the server.
   if (shown === 'application/zip')
-    return said !== undefined && /^application\/(vnd\.|epub\+zip$)/.test(said) ? said : undefined;
-  return unsaid || familyOf(said) === familyOf(shown) ? shown : undefined;
+    return declared !== undefined && /^application\/(vnd\.|epub\+zip$)/.test(declared) ? declared : undefined;
+  return isUnspecific || familyOf(declared) === familyOf(shown) ? shown : undefined;
 }
 
 function familyOf(type: string): string {

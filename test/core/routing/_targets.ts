@@ -3,7 +3,7 @@ import type { KnownModel } from '../../../core/sdk/channel.ts';
 import type { GatewayError } from '../../../core/sdk/errors.ts';
 import { createCatalog, type Candidate, type Catalog } from '../../../core/routing/catalog.ts';
 import type { ModelTraits } from '../../../core/model/traits.ts';
-import type { Health, Standing, Visit } from '../../../core/sdk/health.ts';
+import type { Health, Standing, AttemptReport } from '../../../core/sdk/health.ts';
 
 /** What a test says of a channel that serves the model `m`. */
 export interface Wanted {
@@ -97,7 +97,7 @@ export class FakeHealth implements Health {
   standing(target: Target): Standing {
     return this.standings.get(nameOf(target)) ?? 'up';
   }
-  enter(target: Target): Visit | undefined {
+  enter(target: Target): AttemptReport | undefined {
     const name = nameOf(target);
     if (this.closed.has(name)) return undefined;
     this.open += 1;

@@ -5,7 +5,7 @@ import { createLog } from '../../../core/log.ts';
 import {
   ModelDiscovery,
   type DiscoveryOptions,
-  type SaidModels,
+  type DiscoveredModels,
 } from '../../../core/routing/model-discovery.ts';
 
 const hour = 3_600_000;
@@ -17,7 +17,7 @@ function discovering(
   const lines: Record<string, unknown>[] = [];
   let asked = 0;
   let changed = 0;
-  const kept = options.kept ?? new Keyv<SaidModels>();
+  const kept = options.kept ?? new Keyv<DiscoveredModels>();
   const discovery = new ModelDiscovery({
     place: 'here',
     log: createLog('debug', { write: (line: string) => lines.push(JSON.parse(line) as never) }),
@@ -139,7 +139,7 @@ describe('what a provider lists', () => {
   });
 
   test('is taken from another process that has asked meanwhile', async () => {
-    const kept = new Keyv<SaidModels>();
+    const kept = new Keyv<DiscoveredModels>();
     const one = discovering(ok('own'), { kept, every: 200 });
     await kept.set('here', { at: Date.now(), names: ['a'] });
     await one.discovery.load();
@@ -159,7 +159,7 @@ describe('what a provider lists', () => {
       { get: () => Promise.reject(new Error('down')), set: () => Promise.reject(new Error('down')) },
     ],
   ])('survives %s', async (_what, kept) => {
-    const one = discovering(ok('a'), { kept: kept as unknown as Keyv<SaidModels> });
+    const one = discovering(ok('a'), { kept: kept as unknown as Keyv<DiscoveredModels> });
     await one.discovery.load();
     one.begin();
     await expect.poll(one.names).toEqual(['a']);

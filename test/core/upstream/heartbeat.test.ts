@@ -35,7 +35,7 @@ describe('the other side of a socket', () => {
   test('is there again when anything is heard of it, and all begins anew', () => {
     heartbeat.beat(start + silence);
     heartbeat.beat(start + 2 * silence);
-    heartbeat.heard();
+    heartbeat.received();
     const again = start + 2 * silence + 10;
     expect([heartbeat.beat(again), pings]).toEqual([true, 2]);
     expect([heartbeat.beat(again + silence - 1), pings]).toEqual([true, 2]);

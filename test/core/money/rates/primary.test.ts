@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { RatesDesk } from '../../../../core/money/rates/desk.ts';
+import { RatesServer } from '../../../../core/money/rates/server.ts';
 import { PrimaryRates } from '../../../../core/money/rates/primary.ts';
 import type {
   RateRule,
@@ -22,11 +22,11 @@ type News = RatesAnswer | RatesRecall;
 class Office {
   readonly cut = new Set<number>();
   readonly questions: RatesQuestion[] = [];
-  readonly desk: RatesDesk;
+  readonly desk: RatesServer;
   readonly #listeners = new Map<number, (news: News) => void>();
 
   constructor(lengths: RateTimes = {}) {
-    this.desk = new RatesDesk((worker, news) => {
+    this.desk = new RatesServer((worker, news) => {
       if (!this.cut.has(worker)) setImmediate(() => this.#listeners.get(worker)?.(news));
     }, lengths);
   }
@@ -88,7 +88,7 @@ describe.each(['refuse', 'local'] as const)('while it does not answer (%s)', (wh
 
 test('an answer that comes too late keeps no slot', async () => {
   const answers: News[] = [];
-  const desk = new RatesDesk((_worker, answer) => answers.push(answer));
+  const desk = new RatesServer((_worker, answer) => answers.push(answer));
   let hear: ((news: News) => void) | undefined;
   const rates = new PrimaryRates(
     {

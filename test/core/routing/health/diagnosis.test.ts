@@ -3,7 +3,7 @@ import { upstreamError } from '../../../../core/formats/_shared/upstream-error/i
 import { diagnose, sentenceOf } from '../../../../core/routing/health/diagnosis.ts';
 import { channelStanding } from '../../../../core/routing/health/index.ts';
 import { GatewayError, type ErrorCode, type ErrorDetails } from '../../../../core/sdk/errors.ts';
-import type { PlaceHealth, Standing } from '../../../../core/sdk/health.ts';
+import type { TargetHealth, Standing } from '../../../../core/sdk/health.ts';
 
 const said = (status: number, message: string, headers: Record<string, string> = {}): GatewayError =>
   upstreamError(status, JSON.stringify({ error: { message } }), headers);
@@ -93,14 +93,14 @@ describe('the sentence of a failure', () => {
 });
 
 describe('a channel stands', () => {
-  const place = (key: string, standing: Standing, model?: string): PlaceHealth => ({
+  const place = (key: string, standing: Standing, model?: string): TargetHealth => ({
     channel: 'x',
     key,
     standing,
     failures: 0,
     ...(model === undefined ? {} : { model }),
   });
-  const standing = (...report: readonly PlaceHealth[]): readonly [Standing, Standing] => {
+  const standing = (...report: readonly TargetHealth[]): readonly [Standing, Standing] => {
     const keys = ['a', 'b'].map((id, index) => ({ id, index }));
     const { best, worst } = channelStanding(report, { id: 'x', keys });
     return [best, worst];

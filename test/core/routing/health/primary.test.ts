@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createHealth } from '../../../../core/routing/health/index.ts';
 import { type Health } from '../../../../core/sdk/health.ts';
 import {
-  HealthDesk,
+  HealthServer,
   primarySharing,
   type HealthLine,
   type HealthNews,
@@ -26,13 +26,13 @@ const copied = <Message>(message: Message): Message => JSON.parse(JSON.stringify
 class Line implements HealthLine {
   cut = false;
   readonly words: HealthWord[] = [];
-  readonly #desk: HealthDesk;
+  readonly #desk: HealthServer;
   readonly #worker: number;
   #listener: ((news: HealthNews) => void) | undefined;
   /** What waits while the other side hangs. */
   #held: (() => void)[] | undefined;
 
-  constructor(desk: HealthDesk, number: number) {
+  constructor(desk: HealthServer, number: number) {
     this.#desk = desk;
     this.#worker = number;
   }
@@ -73,7 +73,7 @@ afterEach(async () => {
 let workers = 0;
 
 function worker(
-  desk: HealthDesk,
+  desk: HealthServer,
   settings: Partial<HealthSettings> = {},
   now?: () => number,
 ): { readonly health: Health; readonly line: Line; readonly number: number } {
@@ -89,17 +89,17 @@ function worker(
 const pass = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
 describe('health that workers share', () => {
-  const desk = new HealthDesk();
+  const desk = new HealthServer();
   healthSuite((settings, clock) => worker(desk, settings, () => clock.now).health);
   sharedHealthSuite((count, settings) => {
-    const own = new HealthDesk();
+    const own = new HealthServer();
     return Promise.resolve(Array.from({ length: count }, () => worker(own, settings).health));
   });
 });
 
 test('a worker that starts later knows what holds by then, and nothing that is over', async () => {
   let now = 0;
-  const desk = new HealthDesk(() => now);
+  const desk = new HealthServer(() => now);
   const { health: early } = worker(desk);
   const [refused, limited, over] = [newTarget(), newTarget(), newTarget()];
   enter(early, refused).failed(errors.refused());
@@ -120,7 +120,7 @@ test('a worker that starts later knows what holds by then, and nothing that is o
 });
 
 test('one worker at a time finds out; the turn of one that ends is free', async () => {
-  const desk = new HealthDesk();
+  const desk = new HealthServer();
   const all = [1, 2, 3].map(() => worker(desk, { rest: 300 }));
   const target = newTarget();
   fail(all[0]!.health, target);
@@ -152,7 +152,7 @@ function claimOf(line: Line, channel: string): Promise<number> {
 }
 
 test('a storm of changes is few messages, and the last word arrives', async () => {
-  const desk = new HealthDesk();
+  const desk = new HealthServer();
   const [one, two] = [worker(desk), worker(desk)];
   const target = newTarget();
   for (let count = 1; count <= 2_000; count += 1) {
@@ -166,7 +166,7 @@ test('a storm of changes is few messages, and the last word arrives', async () =
 });
 
 test('while nobody answers each worker goes on with what it knows; then all is shared again', async () => {
-  const desk = new HealthDesk();
+  const desk = new HealthServer();
   const [one, two] = [worker(desk, { rest: 300 }), worker(desk, { rest: 300 })];
   const [before, during] = [newTarget(), newTarget()];
   fail(one.health, before);
@@ -186,7 +186,7 @@ test('while nobody answers each worker goes on with what it knows; then all is s
 });
 
 test('what is remembered for all is bounded', async () => {
-  const desk = new HealthDesk();
+  const desk = new HealthServer();
   const told: number[] = [];
   for (let count = 0; count < 7_000; count += 1)
     desk.hear(

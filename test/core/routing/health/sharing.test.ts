@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { createHealth } from '../../../../core/routing/health/index.ts';
-import type { HealthSharing, SharedPlace, SharingHooks } from '../../../../core/routing/health/sharing.ts';
+import type { HealthSharing, SharedBreaker, SharingHooks } from '../../../../core/routing/health/sharing.ts';
 import { GatewayError } from '../../../../core/sdk/errors.ts';
-import type { Health, HealthChange, PlaceName } from '../../../../core/sdk/health.ts';
+import type { Health, HealthChange, KeyOrModel } from '../../../../core/sdk/health.ts';
 import type { HealthSettings } from '../../../../core/settings/routing.ts';
 import { enter, errors, fail, newTarget, settingsOf, targetOf } from '../../../suites/health-suite.ts';
 
 interface AskedClaim {
-  readonly name: PlaceName;
+  readonly name: KeyOrModel;
   readonly lease: number;
   /** Answers as other gateways do: 0, or for how long another one has the claim. */
   answer(wait: number | undefined): Promise<void>;
@@ -16,15 +16,15 @@ interface AskedClaim {
 /** Other gateways, which answer what the test says. */
 class OtherGateways implements HealthSharing {
   isUp = true;
-  readonly told: SharedPlace[] = [];
+  readonly told: SharedBreaker[] = [];
   readonly asked: AskedClaim[] = [];
-  readonly released: PlaceName[] = [];
+  readonly released: KeyOrModel[] = [];
   closed = 0;
 
-  tell(place: SharedPlace): void {
+  tell(place: SharedBreaker): void {
     this.told.push(place);
   }
-  claim(name: PlaceName, lease: number): Promise<number | undefined> {
+  claim(name: KeyOrModel, lease: number): Promise<number | undefined> {
     return new Promise((resolve) => {
       this.asked.push({
         name,
@@ -36,7 +36,7 @@ class OtherGateways implements HealthSharing {
       });
     });
   }
-  release(name: PlaceName): void {
+  release(name: KeyOrModel): void {
     this.released.push(name);
   }
   close(): Promise<void> {
@@ -73,7 +73,7 @@ function stage(settings: Partial<HealthSettings> = {}): Stage {
 }
 
 /** A heard place, all well unless said otherwise. */
-function heard(name: PlaceName, state: Partial<SharedPlace> = {}): SharedPlace {
+function heard(name: KeyOrModel, state: Partial<SharedBreaker> = {}): SharedBreaker {
   return { name, cool: 0, rest: 0, rests: 0, base: 0, ...state };
 }
 
@@ -438,7 +438,7 @@ describe('other gateways are told', () => {
 });
 
 describe('what another gateway tells', () => {
-  const name = (target: ReturnType<typeof newTarget>, model?: string): PlaceName => ({
+  const name = (target: ReturnType<typeof newTarget>, model?: string): KeyOrModel => ({
     channel: target.channel.id,
     key: 'first',
     ...(model === undefined ? {} : { model }),

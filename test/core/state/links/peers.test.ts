@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { OnlyPeer, type Peers } from '../../../../core/state/links/peers.ts';
 import {
-  PeersDesk,
+  PeersServer,
   WorkerPeers,
   type PeerLine,
   type PeerNews,
@@ -12,7 +12,7 @@ import { eventually } from '../../../support/eventually.ts';
 const copied = <Message>(message: Message): Message => JSON.parse(JSON.stringify(message)) as Message;
 
 /** A worker that is reached as another process is. `deaf`: it reads nothing. */
-function joined(desk: PeersDesk, number: number) {
+function joined(desk: PeersServer, number: number) {
   let listener: ((news: PeerNews) => void) | undefined;
   const state = { deaf: false, gone: false };
   const line: PeerLine = {
@@ -70,7 +70,7 @@ test('a process that is alone asks itself', async () => {
 
 describe('workers', () => {
   test('answer with their own words, the one that asks among them, and what they counted is added up', async () => {
-    const desk = new PeersDesk();
+    const desk = new PeersServer();
     const [one, two] = [joined(desk, 1), joined(desk, 2)];
     counting(one.peers, { count: 3 });
     counting(two.peers, { count: 4 });
@@ -82,7 +82,7 @@ describe('workers', () => {
   });
 
   test('that do not answer in time are named, and count with what they told last, also when that came too late', async () => {
-    const desk = new PeersDesk(100);
+    const desk = new PeersServer(100);
     const [one, two] = [joined(desk, 1), joined(desk, 2)];
     const other = { count: 4 };
     counting(one.peers, { count: 3 });
@@ -100,7 +100,7 @@ describe('workers', () => {
   });
 
   test('that have ended leave what they counted: by themselves, or as they told it last', async () => {
-    const desk = new PeersDesk();
+    const desk = new PeersServer();
     const [one, two, three] = [joined(desk, 1), joined(desk, 2), joined(desk, 3)];
     const own = { count: 5 };
     for (const [{ peers }, counted] of [
@@ -123,7 +123,7 @@ describe('workers', () => {
   });
 
   test('that end while they are asked hold nobody up', async () => {
-    const desk = new PeersDesk(60_000);
+    const desk = new PeersServer(60_000);
     const [one, two] = [joined(desk, 1), joined(desk, 2)];
     counting(one.peers, { count: 3 });
     two.peers.answer('counts', () => new Promise(() => {}));
@@ -134,7 +134,7 @@ describe('workers', () => {
   });
 
   test('whose answer fails are silent, and the others are heard', async () => {
-    const desk = new PeersDesk(60_000);
+    const desk = new PeersServer(60_000);
     const [one, two] = [joined(desk, 1), joined(desk, 2)];
     counting(one.peers, { count: 3 });
     two.peers.answer('counts', () => {
@@ -144,7 +144,7 @@ describe('workers', () => {
   });
 
   test('whose primary is gone, or hangs, are told so and never wait for ever', async () => {
-    const { peers, state } = joined(new PeersDesk(), 1);
+    const { peers, state } = joined(new PeersServer(), 1);
     state.gone = true;
     expect(await peers.gather('counts')).toBeUndefined();
     await peers.leave('counts', { calls: 1 });
@@ -155,7 +155,7 @@ describe('workers', () => {
 });
 
 test('one that takes no question now is silent at once', async () => {
-  const desk = new PeersDesk(60_000);
+  const desk = new PeersServer(60_000);
   desk.join(1, () => false);
   expect(await desk.gather('counts')).toEqual({ answers: [], silent: [1], totals: {} });
 });

@@ -13,7 +13,7 @@ import {
   forgetMedia,
   type FetchMedia,
   type Media,
-  type MediaWish,
+  type MediaRequirements,
 } from '../../../../core/upstream/guarded/media.ts';
 import type { CallKey } from '../../../../core/sdk/call-key.ts';
 import { certificate } from '../_certificate.ts';
@@ -126,7 +126,7 @@ function fetcher(given: Partial<FetchSettings> = {}, parts: GuardedParts = {}): 
   return createFetchMedia(settings, createGuardedFetch(settings, parts));
 }
 
-const image: MediaWish = { kinds: ['image'], at };
+const image: MediaRequirements = { kinds: ['image'], at };
 
 function fetchImage(
   url: string,
@@ -526,7 +526,7 @@ describe('the type of a file', () => {
   const docx = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
 
   const fetchAs = async (
-    kinds: MediaWish['kinds'],
+    kinds: MediaRequirements['kinds'],
     bytes: Buffer,
     type: string | undefined,
   ): Promise<string> => {
@@ -536,7 +536,7 @@ describe('the type of a file', () => {
     return (await fetcher()(callOf(), server.url, { kinds, at })).mimeType;
   };
 
-  test.each<[MediaWish['kinds'][number], string, Buffer, string | undefined, string]>([
+  test.each<[MediaRequirements['kinds'][number], string, Buffer, string | undefined, string]>([
     ['image', 'jpeg called png', jpeg, 'image/png', 'image/jpeg'],
     ['image', 'png called a stream', png, 'application/octet-stream', 'image/png'],
     ['image', 'png without a type', png, undefined, 'image/png'],
@@ -554,7 +554,7 @@ describe('the type of a file', () => {
     expect(await fetchAs([kind], bytes, type)).toBe(shown);
   });
 
-  test.each<[MediaWish['kinds'][number], string, Buffer, string | undefined]>([
+  test.each<[MediaRequirements['kinds'][number], string, Buffer, string | undefined]>([
     ['image', 'a page', html, 'text/html'],
     ['image', 'a page called png', html, 'image/png'],
     ['image', 'a picture called a page', png, 'text/html'],

@@ -7,10 +7,10 @@ import {
   createFetchMedia,
   forgetMedia,
   type FetchMedia,
-  type MediaWish,
+  type MediaRequirements,
 } from '../../../../core/upstream/guarded/media.ts';
 
-type Kind = MediaWish['kinds'][number];
+type Kind = MediaRequirements['kinds'][number];
 
 const at = 'messages[0].content[1].image_url.url';
 const latin = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -193,7 +193,7 @@ describe('several wishes of one call', () => {
     };
     return { asked, fetchMedia: createFetchMedia(settings, fetch) };
   }
-  const image: MediaWish = { kinds: ['image'], at };
+  const image: MediaRequirements = { kinds: ['image'], at };
   const url = 'https://a.test/1';
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   const givenUp = () => new GatewayError('client_closed_request', 'The client left.');

@@ -1,18 +1,18 @@
 /** Serves messages of workers in the primary process: shared rate counts, channel health, and questions to other workers. */
-import { RatesDesk } from '../money/rates/desk.ts';
-import { HealthDesk } from '../routing/health/primary.ts';
-import { PeersDesk } from '../state/links/peers-primary.ts';
+import { RatesServer } from '../money/rates/server.ts';
+import { HealthServer } from '../routing/health/primary.ts';
+import { PeersServer } from '../state/links/peers-primary.ts';
 import type { Question, WorkerProcess } from './worker-process.ts';
 
 /** Messages of a worker that concern other workers. */
 export type Shared = Extract<Question, { type: 'rates' | 'health' | 'peers' }>;
 
 /** State that the workers of one gateway share. */
-export class Desks {
+export class SharedState {
   readonly #workers = new Map<number, WorkerProcess>();
-  readonly #rates = new RatesDesk((id, answer) => this.#workers.get(id)?.tell({ type: 'rates', answer }));
-  readonly #health = new HealthDesk();
-  readonly #peers = new PeersDesk();
+  readonly #rates = new RatesServer((id, answer) => this.#workers.get(id)?.tell({ type: 'rates', answer }));
+  readonly #health = new HealthServer();
+  readonly #peers = new PeersServer();
 
   /** Adds a worker that serves. */
   join(worker: WorkerProcess): void {

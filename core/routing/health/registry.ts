@@ -1,11 +1,11 @@
 /** Opens and closes the circuit breakers of keys and models by the outcomes of attempts, and shares changes with other gateways. */
 import type { GatewayError } from '../../sdk/errors.ts';
 import { Claims } from './claims.ts';
-import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
-import { KeyBreaker, Places, sharedOf, viewOf, type Place } from './places.ts';
-import { CallVisit, unwatched, type VisitJudge } from './visit.ts';
+import type { HealthSharing, SharedBreaker, SharingHooks } from './sharing.ts';
+import { KeyBreaker, Breakers, sharedOf, viewOf, type Breaker } from './breakers.ts';
+import { ReportedAttempt, unwatched, type ReportReceiver } from './reported-attempt.ts';
 import { diagnose, sentenceOf } from './diagnosis.ts';
-import type { Health, HealthChange, PlaceHealth, Standing, Visit } from '../../sdk/health.ts';
+import type { Health, HealthChange, TargetHealth, Standing, AttemptReport } from '../../sdk/health.ts';
 import type { HealthSettings } from '../../settings/routing.ts';
 import type { Target } from '../../sdk/call.ts';
 
@@ -24,23 +24,23 @@ export interface HealthOptions {
  * failed, and at once when the provider refuses the key. A model of the key has a breaker of its own only while the provider limits it or
  * does not know it. A call costs two lookups in maps and one small object, without timers or waits.
  */
-export class HealthBook implements Health, VisitJudge {
+export class HealthRegistry implements Health, ReportReceiver {
   readonly #settings: HealthSettings;
   readonly #now: () => number;
   readonly #times: { readonly mostRest: number; readonly random: () => number };
-  readonly #places: Places;
+  readonly #places: Breakers;
   readonly #claims: Claims;
   readonly #listeners = new Set<(change: HealthChange) => void>();
   readonly #share: HealthSharing | undefined;
 
   constructor(settings: HealthSettings, { now, random, share }: HealthOptions) {
     this.#settings = settings;
-    this.#places = new Places(settings.window);
+    this.#places = new Breakers(settings.window);
     this.#now = now ?? (() => performance.now());
     this.#times = { mostRest: settings.mostRest, random: random ?? Math.random };
     this.#share = settings.enabled
       ? share?.({
-          heard: (place) => this.#heard(place),
+          heard: (place) => this.#adopt(place),
           known: () => this.#known(),
           tick: () => this.#claims.claimAhead(this.#places.resting),
         })
@@ -71,31 +71,31 @@ export class HealthBook implements Health, VisitJudge {
     return own === 'up' ? (known.models?.get(model)?.standing(now) ?? 'up') : own;
   }
 
-  enter({ channel, key, model }: Target): Visit | undefined {
+  enter({ channel, key, model }: Target): AttemptReport | undefined {
     if (!this.#settings.enabled) return unwatched;
     const known = this.#places.needKey(channel.id, key.id);
     if (known === undefined) return unwatched;
     const breaker = known.models?.get(model);
-    if (breaker === undefined && known.rests === 0) return new CallVisit(this, known, model);
+    if (breaker === undefined && known.rests === 0) return new ReportedAttempt(this, known, model);
     const now = this.#now();
     if (!known.admits(now) || breaker?.admits(now) === false) return undefined;
-    const visit = new CallVisit(this, known, model);
+    const attempt = new ReportedAttempt(this, known, model);
     // Its cooldown is over, so that nothing has to be stored for the model.
     if (breaker?.standing(now) === 'up') this.#places.drop(known, breaker);
-    if (known.rests > 0) this.#beginProbe(known, visit);
-    if (breaker !== undefined && breaker.rests > 0) this.#beginProbe(breaker, visit);
-    return visit;
+    if (known.rests > 0) this.#beginProbe(known, attempt);
+    if (breaker !== undefined && breaker.rests > 0) this.#beginProbe(breaker, attempt);
+    return attempt;
   }
 
-  report(): readonly PlaceHealth[] {
+  report(): readonly TargetHealth[] {
     const now = this.#now();
-    const told: PlaceHealth[] = [];
+    const listed: TargetHealth[] = [];
     for (const key of this.#places.keys()) {
-      if (key.last !== undefined || key.standing(now) !== 'up') told.push(viewOf(key, now));
+      if (key.last !== undefined || key.standing(now) !== 'up') listed.push(viewOf(key, now));
       for (const model of key.models?.values() ?? [])
-        if (model.standing(now) !== 'up') told.push(viewOf(model, now));
+        if (model.standing(now) !== 'up') listed.push(viewOf(model, now));
     }
-    return told;
+    return listed;
   }
 
   reset(channel: string): void {
@@ -119,55 +119,55 @@ export class HealthBook implements Health, VisitJudge {
   /* ---- What visits tell ------------------------------------------------------------------------------------------- */
 
   /** Closes the breakers that the attempt probes. For any other attempt, the start of a response says nothing yet. */
-  answered(visit: CallVisit): void {
-    const { key, model } = visit;
-    if (key.probe === visit) this.#close(key);
+  answered(attempt: ReportedAttempt): void {
+    const { key, model } = attempt;
+    if (key.probe === attempt) this.#close(key);
     const breaker = key.models?.get(model);
-    if (breaker?.probe === visit) this.#close(breaker);
+    if (breaker?.probe === attempt) this.#close(breaker);
   }
 
-  succeeded(visit: CallVisit): void {
-    this.answered(visit);
-    visit.key.tally.add(this.#now(), false);
+  succeeded(attempt: ReportedAttempt): void {
+    this.answered(attempt);
+    attempt.key.tally.add(this.#now(), false);
   }
 
-  left(visit: CallVisit): void {
-    const { key, model } = visit;
+  left(attempt: ReportedAttempt): void {
+    const { key, model } = attempt;
     const breaker = key.models?.get(model);
-    for (const one of [key, breaker]) if (one?.probe === visit) this.#giveUp(one);
+    for (const one of [key, breaker]) if (one?.probe === attempt) this.#giveUp(one);
   }
 
-  failed(visit: CallVisit, error: GatewayError): void {
+  failed(attempt: ReportedAttempt, error: GatewayError): void {
     const { says, patience } = diagnose(error);
-    const { key } = visit;
+    const { key } = attempt;
     if (says === 'fine') {
-      this.succeeded(visit);
+      this.succeeded(attempt);
       return;
     }
     if (says === 'nothing') {
-      this.left(visit);
+      this.left(attempt);
       return;
     }
     const last = { at: Date.now(), code: error.code, message: sentenceOf(error) };
     key.last = last;
     if (says === 'failure' || says === 'refused') {
-      this.#failedKey(visit, says === 'refused');
-      if (patience !== undefined) this.#coolModel(visit, patience, last);
+      this.#failedKey(attempt, says === 'refused');
+      if (patience !== undefined) this.#coolModel(attempt, patience, last);
       return;
     }
-    if (key.probe === visit) this.#close(key);
-    if (says === 'patience') this.#coolModel(visit, patience ?? this.#settings.coolDown, last);
-    else this.#unknownModel(visit, last);
+    if (key.probe === attempt) this.#close(key);
+    if (says === 'patience') this.#coolModel(attempt, patience ?? this.#settings.coolDown, last);
+    else this.#unknownModel(attempt, last);
   }
 
-  #failedKey(visit: CallVisit, refused: boolean): void {
-    const { key, model } = visit;
+  #failedKey(attempt: ReportedAttempt, refused: boolean): void {
+    const { key, model } = attempt;
     const { failures, rest, refusedRest } = this.#settings;
     const base = refused ? refusedRest : rest;
     const now = this.#now();
     const breaker = key.models?.get(model);
-    if (breaker?.probe === visit) this.#giveUp(breaker);
-    if (key.probe === visit) {
+    if (breaker?.probe === attempt) this.#giveUp(breaker);
+    if (key.probe === attempt) {
       this.#change(key, () => key.reopen(now, base, this.#times));
       this.#claims.release(key);
       return;
@@ -179,28 +179,28 @@ export class HealthBook implements Health, VisitJudge {
     } else {
       key.tally.add(now, true);
       const failed = key.tally.failures(now);
-      if (!refused && (failed < failures || failed * 2 < key.tally.visits(now))) return;
+      if (!refused && (failed < failures || failed * 2 < key.tally.callsSince(now))) return;
     }
     this.#change(key, () => key.open(now, base, this.#times));
   }
 
-  #coolModel(visit: CallVisit, patience: number, last: NonNullable<PlaceHealth['last']>): void {
-    const breaker = this.#places.needModel(visit.key, visit.model);
+  #coolModel(attempt: ReportedAttempt, patience: number, last: NonNullable<TargetHealth['last']>): void {
+    const breaker = this.#places.needModel(attempt.key, attempt.model);
     if (breaker === undefined) return;
     const now = this.#now();
     this.#change(breaker, () => {
       breaker.last = last;
-      if (breaker.probe === visit) breaker.close();
+      if (breaker.probe === attempt) breaker.close();
       breaker.cool(now + Math.min(patience, this.#settings.mostCoolDown));
     });
   }
 
-  #unknownModel(visit: CallVisit, last: NonNullable<PlaceHealth['last']>): void {
-    const breaker = this.#places.needModel(visit.key, visit.model);
-    if (breaker === undefined || (breaker.rests > 0 && breaker.probe !== visit)) return;
+  #unknownModel(attempt: ReportedAttempt, last: NonNullable<TargetHealth['last']>): void {
+    const breaker = this.#places.needModel(attempt.key, attempt.model);
+    if (breaker === undefined || (breaker.rests > 0 && breaker.probe !== attempt)) return;
     const now = this.#now();
     const { refusedRest } = this.#settings;
-    const isProbe = breaker.probe === visit;
+    const isProbe = breaker.probe === attempt;
     this.#change(breaker, () => {
       breaker.last = last;
       breaker.reopen(now, refusedRest, this.#times);
@@ -210,18 +210,18 @@ export class HealthBook implements Health, VisitJudge {
 
   /* ---- Places ----------------------------------------------------------------------------------------------------- */
 
-  #wait(breaker: Place, now: number): number {
+  #wait(breaker: Breaker, now: number): number {
     if (breaker.rests === 0) return Math.max(0, breaker.coolUntil - now);
     breaker.wantedAt = now;
     if (!breaker.isDue(now)) return Math.max(1, Math.ceil(breaker.until(now) - now));
     return this.#claims.waitFor(breaker, now);
   }
 
-  #beginProbe(breaker: Place, visit: CallVisit): void {
+  #beginProbe(breaker: Breaker, attempt: ReportedAttempt): void {
     this.#change(
       breaker,
       () => {
-        breaker.probe = visit;
+        breaker.probe = attempt;
       },
       false,
     );
@@ -229,7 +229,7 @@ export class HealthBook implements Health, VisitJudge {
   }
 
   /** Ends a probe without a result, so that the next call may probe. */
-  #giveUp(breaker: Place): void {
+  #giveUp(breaker: Breaker): void {
     this.#change(breaker, () => {
       breaker.probe = undefined;
       breaker.claimedUntil = 0;
@@ -237,7 +237,7 @@ export class HealthBook implements Health, VisitJudge {
     this.#claims.release(breaker);
   }
 
-  #close(breaker: Place): void {
+  #close(breaker: Breaker): void {
     const key = this.#places.key(breaker.name.channel, breaker.name.key);
     this.#change(breaker, () => breaker.close());
     this.#claims.release(breaker);
@@ -245,7 +245,7 @@ export class HealthBook implements Health, VisitJudge {
     else if (key !== undefined && breaker.coolUntil <= this.#now()) this.#places.drop(key, breaker);
   }
 
-  #forget(breaker: Place): void {
+  #forget(breaker: Breaker): void {
     const wasProbing = breaker.probe !== undefined;
     this.#change(breaker, () => breaker.forget(), false);
     this.#share?.tell({ ...sharedOf(breaker, this.#now()), forgotten: true });
@@ -253,7 +253,7 @@ export class HealthBook implements Health, VisitJudge {
   }
 
   /** Changes a breaker, shares its state, and notifies listeners where it differs. */
-  #change(breaker: Place, act: () => void, tell = true, elsewhere = false): void {
+  #change(breaker: Breaker, act: () => void, tell = true, elsewhere = false): void {
     const before = breaker.standing(this.#now());
     act();
     const now = this.#now();
@@ -267,13 +267,13 @@ export class HealthBook implements Health, VisitJudge {
 
   /* ---- Other gateways --------------------------------------------------------------------------------------------- */
 
-  #known(): readonly SharedPlace[] {
+  #known(): readonly SharedBreaker[] {
     const now = this.#now();
     return [...this.#places.troubled(now)].map((place) => sharedOf(place, now));
   }
 
-  #heard(heard: SharedPlace): void {
-    const { name, cool, rests, forgotten } = heard;
+  #adopt(shared: SharedBreaker): void {
+    const { name, cool, rests, forgotten } = shared;
     const { channel, key, model } = name;
     // A closed breaker needs no entry where nothing is known.
     const isNews = rests > 0 || cool > 0;
@@ -289,7 +289,7 @@ export class HealthBook implements Health, VisitJudge {
       () => {
         // The message may also have what happened after the reset.
         if (forgotten === true) breaker.forget();
-        breaker.hear(this.#now(), heard);
+        breaker.adopt(this.#now(), shared);
       },
       false,
       true,

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
-  HealthDesk,
+  HealthServer,
   primarySharing,
   type HealthLine,
   type HealthNews,
   type HealthWord,
 } from '../../../../core/routing/health/primary.ts';
-import type { SharedPlace } from '../../../../core/routing/health/sharing.ts';
+import type { SharedBreaker } from '../../../../core/routing/health/sharing.ts';
 
-const place = (channel: string, state: Partial<SharedPlace> = {}): SharedPlace => ({
+const place = (channel: string, state: Partial<SharedBreaker> = {}): SharedBreaker => ({
   name: { channel, key: 'first' },
   cool: 0,
   rest: 0,
@@ -22,7 +22,7 @@ const namesIn = (news: HealthNews | undefined): readonly string[] =>
 /** What workers say to the process that started them, and what each of them is told. */
 function workers() {
   const clock = { now: 1_000 };
-  const desk = new HealthDesk(() => clock.now);
+  const desk = new HealthServer(() => clock.now);
   const told = new Map<number, HealthNews[]>();
   const say = (member: number, word: HealthWord): void => {
     const news = told.get(member) ?? [];
@@ -36,7 +36,7 @@ function workers() {
       say(member, { kind: 'join' });
       return told.get(member)?.pop();
     },
-    tell: (member: number, ...places: readonly SharedPlace[]) => say(member, { kind: 'tell', places }),
+    tell: (member: number, ...places: readonly SharedBreaker[]) => say(member, { kind: 'tell', places }),
     release: (member: number, channel: string) =>
       say(member, { kind: 'release', name: { channel, key: 'first' } }),
     /** Milliseconds until it may have the claim, 0 where it has it now. */
@@ -173,9 +173,9 @@ describe('a worker that shares health with the others', () => {
   });
 
   /** A worker's sharing, and the line on which the test answers. */
-  function worker(known: readonly SharedPlace[] = []) {
+  function worker(known: readonly SharedBreaker[] = []) {
     const words: HealthWord[] = [];
-    const heard: SharedPlace[] = [];
+    const heard: SharedBreaker[] = [];
     let listener: (news: HealthNews) => void = () => {};
     let ticks = 0;
     const state = { cut: false };

@@ -15,17 +15,17 @@ type Taking = Extract<RatesQuestion, { kind: 'take' }>;
 
 /** A call that found no room, while workers give back what was counted ahead for them. */
 interface Parked {
-  readonly asker: number;
+  readonly worker: number;
   readonly question: Taking;
   readonly waitsFor: Set<number>;
   readonly stopTimer: () => void;
 }
 
 /** Counts for several processes, each known by a number. */
-export class RatesDesk {
+export class RatesServer {
   readonly #rates: MemoryRates;
   readonly #clock: Clock;
-  readonly #tell: (asker: number, news: RatesAnswer | RatesRecall) => void;
+  readonly #tell: (worker: number, news: RatesAnswer | RatesRecall) => void;
   /** What each process holds: slots by subject. */
   readonly #held = new Map<number, Map<string, number>>();
   /** By subject: for which processes something was counted ahead, and until when it may be free. */
@@ -35,7 +35,7 @@ export class RatesDesk {
   #recalls = 0;
 
   constructor(
-    tell: (asker: number, news: RatesAnswer | RatesRecall) => void,
+    tell: (worker: number, news: RatesAnswer | RatesRecall) => void,
     times: RateTimes = {},
     clock: Clock = systemClock,
   ) {
@@ -45,58 +45,58 @@ export class RatesDesk {
   }
 
   /** Does what a process asks, and answers where it waits for that. */
-  ask(asker: number, question: RatesQuestion): void {
+  ask(worker: number, question: RatesQuestion): void {
     switch (question.kind) {
       case 'correct':
         this.#rates.correct(question.subject, question.difference, question.slice);
         return;
       case 'release':
-        for (const subject of question.slots) this.#release(asker, subject, 1);
+        for (const subject of question.slots) this.#release(worker, subject, 1);
         return;
       case 'give-back': {
         for (const { subject, difference, slice } of question.corrections)
           this.#rates.correct(subject, difference, slice);
-        for (const [subject, count] of question.slots) this.#release(asker, subject, count);
-        if (question.recalled !== undefined) this.#obeyed(asker, question.recalled);
+        for (const [subject, count] of question.slots) this.#release(worker, subject, count);
+        if (question.recalled !== undefined) this.#recallDone(worker, question.recalled);
         return;
       }
       case 'take':
-        this.#take(asker, question);
+        this.#take(worker, question);
     }
   }
 
   /** Gives back all slots of a process that has ended. */
-  forget(asker: number): void {
-    for (const [subject, count] of this.#held.get(asker) ?? []) this.#rates.release(subject, count);
-    this.#held.delete(asker);
-    for (const [subject, askers] of this.#ahead)
-      if (askers.delete(asker) && askers.size === 0) this.#ahead.delete(subject);
+  forget(worker: number): void {
+    for (const [subject, count] of this.#held.get(worker) ?? []) this.#rates.release(subject, count);
+    this.#held.delete(worker);
+    for (const [subject, workers] of this.#ahead)
+      if (workers.delete(worker) && workers.size === 0) this.#ahead.delete(subject);
     for (const [recall, parked] of this.#parked) {
-      if (parked.asker === asker) this.#unpark(recall, parked);
-      else this.#obeyed(asker, recall);
+      if (parked.worker === worker) this.#unpark(recall, parked);
+      else this.#recallDone(worker, recall);
     }
   }
 
-  #take(asker: number, question: Taking): void {
+  #take(worker: number, question: Taking): void {
     const now = this.#clock.now();
     const isResting = ({ subject }: { readonly subject: string }): boolean =>
       now < (this.#restUntil.get(subject) ?? 0);
     const mayTakeAhead = ![...question.rules, ...question.slots].some(isResting);
-    const answer = this.#count(asker, question, mayTakeAhead, now);
+    const answer = this.#count(worker, question, mayTakeAhead, now);
     const { allowed, exceeded } = answer.verdict;
     if (!allowed) {
       if (exceeded !== undefined) setBounded(this.#restUntil, exceeded, now + restTime);
       const subjects = [...question.rules, ...question.slots].map(({ subject }) => subject);
       const holders = new Set(subjects.flatMap((subject) => this.#holders(subject, now)));
       if (holders.size > 0) {
-        this.#park(asker, question, holders, subjects);
+        this.#park(worker, question, holders, subjects);
         return;
       }
     }
-    this.#tell(asker, answer);
+    this.#tell(worker, answer);
   }
 
-  #count(asker: number, { id, rules, slots }: Taking, mayTakeAhead: boolean, now: number): RatesAnswer {
+  #count(worker: number, { id, rules, slots }: Taking, mayTakeAhead: boolean, now: number): RatesAnswer {
     const slice = this.#rates.sliceAt(now);
     const asked = mayTakeAhead ? rules : rules.map(({ ahead: _ahead, ...rule }) => rule);
     const { grant, ...verdict } = this.#rates.takeNow(asked, slots, now, slice);
@@ -105,35 +105,35 @@ export class RatesDesk {
       grant !== undefined && mayTakeAhead ? slots.map((slot) => this.#rates.takeAhead(slot)) : [];
     const sliceMs = this.#rates.untilNext(now);
     taken.forEach((subject, index) => {
-      const held = this.#held.get(asker) ?? new Map<string, number>();
-      this.#held.set(asker, held);
+      const held = this.#held.get(worker) ?? new Map<string, number>();
+      this.#held.set(worker, held);
       const ahead = slotsAhead[index] ?? 0;
       held.set(subject, (held.get(subject) ?? 0) + 1 + ahead);
-      if (ahead > 0) this.#note(subject, asker, Infinity);
+      if (ahead > 0) this.#note(subject, worker, Infinity);
     });
     // What is free of a slice comes back soon after its end.
     for (const { subject, ahead = 0 } of verdict.states)
-      if (ahead > 0) this.#note(subject, asker, now + sliceMs + recallTime);
+      if (ahead > 0) this.#note(subject, worker, now + sliceMs + recallTime);
     return { id, verdict, slice, sliceMs, slots: taken, slotsAhead };
   }
 
   /** Has others give back what they do not use, before the call is refused. */
-  #park(asker: number, question: Taking, holders: ReadonlySet<number>, subjects: readonly string[]): void {
+  #park(worker: number, question: Taking, holders: ReadonlySet<number>, subjects: readonly string[]): void {
     const recall = (this.#recalls += 1);
     const stopTimer = this.#clock.after(recallTime, () => this.#again(recall));
-    this.#parked.set(recall, { asker, question, waitsFor: new Set(holders), stopTimer });
+    this.#parked.set(recall, { worker: worker, question, waitsFor: new Set(holders), stopTimer });
     for (const holder of holders) this.#tell(holder, { recall, subjects });
   }
 
   /** A worker has given back what was free. */
-  #obeyed(asker: number, recall: number): void {
+  #recallDone(worker: number, recall: number): void {
     const parked = this.#parked.get(recall);
     if (parked === undefined) return;
     for (const { subject } of [...parked.question.rules, ...parked.question.slots]) {
-      const askers = this.#ahead.get(subject);
-      if (askers?.delete(asker) === true && askers.size === 0) this.#ahead.delete(subject);
+      const workers = this.#ahead.get(subject);
+      if (workers?.delete(worker) === true && workers.size === 0) this.#ahead.delete(subject);
     }
-    parked.waitsFor.delete(asker);
+    parked.waitsFor.delete(worker);
     if (parked.waitsFor.size === 0) this.#again(recall);
   }
 
@@ -141,7 +141,7 @@ export class RatesDesk {
     const parked = this.#parked.get(recall);
     if (parked === undefined) return;
     this.#unpark(recall, parked);
-    this.#tell(parked.asker, this.#count(parked.asker, parked.question, false, this.#clock.now()));
+    this.#tell(parked.worker, this.#count(parked.worker, parked.question, false, this.#clock.now()));
   }
 
   #unpark(recall: number, { stopTimer }: Parked): void {
@@ -149,23 +149,23 @@ export class RatesDesk {
     this.#parked.delete(recall);
   }
 
-  #note(subject: string, asker: number, until: number): void {
-    const askers = this.#ahead.get(subject) ?? new Map<number, number>();
-    setBounded(this.#ahead, subject, askers);
-    askers.set(asker, Math.max(until, askers.get(asker) ?? 0));
+  #note(subject: string, worker: number, until: number): void {
+    const workers = this.#ahead.get(subject) ?? new Map<number, number>();
+    setBounded(this.#ahead, subject, workers);
+    workers.set(worker, Math.max(until, workers.get(worker) ?? 0));
   }
 
   /** Processes that may hold something of the subject that no call uses. */
   #holders(subject: string, now: number): readonly number[] {
-    const askers = this.#ahead.get(subject);
-    if (askers === undefined) return [];
-    for (const [asker, until] of askers) if (now >= until) askers.delete(asker);
-    if (askers.size === 0) this.#ahead.delete(subject);
-    return [...askers.keys()];
+    const workers = this.#ahead.get(subject);
+    if (workers === undefined) return [];
+    for (const [worker, until] of workers) if (now >= until) workers.delete(worker);
+    if (workers.size === 0) this.#ahead.delete(subject);
+    return [...workers.keys()];
   }
 
-  #release(asker: number, subject: string, count: number): void {
-    const held = this.#held.get(asker);
+  #release(worker: number, subject: string, count: number): void {
+    const held = this.#held.get(worker);
     const own = held?.get(subject);
     // What it does not hold was given back when it was taken for gone.
     if (held === undefined || own === undefined) return;

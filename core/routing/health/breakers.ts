@@ -1,7 +1,7 @@
 /** Stores the circuit breakers of keys and models, a limited number of them, and converts them for reports and other gateways. */
-import type { PlaceHealth, PlaceName, Visit } from '../../sdk/health.ts';
+import type { TargetHealth, KeyOrModel, AttemptReport } from '../../sdk/health.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
-import type { SharedPlace } from './sharing.ts';
+import type { SharedBreaker } from './sharing.ts';
 import { Tally } from './tally.ts';
 
 /** Most models that are remembered for one key: strangers may name any where a channel serves a pattern. */
@@ -12,23 +12,23 @@ const longestModel = 200;
 const mostKeys = 10_000;
 
 /** Breaker of a key, or of a model behind one. */
-export type Place = CircuitBreaker<Visit>;
+export type Breaker = CircuitBreaker<AttemptReport>;
 
 /** Breaker of a key, with its recent outcomes and the breakers of its models. */
-export class KeyBreaker extends CircuitBreaker<Visit> {
+export class KeyBreaker extends CircuitBreaker<AttemptReport> {
   readonly tally: Tally;
-  models: Map<string, Place> | undefined;
+  models: Map<string, Breaker> | undefined;
 
-  constructor(name: PlaceName, window: number) {
+  constructor(name: KeyOrModel, window: number) {
     super(name);
     this.tally = new Tally(window);
   }
 }
 
 /** All breakers. */
-export class Places {
+export class Breakers {
   /** Those that rest. */
-  readonly resting = new Set<Place>();
+  readonly resting = new Set<Breaker>();
   readonly #channels = new Map<string, Map<string, KeyBreaker>>();
   readonly #window: number;
   #keys = 0;
@@ -56,7 +56,7 @@ export class Places {
   }
 
   /** A model of a key, made where it is new; undefined for a name that is too long. The oldest makes room. */
-  needModel(key: KeyBreaker, model: string): Place | undefined {
+  needModel(key: KeyBreaker, model: string): Breaker | undefined {
     const models = (key.models ??= new Map());
     const known = models.get(model);
     if (known !== undefined || model.length > longestModel) return known;
@@ -64,13 +64,13 @@ export class Places {
       const [oldest] = models.values();
       if (oldest !== undefined) this.drop(key, oldest);
     }
-    const made: Place = new CircuitBreaker({ ...key.name, model });
+    const made: Breaker = new CircuitBreaker({ ...key.name, model });
     models.set(model, made);
     return made;
   }
 
   /** Removes the breaker of a model. */
-  drop(key: KeyBreaker, model: Place): void {
+  drop(key: KeyBreaker, model: Breaker): void {
     this.resting.delete(model);
     key.models?.delete(model.name.model ?? '');
     if (key.models?.size === 0) key.models = undefined;
@@ -83,7 +83,7 @@ export class Places {
   }
 
   /** Keys and models that are not up. */
-  *troubled(now: number): Iterable<Place> {
+  *troubled(now: number): Iterable<Breaker> {
     for (const key of this.keys())
       for (const place of [key, ...(key.models?.values() ?? [])])
         if (place.standing(now) !== 'up') yield place;
@@ -91,7 +91,7 @@ export class Places {
 }
 
 /** Returns the status of a breaker for reports. */
-export function viewOf(place: Place, now: number): PlaceHealth {
+export function viewOf(place: Breaker, now: number): TargetHealth {
   const until = place.until(now);
   return {
     ...place.name,
@@ -103,7 +103,10 @@ export function viewOf(place: Place, now: number): PlaceHealth {
 }
 
 /** Returns the state of a breaker for other gateways. */
-export function sharedOf({ name, coolUntil, restUntil, rests, base, last }: Place, now: number): SharedPlace {
+export function sharedOf(
+  { name, coolUntil, restUntil, rests, base, last }: Breaker,
+  now: number,
+): SharedBreaker {
   return {
     name,
     cool: Math.max(0, coolUntil - now),

@@ -218,9 +218,9 @@ describe('in memory, to the millisecond', () => {
     for (let count = 0; count < 5; count += 1) tally.add(0, true);
     tally.clear();
     tally.add(100, true);
-    expect([tally.visits(100), tally.failures(100)]).toEqual([1, 1]);
-    expect([tally.visits(1_050), tally.failures(1_050)]).toEqual([1, 1]);
-    expect(tally.visits(1_100)).toBe(0);
+    expect([tally.callsSince(100), tally.failures(100)]).toEqual([1, 1]);
+    expect([tally.callsSince(1_050), tally.failures(1_050)]).toEqual([1, 1]);
+    expect(tally.callsSince(1_100)).toBe(0);
     tally.add(1_100, true);
     expect(tally.failures(2_100)).toBe(0);
   });
@@ -379,7 +379,7 @@ describe('whatever happens', () => {
             tally.add(now, fails);
             seen.push({ at: now, fails });
             const within = seen.filter(({ at }) => Math.floor(at / 100) > Math.floor(now / 100) - 10);
-            expect(tally.visits(now)).toBe(within.length);
+            expect(tally.callsSince(now)).toBe(within.length);
             expect(tally.failures(now)).toBe(within.filter((one) => one.fails).length);
           }
         },
