@@ -17,41 +17,48 @@ import {
 } from 'sluice/channel-kit';
 import { bareFiles } from './_kit/media/bare-files.ts';
 import { overHttp, plainKind } from './_kit/http/http-channel.ts';
-import { answerOf, ask, askFree, settled, stepOf, went } from './_kit/jobs/jobs.ts';
+import {
+  answerOf,
+  requestWhole,
+  requestFree,
+  pollUntilDone,
+  stepOf,
+  hasSucceeded,
+} from './_kit/jobs/jobs.ts';
 import {
   confidenceIn,
   secondsOf,
   transcriptCodec,
   wantsSpeakers,
-  type Heard,
-  type HeardWord,
+  type Transcript,
+  type TranscribedWord,
 } from './_kit/media/transcripts.ts';
 
 /** https://www.assemblyai.com/docs/api-reference/transcripts/submit */
 function transcribe(request: TranscribeRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { file, language, prompt, temperature } = request;
   // Only the models that are asked in words know of these.
-  const asked = model.startsWith('universal-3');
-  if (prompt !== undefined && !asked) drop('prompt');
-  if (temperature !== undefined && !asked) drop('temperature');
-  const wish: JsonObject = {
+  const takesPrompt = model.startsWith('universal-3');
+  if (prompt !== undefined && !takesPrompt) drop('prompt');
+  if (temperature !== undefined && !takesPrompt) drop('temperature');
+  const options: JsonObject = {
     speech_models: [model],
     ...(language === undefined ? { language_detection: true } : { language_code: language }),
     ...(wantsSpeakers(request) ? { speaker_labels: true } : {}),
-    ...(prompt !== undefined && asked ? { prompt } : {}),
-    ...(temperature !== undefined && asked ? { temperature } : {}),
+    ...(prompt !== undefined && takesPrompt ? { prompt } : {}),
+    ...(temperature !== undefined && takesPrompt ? { temperature } : {}),
   };
   return {
     path: '/transcript',
     body: {},
     form: [
       { name: 'file', file },
-      ...Object.entries(wish).map(([name, value]) => ({ name, value: JSON.stringify(value) })),
+      ...Object.entries(options).map(([name, value]) => ({ name, value: JSON.stringify(value) })),
     ],
   };
 }
 
-function heard(body: JsonObject): Heard {
+function decode(body: JsonObject): Transcript {
   const { text, status, error, language_code: language, audio_duration: duration, words } = body;
   if (status === 'error') throw failed(typeof error === 'string' ? error : '');
   if (typeof text !== 'string') throw unusableResponse('sent JSON that is no transcript');
@@ -64,7 +71,7 @@ function heard(body: JsonObject): Heard {
 }
 
 /** Times are milliseconds. */
-function wordIn(one: unknown): readonly HeardWord[] {
+function wordIn(one: unknown): readonly TranscribedWord[] {
   if (!isObject(one) || typeof one.text !== 'string') return [];
   const { text, start, end, speaker, confidence } = one;
   return [
@@ -115,18 +122,22 @@ export default plainKind(
       });
       return {
         speaks: { transcribe: ['assemblyai'] },
-        codecs: { transcribe: transcriptCodec('assemblyai', transcribe, heard) },
+        codecs: { transcribe: transcriptCodec('assemblyai', transcribe, decode) },
         async open(call, request) {
           const form = Array.isArray(request.body) ? request.body : [];
           const body = form.filter((part) => 'file' in part);
-          const upload = await askFree(call, open, stepOf(request, { path: '/upload', body }));
-          if (!went(upload)) return answerOf(upload);
+          const upload = await requestFree(call, open, stepOf(request, { path: '/upload', body }));
+          if (!hasSucceeded(upload)) return answerOf(upload);
           const { upload_url: address = null } = upload.body;
-          const wish = JSON.stringify({ audio_url: address, ...membersOf(form) });
-          const order = await ask(call, open, stepOf(request, { path: '/transcript', body: wish }));
-          if (!went(order) || !isRunning(order.body)) return answerOf(order);
+          const transcriptRequest = JSON.stringify({ audio_url: address, ...membersOf(form) });
+          const order = await requestWhole(
+            call,
+            open,
+            stepOf(request, { path: '/transcript', body: transcriptRequest }),
+          );
+          if (!hasSucceeded(order) || !isRunning(order.body)) return answerOf(order);
           const path = `/transcript/${encodeURIComponent(String(order.body.id))}`;
-          return answerOf(await settled(call, open, stepOf(request, { path }), isRunning));
+          return answerOf(await pollUntilDone(call, open, stepOf(request, { path }), isRunning));
         },
       };
     },

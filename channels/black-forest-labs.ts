@@ -16,7 +16,7 @@ import {
   type GeneratedImage,
 } from 'sluice/channel-kit';
 import { overHttp, plainKind } from './_kit/http/http-channel.ts';
-import { answerOf, ask, settled, stepOf, went } from './_kit/jobs/jobs.ts';
+import { answerOf, requestWhole, pollUntilDone, stepOf, hasSucceeded } from './_kit/jobs/jobs.ts';
 import {
   bytesOf,
   leaveOut,
@@ -102,12 +102,14 @@ export default plainKind(
           decode,
         }),
         async open(call, request) {
-          const order = await ask(call, open, request);
-          if (!went(order)) return answerOf(order);
-          const { id, polling_url: told } = order.body;
-          const root = typeof told === 'string' ? regionOf(told, base) : undefined;
+          const order = await requestWhole(call, open, request);
+          if (!hasSucceeded(order)) return answerOf(order);
+          const { id, polling_url: pollingUrl } = order.body;
+          const root = typeof pollingUrl === 'string' ? regionOf(pollingUrl, base) : undefined;
           const question = stepOf(request, { path: '/get_result', query: { id: String(id) } });
-          return answerOf(await settled(call, root === undefined ? open : openAt(root), question, isRunning));
+          return answerOf(
+            await pollUntilDone(call, root === undefined ? open : openAt(root), question, isRunning),
+          );
         },
       };
     },
@@ -115,9 +117,9 @@ export default plainKind(
 );
 
 /** The region that works on an order, which alone knows of it. The key goes to addresses of the same owner and no others. */
-function regionOf(told: string, base: string): string | undefined {
-  if (!URL.canParse(told)) return undefined;
-  const { protocol, hostname, origin } = new URL(told);
+function regionOf(pollingUrl: string, base: string): string | undefined {
+  if (!URL.canParse(pollingUrl)) return undefined;
+  const { protocol, hostname, origin } = new URL(pollingUrl);
   const own = new URL(base);
   const isOwn = hostname.endsWith(`.${own.hostname.split('.').slice(-2).join('.')}`);
   return isOwn && protocol === 'https:' ? `${origin}/v1` : undefined;

@@ -17,8 +17,8 @@ import {
   secondsOf,
   transcriptCodec,
   wantsSpeakers,
-  type Heard,
-  type HeardWord,
+  type Transcript,
+  type TranscribedWord,
 } from './_kit/media/transcripts.ts';
 
 /** https://developers.deepgram.com/docs/tts-media-output-settings */
@@ -70,7 +70,7 @@ function transcribe(request: TranscribeRequest, { model, drop }: EncodeTarget): 
   };
 }
 
-function heard(body: JsonObject): Heard {
+function decode(body: JsonObject): Transcript {
   throwIfError(body);
   const { results, metadata } = body;
   const [channel] = isObject(results) && Array.isArray(results.channels) ? results.channels : [];
@@ -87,7 +87,7 @@ function heard(body: JsonObject): Heard {
   };
 }
 
-function wordIn(one: unknown): readonly HeardWord[] {
+function wordIn(one: unknown): readonly TranscribedWord[] {
   if (!isObject(one) || typeof one.word !== 'string') return [];
   const { word, punctuated_word: written, start, end, speaker, confidence } = one;
   return [
@@ -116,7 +116,7 @@ export default plainKind(
         speaks: { transcribe: ['deepgram'], speak: ['deepgram'] },
       }),
       codecs: {
-        transcribe: transcriptCodec('deepgram', transcribe, heard),
+        transcribe: transcriptCodec('deepgram', transcribe, decode),
         speak: speechCodec('deepgram', speak),
       },
     }),

@@ -23,8 +23,8 @@ import {
   secondsOf,
   transcriptCodec,
   wantsSpeakers,
-  type Heard,
-  type HeardWord,
+  type Transcript,
+  type TranscribedWord,
 } from './_kit/media/transcripts.ts';
 
 /** `output_format`: codec, samples a second, kilobits a second. */
@@ -88,7 +88,7 @@ function transcribe(request: TranscribeRequest, { model, drop }: EncodeTarget): 
   };
 }
 
-function heard(body: JsonObject): Heard {
+function decode(body: JsonObject): Transcript {
   throwIfError(body);
   const { text, language_code: language, audio_duration_secs: duration, words } = body;
   if (typeof text !== 'string') throw unusableResponse('sent JSON that is no transcript');
@@ -101,8 +101,8 @@ function heard(body: JsonObject): Heard {
 }
 
 /** What stands between words is told as if it were one. */
-function wordsIn(list: readonly unknown[]): readonly HeardWord[] {
-  const words: HeardWord[] = [];
+function wordsIn(list: readonly unknown[]): readonly TranscribedWord[] {
+  const words: TranscribedWord[] = [];
   let before = '';
   for (const one of list) {
     if (!isObject(one) || typeof one.text !== 'string') continue;
@@ -140,7 +140,7 @@ export default plainKind(
         ...parts,
         codecs: {
           speak: speechCodec('elevenlabs', speak),
-          transcribe: transcriptCodec('elevenlabs', transcribe, heard),
+          transcribe: transcriptCodec('elevenlabs', transcribe, decode),
         },
         open: async (call, request) => aboutVoices(await parts.open(call, request)),
       };

@@ -24,8 +24,8 @@ const embed: Codec<EmbedRequest> = {
     const task = purpose === undefined ? undefined : tasks[purpose];
     if (purpose !== undefined && task === undefined) target.drop('taskType');
     // A word of the vendor's own that nobody else knows stays what it is.
-    const said = purpose === undefined ? own : task;
-    return { ...encoded, body: { ...(said === undefined ? {} : { task: said }), ...rest } };
+    const value = purpose === undefined ? own : task;
+    return { ...encoded, body: { ...(value === undefined ? {} : { task: value }), ...rest } };
   },
 };
 

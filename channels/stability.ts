@@ -50,36 +50,36 @@ const own = [
 ];
 
 /** https://platform.stability.ai/docs/api-reference#tag/Generate */
-function encode(request: ImageRequest, { model, drop }: EncodeTarget, said: JsonObject): EncodedRequest {
+function encode(request: ImageRequest, { model, drop }: EncodeTarget, members: JsonObject): EncodedRequest {
   const { operation, prompt, images, mask, fileFormat, delivery } = request;
   if (delivery === 'url') drop('response_format');
-  const place = Object.hasOwn(paths, model) ? paths[model] : undefined;
+  const endpoint = Object.hasOwn(paths, model) ? paths[model] : undefined;
   const [image] = images;
-  const makes = place === undefined || place.startsWith('generate/');
+  const makes = endpoint === undefined || endpoint.startsWith('generate/');
   if (operation === 'generate-image' && !makes)
     throw new GatewayError('unsupported_value', 'This model changes images: ask /v1/images/edits.', {
       param: 'model',
     });
   // An image that is changed keeps its sides.
   const ratio =
-    image === undefined || place === 'control/style' ? ratioFor(request, ratios, drop) : undefined;
+    image === undefined || endpoint === 'control/style' ? ratioFor(request, ratios, drop) : undefined;
   if (
     image !== undefined &&
-    place !== 'control/style' &&
+    endpoint !== 'control/style' &&
     request.size !== undefined &&
     request.size !== 'auto'
   )
     drop('size');
   const texts: Readonly<Record<string, unknown>> = {
-    ...(place === undefined ? { model } : {}),
-    ...(place === undefined && image !== undefined ? { mode: 'image-to-image', strength: 0.7 } : {}),
-    ...said,
+    ...(endpoint === undefined ? { model } : {}),
+    ...(endpoint === undefined && image !== undefined ? { mode: 'image-to-image', strength: 0.7 } : {}),
+    ...members,
     prompt,
     aspect_ratio: ratio,
     output_format: fileFormat,
   };
   return {
-    path: `/${place ?? 'generate/sd3'}`,
+    path: `/${endpoint ?? 'generate/sd3'}`,
     body: {},
     form: [
       ...Object.entries(texts).flatMap(([name, value]) =>

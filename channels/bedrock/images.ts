@@ -75,8 +75,8 @@ const tasks: Readonly<
  */
 function ofAmazon(request: ImageRequest, target: EncodeTarget, format: string): JsonObject {
   const { drop } = target;
-  const { negative_prompt: negative, ...said } = wordsOf(request, amazonWords, drop);
-  const own: JsonObject = negative === undefined ? said : { negativeText: negative, ...said };
+  const { negative_prompt: negative, ...members } = wordsOf(request, amazonWords, drop);
+  const own: JsonObject = negative === undefined ? members : { negativeText: negative, ...members };
   const { prompt, images, mask, quality, count, fileFormat } = request;
   const taskType = taskOf(request, own);
   const task = Object.hasOwn(tasks, taskType) ? tasks[taskType] : undefined;
@@ -219,11 +219,11 @@ function wordsOf(
   words: readonly string[],
   drop: (path: string) => void,
 ): JsonObject {
-  const said = Object.entries(ownWords(extra, words, drop)).map(([name, value]) => {
+  const members = Object.entries(ownWords(extra, words, drop)).map(([name, value]) => {
     const isNumber = !texts.has(name) && typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value);
     return [name, isNumber ? Number(value) : value];
   });
-  return Object.fromEntries(said) as JsonObject;
+  return Object.fromEntries(members) as JsonObject;
 }
 
 /** More images than a model can be given: refused, or left out and reported where the operator prefers that. */

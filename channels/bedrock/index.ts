@@ -16,7 +16,13 @@ import {
   type ChannelTools,
 } from 'sluice';
 import { ordinaryHeaders } from '../_kit/http/http-channel.ts';
-import { awsEndpoint, placeOptions, placesOf, regionsOf, type Place } from '../_kit/identity/aws-places.ts';
+import {
+  awsEndpoint,
+  regionOptions,
+  accessesOf,
+  regionsOf,
+  type RegionAccess,
+} from '../_kit/identity/aws-regions.ts';
 import { awsHeaders, type AwsRequest } from '../_kit/identity/aws-signature.ts';
 import { claudeIn, invocation } from './claude.ts';
 import { controlPlane, listBedrockModels } from './list.ts';
@@ -27,7 +33,7 @@ import { bedrockTraits, geographies, ofMaker } from './traits.ts';
 import { readModelList } from '../_kit/http/model-list.ts';
 
 const options = z.object({
-  ...placeOptions,
+  ...regionOptions,
   endpoint: z
     .enum(['runtime', 'mantle'])
     .default('runtime')
@@ -83,17 +89,17 @@ export default defineChannel({
   needsKey: false,
   options,
   setup(chosen, tools: ChannelTools): ChannelParts {
-    const places = placesOf(chosen, tools, 'bedrock');
+    const accesses = accessesOf(chosen, tools, 'bedrock');
     const open: ChannelParts['open'] = (call, request) =>
-      send(call, request, { chosen, tools, place: places[call.target?.key.index ?? 0] ?? places[0] });
-    const listModels = (): Promise<readonly string[]> => listAt(chosen, tools, places);
+      send(call, request, { chosen, tools, access: accesses[call.target?.key.index ?? 0] ?? accesses[0] });
+    const listModels = (): Promise<readonly string[]> => listAt(chosen, tools, accesses);
     if (chosen.endpoint === 'mantle') {
       if (chosen.guardrail !== undefined)
         throw new Error("guardrail holds at the endpoint 'runtime' alone: leave one of the two out.");
       return {
         catalogue: [...atMantle, ...atRuntime],
         speaks: { chat: ['chat-completions', 'responses', 'messages'], 'count-tokens': ['messages'] },
-        ...regionsOf(chosen, places),
+        ...regionsOf(chosen, accesses),
         traits: mantleTraits,
         listModels,
         open,
@@ -111,7 +117,7 @@ export default defineChannel({
         'vary-image': [invokeFormat],
       },
       codecs: invokeCodecs,
-      ...regionsOf(chosen, places),
+      ...regionsOf(chosen, accesses),
       traits: bedrockTraits,
       // What is said of none of them here: they think, and nobody knows how they are told to.
       thinking: { reasoning: 'none', thinksByDefault: true, stopsThinking: false },
@@ -125,14 +131,14 @@ export default defineChannel({
 async function listAt(
   chosen: ChannelOptions & Options,
   { http }: ChannelTools,
-  places: readonly Place[],
+  accesses: readonly RegionAccess[],
 ): Promise<readonly string[]> {
-  let failure: unknown = new Error('The channel has no place to ask.');
-  for (const place of places) {
-    const { service, base } = endpointOf(chosen, place.region);
+  let failure: unknown = new Error('The channel has no region for this request.');
+  for (const access of accesses) {
+    const { service, base } = endpointOf(chosen, access.region);
     const prove = async (url: URL): Promise<Readonly<Record<string, string>>> => {
       const own = { accept: 'application/json' };
-      return { ...own, ...(await proofOf(place, { method: 'GET', url, headers: own, body: '' }, service)) };
+      return { ...own, ...(await proofOf(access, { method: 'GET', url, headers: own, body: '' }, service)) };
     };
     try {
       // oxlint-disable no-await-in-loop -- the next is asked where this one fails
@@ -160,7 +166,7 @@ function endpointOf(
 
 /** An API key, or a signature. */
 async function proofOf(
-  { apiKey, credentials, region }: Place,
+  { apiKey, credentials, region }: RegionAccess,
   request: AwsRequest,
   service: string,
 ): Promise<Readonly<Record<string, string>>> {
@@ -171,34 +177,34 @@ async function proofOf(
 interface Sending {
   readonly chosen: ChannelOptions & Options;
   readonly tools: ChannelTools;
-  readonly place: Place | undefined;
+  readonly access: RegionAccess | undefined;
 }
 
 async function send(
   call: Call,
   request: UpstreamRequest,
-  { chosen, tools, place }: Sending,
+  { chosen, tools, access }: Sending,
 ): Promise<Upstream> {
-  if (place === undefined) throw new Error('The channel has no place to ask.');
+  if (access === undefined) throw new Error('The channel has no region for this request.');
   // Models that cannot be counted there are counted here.
   const isMantle = chosen.endpoint === 'mantle';
   if (request.operation === 'count-tokens' && !isMantle && claudeIn(request.model) === undefined)
     return counted(call);
-  const { path, body, headers } = asked(request, chosen);
+  const { path, body, headers } = bedrockRequest(request, chosen);
   // An address of a model names its region.
-  const region = /^arn:[\w-]+:bedrock:([\w-]+):/.exec(request.model)?.[1] ?? place.region;
+  const region = /^arn:[\w-]+:bedrock:([\w-]+):/.exec(request.model)?.[1] ?? access.region;
   const { base, service } = endpointOf(chosen, region);
   const url = new URL(base + path);
   const own = { 'content-type': 'application/json', ...headers };
-  const proof = await proofOf({ ...place, region }, { method: 'POST', url, headers: own, body }, service);
+  const proof = await proofOf({ ...access, region }, { method: 'POST', url, headers: own, body }, service);
   const answer = await tools.http.send(call, {
     url: url.href,
     method: 'POST',
     headers: { ...ordinaryHeaders({ stream: false }), accept: '*/*', ...own, ...proof },
     body,
   });
-  if (answer.status === 401 || answer.status === 403) place.forget();
-  place.told?.(answer);
+  if (answer.status === 401 || answer.status === 403) access.forget();
+  access.logRefusal?.(answer);
   if (request.operation === 'embed') return withTokens(answer);
   return unframed(answer, request.format);
 }
@@ -216,14 +222,14 @@ async function counted(call: Call): Promise<Upstream> {
   return { status: 200, headers: {}, bytes: of(Buffer.from(JSON.stringify({ inputTokens }))) };
 }
 
-interface Asked {
+interface BedrockRequest {
   readonly path: string;
   readonly body: Buffer | string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** The request as Bedrock's API has it, with the operator's guardrail. */
-function asked(request: UpstreamRequest, { guardrail, endpoint }: Options): Asked {
+function bedrockRequest(request: UpstreamRequest, { guardrail, endpoint }: Options): BedrockRequest {
   if (endpoint === 'mantle') return { ...mantleRequest(request), body: bodyOf(request) };
   // https://docs.aws.amazon.com/bedrock/latest/userguide/inference-chat-completions.html
   if (request.format === 'chat-completions' || request.format === 'responses')

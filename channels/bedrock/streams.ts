@@ -36,9 +36,9 @@ function chunkOf({ event, data }: Frame): Frame {
     const { __type: type, message } = body ?? {};
     return { event, data: JSON.stringify({ type: 'error', error: { type, message } }) };
   }
-  const said = typeof body?.bytes === 'string' ? Buffer.from(body.bytes, 'base64').toString('utf8') : data;
-  const type = /^\{"type":"(\w+)"/.exec(said)?.[1] ?? parseObject(said)?.type;
-  return { ...(typeof type === 'string' ? { event: type } : {}), data: said };
+  const json = typeof body?.bytes === 'string' ? Buffer.from(body.bytes, 'base64').toString('utf8') : data;
+  const type = /^\{"type":"(\w+)"/.exec(json)?.[1] ?? parseObject(json)?.type;
+  return { ...(typeof type === 'string' ? { event: type } : {}), data: json };
 }
 
 /** The start of a JSON object that has members. */

@@ -163,10 +163,10 @@ function messageOf(message: JsonObject, texts: JsonObject[], target: EncodeTarge
   };
   if (role === 'tool') return { ...own, tool_call_id: id ?? '' };
   if (objectsOf(calls).length === 0) return own;
-  const { content: said, ...rest } = own;
+  const { content: ownContent, ...rest } = own;
   return {
     ...rest,
-    ...(said === undefined || said === '' ? {} : { content: said }),
+    ...(ownContent === undefined || ownContent === '' ? {} : { content: ownContent }),
     tool_calls: calls,
     ...(typeof plan === 'string' && plan !== '' ? { tool_plan: plan } : {}),
   };

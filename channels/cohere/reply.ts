@@ -6,10 +6,10 @@ import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
 /** A whole reply as chat completions would have it. */
 export function readWhole(body: JsonObject): JsonObject {
   const { message, finish_reason: finish, id, usage } = body;
-  const said = isObject(message) ? message : {};
-  const { text, thinking } = wordsOf(said['content']);
-  const reasoning = [thinking, said['tool_plan']].filter((one) => typeof one === 'string').join('');
-  const calls = objectsOf(said['tool_calls']).map(withArguments);
+  const fields = isObject(message) ? message : {};
+  const { text, thinking } = wordsOf(fields['content']);
+  const reasoning = [thinking, fields['tool_plan']].filter((one) => typeof one === 'string').join('');
+  const calls = objectsOf(fields['tool_calls']).map(withArguments);
   return {
     id: id ?? '',
     choices: [
@@ -20,7 +20,7 @@ export function readWhole(body: JsonObject): JsonObject {
           content: text === '' && calls.length > 0 ? null : text,
           ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
           ...(calls.length > 0 ? { tool_calls: calls } : {}),
-          ...citedIn(said['citations']),
+          ...citedIn(fields['citations']),
         },
         finish_reason: finishOf(finish, body),
       },

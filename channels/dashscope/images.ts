@@ -9,7 +9,7 @@ import {
   type ImageRequest,
   type GeneratedImage,
 } from 'sluice/channel-kit';
-import { answerOf, ask, settled, stepOf, went } from '../_kit/jobs/jobs.ts';
+import { answerOf, requestWhole, pollUntilDone, stepOf, hasSucceeded } from '../_kit/jobs/jobs.ts';
 import { pictureAt, pictureCodecs, sidesFor } from '../_kit/media/pictures.ts';
 
 const services = '/services/aigc';
@@ -18,7 +18,7 @@ const services = '/services/aigc';
  * Where a model is asked, and whether it makes a task. Qwen answers at once: LiteLLM 1.110.2, llms/dashscope/image_generation/transformation.py.
  * Wan makes tasks: https://docs.qwencloud.com/api-reference/image-generation/wan-text-to-image-v2/create-task
  */
-function placeOf(model: string): {
+function endpointOf(model: string): {
   readonly path: string;
   readonly takesPrompt?: true;
   readonly isTask?: true;
@@ -31,7 +31,7 @@ function placeOf(model: string): {
 
 function encode(request: ImageRequest, { model, drop }: EncodeTarget, own: JsonObject): EncodedRequest {
   const { prompt } = request;
-  const { path, takesPrompt, isTask } = placeOf(model);
+  const { path, takesPrompt, isTask } = endpointOf(model);
   const { negative_prompt: negative, ...parameters } = own;
   const sides = sidesFor(request, drop);
   return {
@@ -66,8 +66,8 @@ function decode(body: JsonObject): readonly GeneratedImage[] {
     throw unusableResponse('made no image');
   }
   const parts = (Array.isArray(choices) ? choices : []).flatMap((choice) => {
-    const said = isObject(choice) ? choice['message'] : undefined;
-    const content = isObject(said) ? said['content'] : undefined;
+    const reply = isObject(choice) ? choice['message'] : undefined;
+    const content = isObject(reply) ? reply['content'] : undefined;
     return Array.isArray(content) ? content : [];
   });
   return [...parts, ...(Array.isArray(results) ? results : [])].flatMap((part) => {
@@ -96,12 +96,12 @@ export function awaitingImages(open: ChannelParts['open']): ChannelParts['open']
   return async (call, request) => {
     if (request.operation !== 'generate-image' || request.headers['x-dashscope-async'] === undefined)
       return open(call, request);
-    const order = await ask(call, open, request);
-    if (!went(order)) return answerOf(order);
+    const order = await requestWhole(call, open, request);
+    if (!hasSucceeded(order)) return answerOf(order);
     const { output } = order.body;
     const id = isObject(output) ? output['task_id'] : undefined;
     if (typeof id !== 'string') return answerOf(order);
     const question = stepOf(request, { path: `/tasks/${encodeURIComponent(id)}` });
-    return answerOf(await settled(call, open, question, isRunning));
+    return answerOf(await pollUntilDone(call, open, question, isRunning));
   };
 }

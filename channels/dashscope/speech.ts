@@ -19,7 +19,7 @@ import { voiceName } from '../_kit/media/speech.ts';
 /** Samples of 16 bits, one channel: https://www.alibabacloud.com/help/en/model-studio/qwen-tts, its example of a stream. */
 const mimeType = 'audio/pcm;rate=24000';
 
-const place = { block: 0, choice: 0 } as const;
+const position = { block: 0, choice: 0 } as const;
 
 /**
  * Asks for a stream, whose sound stands in its events: a whole response has an address of a file in its place.
@@ -73,17 +73,17 @@ class SpeechEvents implements StreamDecoder {
     if (finish === 'stop') this.#done = true;
     const { data } = isObject(audio) ? audio : {};
     if (typeof data !== 'string' || data === '') return [];
-    const delta: GatewayEvent = { type: 'media-delta', ...place, data };
+    const delta: GatewayEvent = { type: 'media-delta', ...position, data };
     if (this.#begun) return [delta];
     this.#begun = true;
-    return [{ type: 'media-start', ...place, media: 'audio', mimeType }, delta];
+    return [{ type: 'media-start', ...position, media: 'audio', mimeType }, delta];
   }
 
   end(): readonly GatewayEvent[] {
     if (!this.#done) throw truncatedResponse();
     if (!this.#begun) throw unusableResponse('gave no speech');
     return [
-      { type: 'media-end', ...place },
+      { type: 'media-end', ...position },
       ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const]),
     ];
   }

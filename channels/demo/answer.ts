@@ -4,7 +4,7 @@ import { fromSchema } from './from-schema.ts';
 import { formOf, recalled } from './instructions.ts';
 import { describeMedia, textOf, type CallableTool, type Question } from './question.ts';
 import { callContent, type Seals } from './seals.ts';
-import { askedFinish } from './switches.ts';
+import { requestedFinish } from './switches.ts';
 import { pieces } from './words.ts';
 
 /** One part of an answer. */
@@ -56,7 +56,7 @@ export function answer(question: Question, seals: Seals, choice: number): Answer
     const parts = calls.map((tool, index) => toolPart(question, seals, reasoning, tool, index));
     return { parts: [...before, ...parts] };
   }
-  const { text, stopSequence } = stopAt(said(question, choice), question.request.settings.stop ?? []);
+  const { text, stopSequence } = stopAt(answerText(question, choice), question.request.settings.stop ?? []);
   return {
     parts: [...before, ...textParts(question, seals, text, reasoning !== undefined), ...mediaParts(question)],
     ...(stopSequence === undefined ? {} : { stopSequence }),
@@ -68,7 +68,7 @@ function reasoningPart(
   seals: Seals,
 ): ReasoningPart | undefined {
   if (reasoning === undefined) return undefined;
-  const thought = `The user wrote: ${clip(text, longestThought)}\nI think ${howAsked(reasoning)}.`;
+  const thought = `The user wrote: ${clip(text, longestThought)}\nI think ${describeReasoning(reasoning)}.`;
   const hidden = reasoning.show === false || reasoning.display === 'omitted';
   const part: ReasoningPart = { type: 'reasoning', text: thought, hidden };
   if (wire.format === 'responses') return { ...part, proof: seals.hide('responses', thought) };
@@ -79,7 +79,7 @@ function reasoningPart(
 }
 
 /** Describes the requested reasoning as it arrived, so that tests can see how the gateway translated it. */
-function howAsked({ effort, budget, mode }: Reasoning): string {
+function describeReasoning({ effort, budget, mode }: Reasoning): string {
   const words = Object.entries({ effort, budget, mode }).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name} ${value}`],
   );
@@ -167,7 +167,7 @@ function stepsOf(
 }
 
 /** The words of the answer, before stop sequences. */
-function said(question: Question, choice: number): string {
+function answerText(question: Question, choice: number): string {
   const { request, text, results, attachments, switches, wire } = question;
   const form = formOf(request);
   if (switches.request) return requestAsJson(question);
@@ -251,11 +251,11 @@ const png =
 const wav = 'UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQgAAAAAAAAAAAAAAA==';
 
 function mediaParts({ switches, request }: Question): Part[] {
-  const asked = request.settings.modalities ?? [];
+  const modalities = request.settings.modalities ?? [];
   const parts: Part[] = [];
-  if (switches.image || asked.includes('image'))
+  if (switches.image || modalities.includes('image'))
     parts.push({ type: 'media', media: 'image', mimeType: 'image/png', data: png });
-  if (switches.audio || asked.includes('audio')) {
+  if (switches.audio || modalities.includes('audio')) {
     parts.push({ type: 'media', media: 'audio', mimeType: 'audio/wav', data: wav, transcript: 'Silence.' });
   }
   return parts;
@@ -268,8 +268,8 @@ export function ignoresLimit({ switches }: Question): boolean {
 
 /** The reason a whole answer ends with, unless it is cut. */
 export function finishOf(question: Question, { parts, stopSequence }: Answer): FinishReason {
-  const asked = askedFinish(question.switches);
-  if (asked !== undefined) return asked;
+  const requested = requestedFinish(question.switches);
+  if (requested !== undefined) return requested;
   if (parts.some(({ type }) => type === 'tool')) return 'tool-calls';
   return stopSequence === undefined ? 'stop' : 'stop-sequence';
 }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { wrongValue } from 'sluice';
 import type { EmbedInput, EmbedRequest } from 'sluice/channel-kit';
-import type { Doing } from './doing.ts';
+import type { DemoOperation } from './demo-operation.ts';
 
 /** Length of a vector when nothing is said. */
 const usualLength = 256;
@@ -10,7 +10,7 @@ const usualLength = 256;
 const longest = 8192;
 
 /** Operation `embed` of the demo. */
-export const embed: Doing<EmbedRequest> = {
+export const embed: DemoOperation<EmbedRequest> = {
   speaks: ['embeddings', 'generate-content'],
   text: ({ inputs }) => inputs.map(textOf).join(' '),
   answer({ inputs, dimensions = usualLength, format }) {
@@ -50,8 +50,8 @@ function vectorOf(input: EmbedInput, length: number): readonly number[] {
   for (const word of wordsOf(input)) {
     const hash = createHash('sha256').update(word).digest();
     for (let at = 0; at < 32; at += 4) {
-      const place = hash.readUInt32LE(at) % length;
-      sums[place] = (sums[place] ?? 0) + (at % 8 === 0 ? 1 : -1);
+      const index = hash.readUInt32LE(at) % length;
+      sums[index] = (sums[index] ?? 0) + (at % 8 === 0 ? 1 : -1);
     }
   }
   const norm = Math.sqrt(sums.reduce((sum, value) => sum + value * value, 0));

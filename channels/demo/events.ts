@@ -170,13 +170,13 @@ function* textEvents(
 ): Generator<GatewayEvent, boolean> {
   const { logprobs, topLogprobs } = question.request.settings;
   yield { type: 'text-start', ...at };
-  let said = '';
+  let written = '';
   let complete = true;
   for (const text of part.pieces) {
     // Only the lazily made long texts have pieces of more than one token.
     complete = meter.take(text.length > 100 ? countWords(text) : 1);
     if (!complete) break;
-    if (part.seal !== undefined || part.cite) said += text;
+    if (part.seal !== undefined || part.cite) written += text;
     yield {
       type: 'text-delta',
       ...at,
@@ -184,11 +184,11 @@ function* textEvents(
       ...(logprobs === true ? { logprobs: [logprobOf(text, topLogprobs ?? 0)] } : {}),
     };
   }
-  if (part.cite && complete) yield { type: 'citation', ...at, citation: citationOf(said) };
+  if (part.cite && complete) yield { type: 'citation', ...at, citation: citationOf(written) };
   yield {
     type: 'text-end',
     ...at,
-    ...(part.seal !== undefined && complete ? { proof: part.seal(said) } : {}),
+    ...(part.seal !== undefined && complete ? { proof: part.seal(written) } : {}),
   };
   return complete;
 }

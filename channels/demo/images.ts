@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import type { GatewayEvent } from 'sluice';
 import type { ImageInput, ImageRequest } from 'sluice/channel-kit';
 import { stripes, type Colour } from './png.ts';
-import type { Doing } from './doing.ts';
+import type { DemoOperation } from './demo-operation.ts';
 
 /** Longest side of an image, whatever is asked for. */
 const longest = 2048;
 
 /** Striped PNGs whose colours are the prompt's, in base64; as many sketches of each in a stream as are asked for. */
-export const images: Doing<ImageRequest> = {
+export const images: DemoOperation<ImageRequest> = {
   speaks: ['images'],
   text: ({ prompt }) => prompt,
   answer(request, switches) {
@@ -62,9 +62,9 @@ export const images: Doing<ImageRequest> = {
         units: { images: count },
       },
     };
-    const told = switches['no-usage'] === true ? [] : [usage];
-    if (!stream) return [{ type: 'result', value: { images: made, ...facts, tokens } }, ...told];
-    return [...events, ...told];
+    const usageEvents = switches['no-usage'] === true ? [] : [usage];
+    if (!stream) return [{ type: 'result', value: { images: made, ...facts, tokens } }, ...usageEvents];
+    return [...events, ...usageEvents];
   },
 };
 

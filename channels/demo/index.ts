@@ -119,10 +119,10 @@ async function open(call: Call, wire: UpstreamRequest, demo: Demo): Promise<Upst
     if (wire.format === 'messages' && isObject(document.thread)) refuseThread();
     if (wire.format === 'responses' && typeof document.previous_response_id === 'string')
       refusePrevious(document.previous_response_id);
-    question = ask(format, wire, document);
+    question = decode(format, wire, document);
     demo.seals.check(question.request, {
       format: wire.format,
-      reasons: question.askedReasoning,
+      reasons: question.requestedReasoning,
       strict: demo.chosen.strict,
     });
   } catch (error) {
@@ -163,7 +163,7 @@ function refusePrevious(id: string): never {
   });
 }
 
-function ask(format: Format, wire: UpstreamRequest, document: JsonObject): Question {
+function decode(format: Format, wire: UpstreamRequest, document: JsonObject): Question {
   const codec = format.codecs[wire.operation];
   if (codec === undefined)
     throw new GatewayError('unknown_url', `The demo does not do ${wire.operation} in this format.`);

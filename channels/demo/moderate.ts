@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from 'sluice';
 import type { ModerationRequest } from 'sluice/channel-kit';
 import { wordsIn } from './embed.ts';
-import type { Doing } from './doing.ts';
+import type { DemoOperation } from './demo-operation.ts';
 
 /** Categories, and the word that the demo takes offence at in each. */
 const offences: Readonly<Record<string, string>> = {
@@ -14,7 +14,7 @@ const offences: Readonly<Record<string, string>> = {
 };
 
 /** Flags what holds one of a few words. */
-export const moderate: Doing<ModerationRequest> = {
+export const moderate: DemoOperation<ModerationRequest> = {
   speaks: ['moderations'],
   text: ({ inputs }) => inputs.map(textOf).join(' '),
   answer: ({ inputs }) => [

@@ -1,8 +1,8 @@
 import type { OcrRequest } from 'sluice/channel-kit';
-import type { Doing } from './doing.ts';
+import type { DemoOperation } from './demo-operation.ts';
 
 /** Reads as many pages as were named, each of which says what it was asked to read. */
-export const ocr: Doing<OcrRequest> = {
+export const ocr: DemoOperation<OcrRequest> = {
   speaks: ['ocr'],
   text: ({ document }) => String(document['document_name'] ?? ''),
   answer({ document, pages: count = 1 }) {

@@ -13,7 +13,7 @@ import {
 } from 'sluice';
 import type { Codec, Form, ReplyContext } from 'sluice/channel-kit';
 import { plainName, type Format } from 'sluice/internal';
-import type { Doing } from './doing.ts';
+import type { DemoOperation } from './demo-operation.ts';
 import { failure, page, pause, refusal, requestId } from './answers.ts';
 import { embed } from './embed.ts';
 import { images } from './images.ts';
@@ -25,7 +25,7 @@ import { speak } from './speak.ts';
 import { readSwitches, type Switches } from './switches.ts';
 import { transcribe } from './transcribe.ts';
 
-const doings: { readonly [O in Operation]?: Doing } = {
+const operations: { readonly [O in Operation]?: DemoOperation } = {
   embed,
   rerank,
   moderate,
@@ -40,7 +40,7 @@ const doings: { readonly [O in Operation]?: Doing } = {
 
 /** What the demo speaks besides chat. */
 export const otherOperations: ChannelParts['speaks'] = Object.fromEntries(
-  Object.entries(doings).map(([operation, { speaks }]) => [operation, speaks]),
+  Object.entries(operations).map(([operation, { speaks }]) => [operation, speaks]),
 );
 
 /** What of the demo's options matters here. */
@@ -56,9 +56,9 @@ export async function answerOther(
   wire: UpstreamRequest,
   { delay, pace }: Pace,
 ): Promise<Upstream> {
-  const doing = doings[wire.operation];
+  const operation = operations[wire.operation];
   const codec: Codec | undefined = format.codecs[wire.operation];
-  if (doing === undefined || codec === undefined)
+  if (operation === undefined || codec === undefined)
     throw new Error(`The demo does not do ${wire.operation} in the format "${format.name}".`);
   let request: GatewayRequest;
   let document: JsonObject;
@@ -69,8 +69,8 @@ export async function answerOther(
     document = form === undefined ? (parseObject(wire.body.toString()) ?? {}) : fieldsOf(form);
     const params = { model: wire.model, ...(form === undefined ? {} : { form }) };
     request = codec.decodeRequest(document, params);
-    switches = readSwitches(wire.model, doing.text(request));
-    events = doing.answer(request, switches);
+    switches = readSwitches(wire.model, operation.text(request));
+    events = operation.answer(request, switches);
   } catch (error) {
     return refusal(call, format, toGatewayError(error));
   }

@@ -25,8 +25,8 @@ export class PromptCache {
     const turns = [...request.system, ...request.messages];
     digest.update(JSON.stringify([request.model, request.tools]));
     turns.forEach(({ role, content }, index) => {
-      const said = JSON.stringify([role, content.map(({ at: _at, cache: _cache, ...block }) => block)]);
-      digest.update(said);
+      const json = JSON.stringify([role, content.map(({ at: _at, cache: _cache, ...block }) => block)]);
+      digest.update(json);
       tokens += content.reduce((sum, block) => sum + ('text' in block ? countWords(block.text) : 0), 0);
       const key = digest.copy().digest('base64');
       // The last turn is always read anew.

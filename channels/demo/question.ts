@@ -35,28 +35,28 @@ export interface Question {
   /** Undefined when the model is not to think. */
   readonly reasoning: Reasoning | undefined;
   /** The client itself asked for reasoning: only then must it bring it back. */
-  readonly askedReasoning: boolean;
+  readonly requestedReasoning: boolean;
 }
 
 /** Understands a decoded request. Throws 400 when a magic word is misspelt. */
 export function understand(request: ChatRequest, wire: UpstreamRequest): Question {
-  const turn = lastUserText(request.messages);
-  const asked = request.messages[turn];
-  const text = asked === undefined ? '' : textOf(asked.content);
-  const since = request.messages.slice(turn + 1);
+  const index = lastUserText(request.messages);
+  const lastUser = request.messages[index];
+  const text = lastUser === undefined ? '' : textOf(lastUser.content);
+  const since = request.messages.slice(index + 1);
   const thinks = wire.model.startsWith('demo-thinking');
   return {
     request,
     wire,
     text,
     switches: readSwitches(wire.model, text),
-    attachments: (asked?.content ?? []).filter(isMedia),
+    attachments: (lastUser?.content ?? []).filter(isMedia),
     results: lastResults(request.messages),
     round: rounds(since),
     tools: request.tools.filter((tool) => tool.type === 'function' || tool.type === 'custom'),
     input: inputUsage(request),
     reasoning: reasoningOf(request.settings.reasoning, thinks),
-    askedReasoning: reasoningOf(request.settings.reasoning, false) !== undefined,
+    requestedReasoning: reasoningOf(request.settings.reasoning, false) !== undefined,
   };
 }
 
@@ -99,11 +99,11 @@ function isMedia(block: Block): block is MediaBlock {
   return block.type === 'image' || block.type === 'audio' || block.type === 'video' || block.type === 'file';
 }
 
-function reasoningOf(asked: Reasoning | undefined, byDefault: boolean): Reasoning | undefined {
-  if (asked?.mode === 'off' || asked?.effort === 'none' || asked?.budget === 0) return undefined;
-  const { mode, effort, budget, show } = asked ?? {};
+function reasoningOf(requested: Reasoning | undefined, byDefault: boolean): Reasoning | undefined {
+  if (requested?.mode === 'off' || requested?.effort === 'none' || requested?.budget === 0) return undefined;
+  const { mode, effort, budget, show } = requested ?? {};
   const wanted = mode !== undefined || effort !== undefined || budget !== undefined || show === true;
-  return wanted || byDefault ? (asked ?? {}) : undefined;
+  return wanted || byDefault ? (requested ?? {}) : undefined;
 }
 
 function lastResults(messages: readonly Message[]): Question['results'] {

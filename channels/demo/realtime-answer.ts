@@ -1,7 +1,7 @@
 /** Builds the events of one response in a realtime session of the demo channel. */
 import { GatewayError, isObject, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import { fromSchema } from './from-schema.ts';
-import type { HeardTokens, RealtimeConversation, Turn } from './realtime-conversation.ts';
+import type { ConversationTokens, RealtimeConversation, Turn } from './realtime-conversation.ts';
 import type { RealtimeEvents } from './realtime-events.ts';
 import { readSwitches, type Switches } from './switches.ts';
 import { pieces } from './words.ts';
@@ -17,7 +17,7 @@ export interface AnswerContext {
   readonly model: string;
   /** What the session is set to, and what this answer is asked to be. */
   readonly settings: JsonObject;
-  readonly asked: JsonObject;
+  readonly requested: JsonObject;
   readonly conversation: RealtimeConversation;
   readonly events: RealtimeEvents;
 }
@@ -33,8 +33,8 @@ export class RealtimeAnswer {
   #sounds = 0;
 
   constructor(context: AnswerContext) {
-    const { session, number, model, settings, asked, conversation } = context;
-    const modalities = asked.output_modalities ?? settings.output_modalities;
+    const { session, number, model, settings, requested, conversation } = context;
+    const modalities = requested.output_modalities ?? settings.output_modalities;
     this.#context = context;
     this.#id = `resp_${session}_${number}`;
     this.#switches = readSwitches(model, conversation.last?.text ?? '');
@@ -43,27 +43,27 @@ export class RealtimeAnswer {
 
   /** Everything that is said. Throws where the demo was told to break. */
   *give(): Iterable<GatewayEvent> {
-    const { asked, settings, conversation } = this.#context;
+    const { requested, settings, conversation } = this.#context;
     const { last } = conversation;
-    const said = last?.text ?? '';
+    const inputText = last?.text ?? '';
     const switches = this.#switches;
     if (switches['200-error']) {
       yield this.#context.events.error('server_error', 'The demo fails, as you asked.', {});
       return;
     }
     const input = conversation.count(
-      typeof asked.instructions === 'string' ? asked.instructions : settings.instructions,
+      typeof requested.instructions === 'string' ? requested.instructions : settings.instructions,
     );
-    yield this.#context.events.say('response.created', { response: this.#response('in_progress') });
-    yield this.#context.events.say('rate_limits.updated', {
+    yield this.#context.events.create('response.created', { response: this.#response('in_progress') });
+    yield this.#context.events.create('rate_limits.updated', {
       rate_limits: [{ name: 'tokens', limit: 100_000, remaining: 99_000, reset_seconds: 0.6 }],
     });
-    const tool = this.#calledTool(said);
-    const failed = yield* tool === undefined ? this.#speak(last, said) : this.#callTool(tool);
+    const tool = this.#calledTool(inputText);
+    const failed = yield* tool === undefined ? this.#speak(last, inputText) : this.#callTool(tool);
     const status = failed ? 'failed' : 'completed';
     const usage = failed || switches['no-usage'] ? null : this.#usage(input);
     const response = { ...this.#response(status), output: this.#output, usage };
-    yield this.#context.events.say('response.done', { response });
+    yield this.#context.events.create('response.done', { response });
   }
 
   *#speak(last: Turn | undefined, said: string): Generator<GatewayEvent, boolean> {
@@ -75,11 +75,18 @@ export class RealtimeAnswer {
     const words =
       switches.chunks === undefined ? pieces(text) : Array.from({ length: switches.chunks }, () => ' word');
     const item = this.#context.conversation.begin('message', () => ({ role: 'assistant', content: [] }));
-    const place = { response_id: id, item_id: item.id, output_index: 0, content_index: 0 };
+    const position = { response_id: id, item_id: item.id, output_index: 0, content_index: 0 };
     const part = audio ? { type: 'audio', transcript: '' } : { type: 'text', text: '' };
-    yield this.#context.events.say('response.output_item.added', { response_id: id, output_index: 0, item });
-    yield this.#context.events.say('conversation.item.added', { previous_item_id: last?.id ?? null, item });
-    yield this.#context.events.say('response.content_part.added', { ...place, part });
+    yield this.#context.events.create('response.output_item.added', {
+      response_id: id,
+      output_index: 0,
+      item,
+    });
+    yield this.#context.events.create('conversation.item.added', {
+      previous_item_id: last?.id ?? null,
+      item,
+    });
+    yield this.#context.events.create('response.content_part.added', { ...position, part });
     const kind = audio ? 'response.output_audio_transcript' : 'response.output_text';
     for (const [index, word] of words.entries()) {
       if (index === switches['cut-after'])
@@ -89,22 +96,22 @@ export class RealtimeAnswer {
         return true;
       }
       this.#words += 1;
-      yield this.#context.events.say(`${kind}.delta`, { ...place, delta: word });
+      yield this.#context.events.create(`${kind}.delta`, { ...position, delta: word });
       if (!audio) continue;
       this.#sounds += 1;
-      yield this.#context.events.say('response.output_audio.delta', { ...place, delta: silence });
+      yield this.#context.events.create('response.output_audio.delta', { ...position, delta: silence });
     }
     const whole = words.join('');
-    if (audio) yield this.#context.events.say('response.output_audio.done', place);
-    yield this.#context.events.say(
+    if (audio) yield this.#context.events.create('response.output_audio.done', position);
+    yield this.#context.events.create(
       `${kind}.done`,
-      audio ? { ...place, transcript: whole } : { ...place, text: whole },
+      audio ? { ...position, transcript: whole } : { ...position, text: whole },
     );
     const content = audio
       ? { type: 'output_audio', transcript: whole }
       : { type: 'output_text', text: whole };
     const shown = audio ? { type: 'audio', transcript: whole } : { type: 'text', text: whole };
-    yield this.#context.events.say('response.content_part.done', { ...place, part: shown });
+    yield this.#context.events.create('response.content_part.done', { ...position, part: shown });
     yield* this.#finished({ ...item, status: 'completed', content: [content] }, whole);
     return false;
   }
@@ -118,22 +125,22 @@ export class RealtimeAnswer {
       call_id: `call_${number}`,
       arguments: '',
     }));
-    const place = { response_id: this.#id, item_id: item.id, output_index: 0, call_id: item.call_id };
-    yield this.#context.events.say('response.output_item.added', {
+    const position = { response_id: this.#id, item_id: item.id, output_index: 0, call_id: item.call_id };
+    yield this.#context.events.create('response.output_item.added', {
       response_id: this.#id,
       output_index: 0,
       item,
     });
-    yield this.#context.events.say('conversation.item.added', {
+    yield this.#context.events.create('conversation.item.added', {
       previous_item_id: conversation.last?.id ?? null,
       item,
     });
     for (const delta of pieces(text)) {
       this.#words += 1;
-      yield this.#context.events.say('response.function_call_arguments.delta', { ...place, delta });
+      yield this.#context.events.create('response.function_call_arguments.delta', { ...position, delta });
     }
-    yield this.#context.events.say('response.function_call_arguments.done', {
-      ...place,
+    yield this.#context.events.create('response.function_call_arguments.done', {
+      ...position,
       name,
       arguments: text,
     });
@@ -143,26 +150,26 @@ export class RealtimeAnswer {
 
   *#finished(item: JsonObject, text: string): Iterable<GatewayEvent> {
     this.#output.push(item);
-    yield this.#context.events.say('response.output_item.done', {
+    yield this.#context.events.create('response.output_item.done', {
       response_id: this.#id,
       output_index: 0,
       item,
     });
     this.#context.conversation.answered(item, text);
-    yield this.#context.events.say('conversation.item.done', { previous_item_id: null, item });
+    yield this.#context.events.create('conversation.item.done', { previous_item_id: null, item });
   }
 
-  #calledTool(said: string): JsonObject | undefined {
-    const tools = this.#context.asked.tools ?? this.#context.settings.tools;
+  #calledTool(text: string): JsonObject | undefined {
+    const tools = this.#context.requested.tools ?? this.#context.settings.tools;
     if (!Array.isArray(tools)) return undefined;
-    const [, wanted] = /\bcall (\w+)/.exec(said) ?? [];
+    const [, wanted] = /\bcall (\w+)/.exec(text) ?? [];
     return (tools as readonly JsonValue[])
       .filter(isObject)
       .find(({ name }) => wanted !== undefined && name === wanted);
   }
 
   #response(status: string): JsonObject {
-    const { session, asked } = this.#context;
+    const { session, requested } = this.#context;
     const details = { type: 'failed', error: { type: 'server_error', code: 'server_error' } };
     return {
       object: 'realtime.response',
@@ -174,11 +181,11 @@ export class RealtimeAnswer {
       output_modalities: [this.#audio ? 'audio' : 'text'],
       max_output_tokens: 'inf',
       usage: null,
-      metadata: asked.metadata ?? null,
+      metadata: requested.metadata ?? null,
     };
   }
 
-  #usage(input: HeardTokens): JsonObject {
+  #usage(input: ConversationTokens): JsonObject {
     const words = this.#words;
     const sounds = this.#sounds;
     return {

@@ -11,7 +11,7 @@ export interface Turn {
 }
 
 /** Token counts of a conversation. */
-export interface HeardTokens {
+export interface ConversationTokens {
   readonly text: number;
   readonly audio: number;
 }
@@ -44,7 +44,7 @@ export class RealtimeConversation {
   }
 
   /** Takes in what a client says: the item with an id, where it has none of its own. */
-  hear(item: JsonObject, text = textOf(item), audioTokens = 0): Turn {
+  addItem(item: JsonObject, text = textOf(item), audioTokens = 0): Turn {
     this.#items += 1;
     const id = typeof item.id === 'string' ? item.id : `item_${this.#session}_${this.#items}`;
     const turn = {
@@ -75,7 +75,7 @@ export class RealtimeConversation {
   }
 
   /** What all of it comes to, behind these instructions. */
-  count(instructions: JsonValue | undefined): HeardTokens {
+  count(instructions: JsonValue | undefined): ConversationTokens {
     let text = countWords(typeof instructions === 'string' ? instructions : '');
     let audio = 0;
     for (const turn of this.#turns) {

@@ -9,7 +9,7 @@ export class RealtimeEvents {
     this.#session = session;
   }
 
-  say(type: string, members: JsonObject): GatewayEvent {
+  create(type: string, members: JsonObject): GatewayEvent {
     this.#count += 1;
     const event = { type, event_id: `event_${this.#session}_${this.#count}`, ...members };
     return { type: 'message', data: Buffer.from(JSON.stringify(event)), binary: false };
@@ -24,6 +24,6 @@ export class RealtimeEvents {
   ): GatewayEvent {
     const type = code === 'server_error' ? code : 'invalid_request_error';
     const id = typeof about?.event_id === 'string' ? about.event_id : null;
-    return this.say('error', { error: { type, code, message, param, event_id: id } });
+    return this.create('error', { error: { type, code, message, param, event_id: id } });
   }
 }

@@ -45,7 +45,7 @@ export class RealtimeSession {
 
   /** What is said before the client has said anything. */
   *begin(): Iterable<GatewayEvent> {
-    yield this.#events.say('session.created', { session: this.#session });
+    yield this.#events.create('session.created', { session: this.#session });
   }
 
   /** What a message is answered with. Throws where the demo was told to break. */
@@ -64,14 +64,14 @@ export class RealtimeSession {
       case 'session.update':
         if (isObject(event.session))
           this.#session = { ...merged(this.#session, event.session), model: this.#model };
-        yield this.#events.say('session.updated', { session: this.#session });
+        yield this.#events.create('session.updated', { session: this.#session });
         return;
       case 'input_audio_buffer.append':
         yield* this.#append(event);
         return;
       case 'input_audio_buffer.clear':
         this.#audioBytes = 0;
-        yield this.#events.say('input_audio_buffer.cleared', {});
+        yield this.#events.create('input_audio_buffer.cleared', {});
         return;
       case 'input_audio_buffer.commit':
         yield* this.#commit(event);
@@ -124,10 +124,14 @@ export class RealtimeSession {
     }
     this.#audioBytes = 0;
     const audioTokens = Math.ceil(bytes / audioToken);
-    const said = `${bytes} bytes of sound`;
+    const transcript = `${bytes} bytes of sound`;
     const content = [{ type: 'input_audio', transcript: null }];
-    const turn = this.#conversation.hear({ type: 'message', role: 'user', content }, said, audioTokens);
-    yield this.#events.say('input_audio_buffer.committed', {
+    const turn = this.#conversation.addItem(
+      { type: 'message', role: 'user', content },
+      transcript,
+      audioTokens,
+    );
+    yield this.#events.create('input_audio_buffer.committed', {
       item_id: turn.id,
       previous_item_id: this.#conversation.before(turn),
     });
@@ -135,15 +139,15 @@ export class RealtimeSession {
     if (!isObject(at(this.#session, 'audio', 'input', 'transcription'))) return;
     const usage = {
       type: 'tokens',
-      total_tokens: audioTokens + countWords(said),
+      total_tokens: audioTokens + countWords(transcript),
       input_tokens: audioTokens,
       input_token_details: { text_tokens: 0, audio_tokens: audioTokens },
-      output_tokens: countWords(said),
+      output_tokens: countWords(transcript),
     };
     const where = { item_id: turn.id, content_index: 0 };
-    yield this.#events.say('conversation.item.input_audio_transcription.completed', {
+    yield this.#events.create('conversation.item.input_audio_transcription.completed', {
       ...where,
-      transcript: said,
+      transcript,
       usage,
     });
   }
@@ -160,7 +164,7 @@ export class RealtimeSession {
       return;
     }
     const text = textOf(item);
-    yield* this.#added(this.#conversation.hear(item, text, text === '' ? 1 : 0));
+    yield* this.#added(this.#conversation.addItem(item, text, text === '' ? 1 : 0));
   }
 
   *#onItem(event: JsonObject, type: string): Iterable<GatewayEvent> {
@@ -170,13 +174,13 @@ export class RealtimeSession {
       return;
     }
     if (type === 'conversation.item.retrieve') {
-      yield this.#events.say('conversation.item.retrieved', { item: turn.item });
+      yield this.#events.create('conversation.item.retrieved', { item: turn.item });
     } else if (type === 'conversation.item.delete') {
       this.#conversation.remove(turn);
-      yield this.#events.say('conversation.item.deleted', { item_id: turn.id });
+      yield this.#events.create('conversation.item.deleted', { item_id: turn.id });
     } else {
       const { content_index: content, audio_end_ms: end } = event;
-      yield this.#events.say('conversation.item.truncated', {
+      yield this.#events.create('conversation.item.truncated', {
         item_id: turn.id,
         content_index: content ?? 0,
         audio_end_ms: end ?? 0,
@@ -184,23 +188,23 @@ export class RealtimeSession {
     }
   }
 
-  *#respond(asked: JsonObject): Iterable<GatewayEvent> {
+  *#respond(requested: JsonObject): Iterable<GatewayEvent> {
     this.#answers += 1;
     yield* new RealtimeAnswer({
       session: this.#id,
       number: this.#answers,
       model: this.#model,
       settings: this.#session,
-      asked,
+      requested,
       conversation: this.#conversation,
       events: this.#events,
     }).give();
   }
 
   *#added(turn: Turn): Iterable<GatewayEvent> {
-    const place = { previous_item_id: this.#conversation.before(turn), item: turn.item };
-    yield this.#events.say('conversation.item.added', place);
-    yield this.#events.say('conversation.item.done', place);
+    const members = { previous_item_id: this.#conversation.before(turn), item: turn.item };
+    yield this.#events.create('conversation.item.added', members);
+    yield this.#events.create('conversation.item.done', members);
   }
 }
 

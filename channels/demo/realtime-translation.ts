@@ -30,7 +30,7 @@ export class RealtimeTranslation {
   }
 
   *begin(): Iterable<GatewayEvent> {
-    yield this.#events.say('session.created', { session: this.#session });
+    yield this.#events.create('session.created', { session: this.#session });
   }
 
   *answer({ data, binary, close }: SocketMessage): Iterable<GatewayEvent> {
@@ -40,14 +40,14 @@ export class RealtimeTranslation {
       case 'session.update':
         if (isObject(event.session))
           this.#session = { ...merged(this.#session, event.session), model: this.#model };
-        yield this.#events.say('session.updated', { session: this.#session });
+        yield this.#events.create('session.updated', { session: this.#session });
         return;
       case 'session.input_audio_buffer.append':
         yield* this.#translate(event);
         return;
       case 'session.close':
         this.#over = true;
-        yield this.#events.say('session.closed', {
+        yield this.#events.create('session.closed', {
           usage: { input_seconds: this.#seconds, output_seconds: this.#seconds },
         });
         yield { type: 'message', data: Buffer.alloc(0), binary: false, close: 1000 };
@@ -69,17 +69,17 @@ export class RealtimeTranslation {
       return;
     }
     this.#seconds += bytes / second;
-    const place = { elapsed_ms: Math.round(this.#seconds * 1000) };
-    yield this.#events.say('session.output_transcript.delta', {
+    const position = { elapsed_ms: Math.round(this.#seconds * 1000) };
+    yield this.#events.create('session.output_transcript.delta', {
       delta: `${bytes} bytes of sound `,
-      ...place,
+      ...position,
     });
-    yield this.#events.say('session.output_audio.delta', {
+    yield this.#events.create('session.output_audio.delta', {
       delta: event.audio ?? '',
       channels: 1,
       format: 'pcm16',
       sample_rate: 24_000,
-      ...place,
+      ...position,
     });
   }
 }

@@ -54,7 +54,7 @@ async function send(
 ): Promise<void> {
   try {
     // No provider answers before the caller has had time to listen.
-    await clock.turn();
+    await clock.yieldToOthers();
     let sent = 0;
     /* oxlint-disable no-await-in-loop -- a body is sent in order, and waits where its reader does */
     for (const step of steps) {
@@ -68,7 +68,7 @@ async function send(
         if (pace > 0) await clock.wait(pace);
         else if (sent > burst) {
           sent = 0;
-          await clock.turn();
+          await clock.yieldToOthers();
         }
       }
       if (subscriber.closed) return;
@@ -104,7 +104,7 @@ export class Clock {
   }
 
   /** Lets others work. */
-  turn(): Promise<void> {
+  yieldToOthers(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve));
   }
 

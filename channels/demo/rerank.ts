@@ -1,20 +1,20 @@
 import { documentText, type RerankRequest } from 'sluice/channel-kit';
 import { wordsIn } from './embed.ts';
-import type { Doing } from './doing.ts';
+import type { DemoOperation } from './demo-operation.ts';
 
 /** Documents score by the share of the query's words that they hold. */
-export const rerank: Doing<RerankRequest> = {
+export const rerank: DemoOperation<RerankRequest> = {
   speaks: ['rerank'],
   text: ({ query }) => query,
   answer({ query, documents, rankFields, topN = documents.length }) {
-    const asked = new Set(wordsIn(query));
+    const queryWords = new Set(wordsIn(query));
     const texts = documents.map((document) => documentText(document, rankFields));
     const scores = texts.map((text, index) => {
       const words = new Set(wordsIn(text));
-      const found = [...asked].filter((word) => words.has(word)).length;
-      return { index, score: Math.round((found / asked.size) * 10_000) / 10_000 };
+      const found = [...queryWords].filter((word) => words.has(word)).length;
+      return { index, score: Math.round((found / queryWords.size) * 10_000) / 10_000 };
     });
-    const input = texts.reduce((sum, text) => sum + wordsIn(text).length + asked.size, 0);
+    const input = texts.reduce((sum, text) => sum + wordsIn(text).length + queryWords.size, 0);
     const best = scores.toSorted((one, other) => other.score - one.score || one.index - other.index);
     return [
       { type: 'result', value: { scores: best.slice(0, topN) } },

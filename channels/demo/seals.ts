@@ -63,7 +63,7 @@ export class Seals {
     request: ChatRequest,
     wire: { readonly format: string; readonly reasons: boolean; readonly strict: boolean },
   ): void {
-    const turn = lastUserText(request.messages);
+    const lastUser = lastUserText(request.messages);
     let run: Run = { type: '', text: '' };
     request.messages.forEach((message, index) => {
       if (message.role !== 'assistant') {
@@ -72,7 +72,7 @@ export class Seals {
       }
       this.#checkProofs(message, wire.format, run);
       checkReplay(message);
-      if (index > turn && wire.reasons) demandReasoning(message, wire.format, wire.strict);
+      if (index > lastUser && wire.reasons) demandReasoning(message, wire.format, wire.strict);
     });
   }
 
@@ -84,8 +84,8 @@ export class Seals {
       if (!('proof' in block) || block.proof === undefined) continue;
       if (!this.#vouches(block, block.proof, run.text, format)) {
         const what = block.type === 'reasoning' ? 'thinking' : block.type;
-        throw new GatewayError('invalid_value', `${place(block)}: invalid signature in ${what} block.`, {
-          param: place(block),
+        throw new GatewayError('invalid_value', `${pathOf(block)}: invalid signature in ${what} block.`, {
+          param: pathOf(block),
         });
       }
     }
@@ -127,7 +127,7 @@ export function lastUserText(messages: readonly Message[]): number {
 }
 
 /** Where a piece stands, in the words of the request. */
-function place(piece: Block | Message): string {
+function pathOf(piece: Block | Message): string {
   return piece.at ?? 'messages';
 }
 
@@ -151,7 +151,7 @@ function checkReplay(message: Message): void {
   if (digest(text) !== mark) {
     throw new GatewayError(
       'invalid_value',
-      `${place(message)}: reasoning_content is not the reasoning of this turn.`,
+      `${pathOf(message)}: reasoning_content is not the reasoning of this turn.`,
     );
   }
 }
@@ -161,7 +161,7 @@ function demandReasoning(message: Message, format: string, strict: boolean): voi
   const call = message.content.find((block) => reasonedId(block) !== undefined);
   if (call?.type !== 'tool-call') return;
   const thought = message.content.some(({ type }) => type === 'reasoning');
-  const at = place(message);
+  const at = pathOf(message);
   if ((format === 'messages' || format === 'converse') && !thought) {
     throw new GatewayError(
       'invalid_value',

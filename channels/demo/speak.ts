@@ -1,12 +1,12 @@
 /** Makes sound for the demo: a tone whose length grows with the text. */
 import type { GatewayEvent } from 'sluice';
 import { asWave, type SpeakRequest } from 'sluice/channel-kit';
-import type { Doing } from './doing.ts';
+import type { DemoOperation } from './demo-operation.ts';
 
 const rate = 24_000;
 
 /** Samples of a tone whose length grows with the text, and whose height is the voice's. */
-export const speak: Doing<SpeakRequest> = {
+export const speak: DemoOperation<SpeakRequest> = {
   speaks: ['audio'],
   text: ({ text }) => text,
   answer({ text, voice, fileFormat }) {

@@ -92,7 +92,7 @@ const reasons: readonly FinishReason[] = [
 ];
 
 /** The reason that `!finish=…`, `!refusal` or `!content-filter` asks for; undefined when none does. */
-export function askedFinish(switches: Switches): FinishReason | undefined {
+export function requestedFinish(switches: Switches): FinishReason | undefined {
   if (switches.refusal) return 'refusal';
   if (switches['content-filter']) return 'content-filter';
   return reasons.find((reason) => reason === switches.finish);

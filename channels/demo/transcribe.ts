@@ -1,6 +1,6 @@
 import type { GatewayEvent } from 'sluice';
 import type { TranscribeRequest, TranscriptSegment } from 'sluice/channel-kit';
-import type { Doing } from './doing.ts';
+import type { DemoOperation } from './demo-operation.ts';
 
 /** Bytes of a recording that the demo hears one word in. */
 const bytesPerWord = 8_000;
@@ -8,15 +8,15 @@ const bytesPerWord = 8_000;
 const words = ['the', 'quick', 'brown', 'fox', 'jumps', 'over', 'the', 'lazy', 'dog'];
 
 /** Says how large the recording was, in words that depend on its size alone: it hears nothing. */
-export const transcribe: Doing<TranscribeRequest> = {
+export const transcribe: DemoOperation<TranscribeRequest> = {
   speaks: ['audio'],
   text: ({ prompt = '' }) => prompt,
   answer({ file, stream, language = 'english' }) {
     const count = Math.min(200, 1 + Math.floor(file.size / bytesPerWord));
-    const said = Array.from({ length: count }, (_, index) => words[index % words.length] ?? '');
-    const text = `${said.join(' ')} (${file.size} bytes)`;
+    const transcript = Array.from({ length: count }, (_, index) => words[index % words.length] ?? '');
+    const text = `${transcript.join(' ')} (${file.size} bytes)`;
     const seconds = count / 2;
-    const segments = said.map((word, index): TranscriptSegment => ({
+    const segments = transcript.map((word, index): TranscriptSegment => ({
       start: index / 2,
       end: (index + 1) / 2,
       text: word,

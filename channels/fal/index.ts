@@ -16,7 +16,14 @@ import {
 } from 'sluice/channel-kit';
 import { applicationOf, falVideos, openVideos, videoFormat } from './videos.ts';
 import { overHttp } from '../_kit/http/http-channel.ts';
-import { answerOf, ask, askFree, settled, stepOf, went } from '../_kit/jobs/jobs.ts';
+import {
+  answerOf,
+  requestWhole,
+  requestFree,
+  pollUntilDone,
+  stepOf,
+  hasSucceeded,
+} from '../_kit/jobs/jobs.ts';
 import {
   asDataUrls,
   leaveOut,
@@ -143,11 +150,13 @@ export default defineChannel({
       async open(call, request) {
         if (request.format === videoFormat) return openVideos(call, queue, request);
         if (mode === 'sync') return open(call, request);
-        const order = await ask(call, open, request);
-        if (!went(order)) return answerOf(order);
+        const order = await requestWhole(call, open, request);
+        if (!hasSucceeded(order)) return answerOf(order);
         const path = `${applicationOf(request.model)}/requests/${encodeURIComponent(String(order.body.request_id))}`;
-        const state = await settled(call, open, stepOf(request, { path: `${path}/status` }), isRunning);
-        return answerOf(went(state) ? await askFree(call, open, stepOf(request, { path })) : state);
+        const state = await pollUntilDone(call, open, stepOf(request, { path: `${path}/status` }), isRunning);
+        return answerOf(
+          hasSucceeded(state) ? await requestFree(call, open, stepOf(request, { path })) : state,
+        );
       },
     };
   },

@@ -8,7 +8,7 @@ import {
   type VideoRequest,
   defineVideoCodecs,
 } from 'sluice/channel-kit';
-import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
+import { answerOf, requestWhole, stepOf, hasSucceeded } from '../_kit/jobs/jobs.ts';
 import { modelPath } from '../_kit/media/pictures.ts';
 import { inModelWords } from '../_kit/media/videos.ts';
 
@@ -91,10 +91,10 @@ export async function openVideos(
   request: UpstreamRequest,
 ): ReturnType<ChannelParts['open']> {
   if (request.operation !== 'get-video') return open(call, request);
-  const state = await ask(call, open, stepOf(request, { path: `${request.path}/status` }));
-  if (!went(state) || state.body.status !== 'COMPLETED') return answerOf(state);
-  const result = await ask(call, open, stepOf(request, { path: request.path }));
+  const state = await requestWhole(call, open, stepOf(request, { path: `${request.path}/status` }));
+  if (!hasSucceeded(state) || state.body.status !== 'COMPLETED') return answerOf(state);
+  const result = await requestWhole(call, open, stepOf(request, { path: request.path }));
   // A request that failed has this status from then on.
   if (result.status >= 500) return answerOf(state, { ...state.body, status: 'FAILED' });
-  return went(result) ? answerOf(state, { ...state.body, result: result.body }) : answerOf(result);
+  return hasSucceeded(result) ? answerOf(state, { ...state.body, result: result.body }) : answerOf(result);
 }

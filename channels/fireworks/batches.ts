@@ -12,8 +12,8 @@ import {
 } from 'sluice';
 import { lookupTable } from 'sluice/channel-kit';
 import { eachLine, resultLine } from '../_kit/batches/batch-lines.ts';
-import { batchErrors, secondsOf, type Open } from '../_kit/batches/batch-words.ts';
-import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
+import { batchErrors, secondsOf, type Open } from '../_kit/batches/batch-dialect.ts';
+import { answerOf, requestWhole, stepOf, hasSucceeded } from '../_kit/jobs/jobs.ts';
 
 /** States of jobs as those of batches. All other states are `in_progress`. */
 const states = lookupTable<string>({
@@ -57,8 +57,8 @@ export function fireworksBatches({ account, open, own, download }: FireworksAcco
     if (kind !== 'files') return open(call, request);
     if (id === undefined) return uploaded(call, request, own);
     if (rest === 'content') return content(call, request, own, { id, download });
-    const step = await ask(call, own, { ...request, path: `/datasets/${id}` });
-    if (!went(step)) return answerOf(step);
+    const step = await requestWhole(call, own, { ...request, path: `/datasets/${id}` });
+    if (!hasSucceeded(step)) return answerOf(step);
     return answerOf(
       step,
       request.method === 'DELETE' ? { id, object: 'file', deleted: true } : fileOf(id, step.body),
@@ -85,10 +85,14 @@ async function uploaded(call: Call, request: UpstreamRequest, own: Open): Return
     // It must be told, and nobody counts again: how many lines come is not known yet.
     dataset: { userUploaded: {}, exampleCount: '1' },
   };
-  const made = await ask(call, own, stepOf(request, { path: '/datasets', body: JSON.stringify(dataset) }));
-  if (!went(made)) return answerOf(made);
-  const step = await ask(call, own, { ...request, path: `/datasets/${id}:upload` });
-  return went(step) ? answerOf(step, fileOf(id, step.body)) : answerOf(step);
+  const made = await requestWhole(
+    call,
+    own,
+    stepOf(request, { path: '/datasets', body: JSON.stringify(dataset) }),
+  );
+  if (!hasSucceeded(made)) return answerOf(made);
+  const step = await requestWhole(call, own, { ...request, path: `/datasets/${id}:upload` });
+  return hasSucceeded(step) ? answerOf(step, fileOf(id, step.body)) : answerOf(step);
 }
 
 /** The lines of a dataset are in one of its files, whose address is asked for; requests that failed are in another. */
@@ -98,8 +102,12 @@ async function content(
   own: Open,
   { id, download }: { readonly id: string; readonly download: Download },
 ): ReturnType<Open> {
-  const step = await ask(call, own, stepOf(request, { path: `/datasets/${id}:getDownloadEndpoint` }));
-  if (!went(step)) return answerOf(step);
+  const step = await requestWhole(
+    call,
+    own,
+    stepOf(request, { path: `/datasets/${id}:getDownloadEndpoint` }),
+  );
+  if (!hasSucceeded(step)) return answerOf(step);
   const { filenameToSignedUrls: addresses } = step.body;
   const files = Object.entries(isObject(addresses) ? addresses : {});
   const [, address] = files.find(([name]) => /(?<!error[^/]*)\.jsonl$/.test(name)) ?? [];
@@ -127,13 +135,13 @@ async function jobs(
 ): ReturnType<Open> {
   if (rest === 'cancel')
     throw new GatewayError('invalid_request', 'Batches of this provider cannot be cancelled.');
-  const asked = id === undefined && typeof request.body === 'string' ? parseObject(request.body) : undefined;
-  const step = await ask(call, own, {
+  const parsed = id === undefined && typeof request.body === 'string' ? parseObject(request.body) : undefined;
+  const step = await requestWhole(call, own, {
     ...request,
     path: `/batchInferenceJobs${id === undefined ? '' : `/${id}`}`,
-    ...(asked === undefined ? {} : { body: JSON.stringify(jobOf(account, asked)) }),
+    ...(parsed === undefined ? {} : { body: JSON.stringify(jobOf(account, parsed)) }),
   });
-  return went(step) ? answerOf(step, batchOf(step.body)) : answerOf(step);
+  return hasSucceeded(step) ? answerOf(step, batchOf(step.body)) : answerOf(step);
 }
 
 function jobOf(account: string, { input_file_id: file, model }: JsonObject): JsonObject {
@@ -144,25 +152,25 @@ function jobOf(account: string, { input_file_id: file, model }: JsonObject): Jso
 const idIn = (name: JsonValue | undefined): string | null =>
   typeof name === 'string' && name !== '' ? name.slice(name.lastIndexOf('/') + 1) : null;
 
-function batchOf(told: JsonObject): JsonObject {
-  const { jobProgress, status: verdict, lifecycle } = told;
-  const status = states[String(told['state'])] ?? 'in_progress';
+function batchOf(job: JsonObject): JsonObject {
+  const { jobProgress, status: verdict, lifecycle } = job;
+  const status = states[String(job['state'])] ?? 'in_progress';
   const progress = isObject(jobProgress) ? jobProgress : {};
   const count = (name: string): number => Number(progress[name] ?? 0);
   const isEmpty = count('totalProcessedRequests') === 0 && status !== 'completed';
   return {
-    id: idIn(told['name']),
+    id: idIn(job['name']),
     object: 'batch',
     endpoint: '/v1/chat/completions',
-    model: told['model'] ?? null,
+    model: job['model'] ?? null,
     errors: status === 'failed' && isObject(verdict) ? batchErrors(verdict['message']) : null,
-    input_file_id: idIn(told['inputDatasetId']),
+    input_file_id: idIn(job['inputDatasetId']),
     completion_window: '24h',
     status,
-    output_file_id: hasResults.has(status) && !isEmpty ? idIn(told['outputDatasetId']) : null,
+    output_file_id: hasResults.has(status) && !isEmpty ? idIn(job['outputDatasetId']) : null,
     error_file_id: null,
-    created_at: secondsOf(told['createTime']),
-    expires_at: secondsOf(told['expireTime']),
+    created_at: secondsOf(job['createTime']),
+    expires_at: secondsOf(job['expireTime']),
     completed_at: secondsOf(isObject(lifecycle) ? (lifecycle['endTime'] ?? undefined) : undefined),
     request_counts: {
       total: Math.max(count('totalInputRequests'), count('totalProcessedRequests')),

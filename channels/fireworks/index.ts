@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineChannel, type ChannelParts, type ChannelTools } from 'sluice';
 import { fireworksBatches } from './batches.ts';
 import { inBoth, withMessages, type MessagesSide } from '../_kit/dialect/messages-side.ts';
-import { bearer, overHttp, traitsByModel, type HttpPlace } from '../_kit/http/http-channel.ts';
+import { bearer, overHttp, traitsByModel, type HttpProvider } from '../_kit/http/http-channel.ts';
 
 /**
  * Members beyond the common ones. https://docs.fireworks.ai/api-reference/post-chatcompletions
@@ -34,7 +34,7 @@ const fireworksMembers = [
   'typical_p',
 ];
 
-const place: HttpPlace = {
+const provider: HttpProvider = {
   baseUrl: 'https://api.fireworks.ai/inference/v1',
   headers: bearer,
   modelList: '/models',
@@ -93,12 +93,12 @@ export default defineChannel({
       .describe('id of the account, for files, batches and fine-tuning'),
   }),
   setup({ account, ...options }, tools: ChannelTools): ChannelParts {
-    const plain = overHttp(options, tools, place);
-    const parts = withMessages(plain, options, tools, { baseUrl: place.baseUrl, side });
+    const plain = overHttp(options, tools, provider);
+    const parts = withMessages(plain, options, tools, { baseUrl: provider.baseUrl, side });
     if (account === undefined) return parts;
-    const root = (options.baseUrl ?? place.baseUrl).replace(/(?:\/inference)?\/v1\/*$/, '');
+    const root = (options.baseUrl ?? provider.baseUrl).replace(/(?:\/inference)?\/v1\/*$/, '');
     const baseUrl = `${root}/v1/accounts/${account}`;
-    const own = overHttp({ ...options, baseUrl }, tools, place);
+    const own = overHttp({ ...options, baseUrl }, tools, provider);
     return {
       ...parts,
       keeps: { 'chat-completions': ['files', 'batches'] },

@@ -34,7 +34,7 @@ export function copilotTokens(
 ): () => Promise<AccessToken> {
   hideSecret(key);
   return async () => {
-    const asked = Date.now();
+    const startedAt = Date.now();
     try {
       const answer = await http.read({
         url: tokenUrl,
@@ -45,7 +45,7 @@ export function copilotTokens(
         throw new Error('The answer has no token in it.');
       const base = isObject(endpoints) ? endpoints['api'] : undefined;
       plan.base = typeof base === 'string' && isCopilot(base) ? base : defaultBase;
-      return { token, expiresAtMs: end * 1000, lifetimeMs: Math.max(0, end * 1000 - asked) };
+      return { token, expiresAtMs: end * 1000, lifetimeMs: Math.max(0, end * 1000 - startedAt) };
     } catch (error) {
       const why = error instanceof Error ? error.message.replace(/\.$/, '') : String(error);
       throw new Error(

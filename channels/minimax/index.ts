@@ -29,11 +29,11 @@ export default plainKind(
         'create-video': [videoFormat],
         'get-video': [videoFormat],
       };
-      const place = { headers: bearer, speaks, traits: chatTraits };
-      const parts = overHttp(options, tools, { ...place, baseUrl: home });
+      const shared = { headers: bearer, speaks, traits: chatTraits };
+      const parts = overHttp(options, tools, { ...shared, baseUrl: home });
       // Its two versions stand beside each other.
       const root = (options.baseUrl ?? home).replace(/\/v\d+\/*$/, '');
-      const videos = overHttp({ ...options, baseUrl: root }, tools, { ...place, baseUrl: root });
+      const videos = overHttp({ ...options, baseUrl: root }, tools, { ...shared, baseUrl: root });
       const chats = withMessages(parts, options, tools, {
         baseUrl: home,
         side,

@@ -25,7 +25,7 @@ import {
   type VideoRequest,
   defineVideoCodecs,
 } from 'sluice/channel-kit';
-import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
+import { answerOf, requestWhole, stepOf, hasSucceeded } from '../_kit/jobs/jobs.ts';
 import { commonRatios, nearestLength } from '../_kit/media/videos.ts';
 
 /** Name of the format. */
@@ -151,13 +151,13 @@ const readState = videoStateReader({
 function readReport(body: JsonObject): VideoReport {
   refuse(body);
   const { task, task_id: own, file } = body;
-  const told = isObject(task) ? task : body;
-  const id = told.task_id ?? told.id ?? own;
-  const state = told.status === undefined ? 'queued' : readState(told.status);
-  const content = isObject(told.content) ? told.content.url : undefined;
+  const report = isObject(task) ? task : body;
+  const id = report.task_id ?? report.id ?? own;
+  const state = report.status === undefined ? 'queued' : readState(report.status);
+  const content = isObject(report.content) ? report.content.url : undefined;
   const url = isObject(file) ? file.download_url : content;
-  const error = isObject(told.error) ? told.error : {};
-  const { duration } = told;
+  const error = isObject(report.error) ? report.error : {};
+  const { duration } = report;
   return {
     id: typeof id === 'string' || typeof id === 'number' ? String(id) : '',
     state,
@@ -218,16 +218,16 @@ export async function openVideos(
   request: UpstreamRequest,
 ): ReturnType<ChannelParts['open']> {
   if (request.operation !== 'get-video' || isNewer(request.model)) return open(call, request);
-  const state = await ask(call, open, request);
+  const state = await requestWhole(call, open, request);
   const { file_id: file } = state.body ?? {};
-  if (!went(state) || readState(state.body.status) !== 'completed') return answerOf(state);
+  if (!hasSucceeded(state) || readState(state.body.status) !== 'completed') return answerOf(state);
   if (typeof file !== 'string' && typeof file !== 'number')
     throw new GatewayError('upstream_error', 'The upstream named no video.', { origin: 'upstream' });
-  const found = await ask(
+  const found = await requestWhole(
     call,
     open,
     stepOf(request, { path: '/v1/files/retrieve', query: { file_id: String(file) } }),
   );
-  if (!went(found)) return answerOf(found);
+  if (!hasSucceeded(found)) return answerOf(found);
   return answerOf(state, { ...state.body, file: found.body.file ?? null });
 }

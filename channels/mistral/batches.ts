@@ -1,5 +1,5 @@
 import type { JsonValue } from 'sluice';
-import type { BatchWords } from '../_kit/batches/batch-words.ts';
+import type { BatchDialect } from '../_kit/batches/batch-dialect.ts';
 
 /** What a batch job's states are in chat completions. */
 const states: Readonly<Record<string, string>> = {
@@ -15,7 +15,7 @@ const states: Readonly<Record<string, string>> = {
 const orNull = (value: JsonValue | undefined): JsonValue => value ?? null;
 
 /** Batch jobs, whose results are lines as in chat completions. https://docs.mistral.ai/api/endpoint/batch */
-export const mistralBatches: BatchWords = {
+export const mistralBatches: BatchDialect = {
   path: '/batch/jobs',
   request({ input_file_id: file, completion_window: window, ...rest }) {
     const hours = typeof window === 'string' ? /^(\d{1,3})h$/.exec(window)?.[1] : undefined;
@@ -25,9 +25,9 @@ export const mistralBatches: BatchWords = {
       ...(hours === undefined ? {} : { timeout_hours: Number(hours) }),
     };
   },
-  answer(told) {
-    const { id, endpoint, model, metadata, errors, status, created_at, started_at, completed_at } = told;
-    const [input] = Array.isArray(told['input_files']) ? (told['input_files'] as readonly JsonValue[]) : [];
+  answer(job) {
+    const { id, endpoint, model, metadata, errors, status, created_at, started_at, completed_at } = job;
+    const [input] = Array.isArray(job['input_files']) ? (job['input_files'] as readonly JsonValue[]) : [];
     return {
       id: orNull(id),
       object: 'batch',
@@ -37,15 +37,15 @@ export const mistralBatches: BatchWords = {
       input_file_id: orNull(input),
       completion_window: '24h',
       status: stateOf(String(status)),
-      output_file_id: orNull(told['output_file']),
-      error_file_id: orNull(told['error_file']),
+      output_file_id: orNull(job['output_file']),
+      error_file_id: orNull(job['error_file']),
       created_at: orNull(created_at),
       in_progress_at: orNull(started_at),
       completed_at: orNull(completed_at),
       request_counts: {
-        total: orNull(told['total_requests']),
-        completed: orNull(told['succeeded_requests']),
-        failed: orNull(told['failed_requests']),
+        total: orNull(job['total_requests']),
+        completed: orNull(job['succeeded_requests']),
+        failed: orNull(job['failed_requests']),
       },
       metadata: orNull(metadata),
     };
@@ -53,6 +53,6 @@ export const mistralBatches: BatchWords = {
 };
 
 /** A batch's state in chat completions; one that is not known yet is of a batch that runs. */
-function stateOf(told: string): string {
-  return (Object.hasOwn(states, told) ? states[told] : undefined) ?? 'in_progress';
+function stateOf(status: string): string {
+  return (Object.hasOwn(states, status) ? states[status] : undefined) ?? 'in_progress';
 }

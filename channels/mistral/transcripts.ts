@@ -18,8 +18,8 @@ import {
   secondsOf,
   transcriptCodec,
   wantsSpeakers,
-  type Heard,
-  type HeardWord,
+  type Transcript,
+  type TranscribedWord,
 } from '../_kit/media/transcripts.ts';
 
 /** Name of the format, which no client sends. */
@@ -66,17 +66,17 @@ function field(name: string, value: unknown): readonly { readonly name: string; 
   return value === undefined ? [] : [{ name, value: String(value) }];
 }
 
-function decode(body: JsonObject): Heard {
+function decode(body: JsonObject): Transcript {
   throwIfError(body);
   const { text, language, segments, usage } = body;
   if (typeof text !== 'string') throw unusableResponse('sent JSON that is no transcript');
   const seconds = isObject(usage) ? usage.prompt_audio_seconds : undefined;
-  const said = Array.isArray(segments) ? segments.filter(isSegment) : [];
+  const stretches = Array.isArray(segments) ? segments.filter(isSegment) : [];
   return {
     text: text.trim(),
     language: typeof language === 'string' ? language : undefined,
     duration: typeof seconds === 'number' ? secondsOf(seconds) : undefined,
-    ...(areWords(said) ? { words: said.map(wordOf) } : { segments: said.map(segmentOf) }),
+    ...(areWords(stretches) ? { words: stretches.map(wordOf) } : { segments: stretches.map(segmentOf) }),
   };
 }
 
@@ -100,7 +100,7 @@ function areWords(stretches: readonly Stretch[]): boolean {
   );
 }
 
-function wordOf({ text, start, end, speaker_id: speaker }: Stretch): HeardWord {
+function wordOf({ text, start, end, speaker_id: speaker }: Stretch): TranscribedWord {
   return {
     word: text.trim(),
     before: /^\s*/.exec(text)?.[0] ?? '',
@@ -163,8 +163,8 @@ class VoxtralStream implements StreamDecoder {
   /** Returns a segment as the event that clients of the audio format expect. */
   #segment({ start, end, text, speaker }: TranscriptSegment): GatewayEvent {
     const id = `seg_${(this.#segments += 1)}`;
-    const said = { type: 'transcript.text.segment', id, start, end, text };
-    return { type: 'opaque', format: 'audio', value: speaker === undefined ? said : { ...said, speaker } };
+    const event = { type: 'transcript.text.segment', id, start, end, text };
+    return { type: 'opaque', format: 'audio', value: speaker === undefined ? event : { ...event, speaker } };
   }
 }
 

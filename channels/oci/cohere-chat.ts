@@ -53,32 +53,32 @@ export function cohereFormat(format: JsonValue | undefined): JsonObject {
 function talkOf(messages: readonly JsonObject[], given: JsonValue[], target: EncodeTarget): JsonObject {
   const isInstruction = ({ role }: JsonObject): boolean => role === 'system' || role === 'developer';
   const preamble = messages.filter(isInstruction).map(({ content }) => textOf(content, given, target));
-  const said = messages.filter((message) => !isInstruction(message));
+  const conversation = messages.filter((message) => !isInstruction(message));
   const calls = new Map(
-    said
+    conversation
       .flatMap((message) => objectsOf(message['tool_calls']))
       .map((call) => [String(call['id']), callOf(call)]),
   );
   const results = (from: number, to: number): readonly JsonObject[] =>
-    said.slice(from, to).map(({ tool_call_id: id, content }) => ({
+    conversation.slice(from, to).map(({ tool_call_id: id, content }) => ({
       call: calls.get(String(id)) ?? { name: '', parameters: {} },
       outputs: [{ output: textOf(content, given, target) }],
     }));
   const turns: JsonObject[] = [];
   let now: JsonObject = { message: '' };
-  for (let at = 0; at < said.length; at += 1) {
-    const { role, content, tool_calls: made } = said[at] ?? {};
-    const isLast = at === said.length - 1;
+  for (let at = 0; at < conversation.length; at += 1) {
+    const { role, content, tool_calls: made } = conversation[at] ?? {};
+    const isLast = at === conversation.length - 1;
     if (role === 'tool') {
       let end = at;
-      while (said[end]?.['role'] === 'tool') end += 1;
+      while (conversation[end]?.['role'] === 'tool') end += 1;
       const toolResults = results(at, end);
       at = end - 1;
-      if (end === said.length) now = { message: '', toolResults };
+      if (end === conversation.length) now = { message: '', toolResults };
       else {
         turns.push({ role: 'TOOL', toolResults });
         // After results it must be the model that speaks.
-        if (said[end]?.['role'] === 'user') turns.push({ role: 'CHATBOT', message: 'OK.' });
+        if (conversation[end]?.['role'] === 'user') turns.push({ role: 'CHATBOT', message: 'OK.' });
       }
     } else if (role === 'assistant') {
       const list = objectsOf(made).map(callOf);
@@ -154,12 +154,14 @@ function toolOf({ function: own }: JsonObject): JsonObject {
       Object.entries(isObject(properties) ? properties : {}).map(([parameter, value]) => {
         const { type, description: about, ...rest } = isObject(value) ? value : {};
         const schema = Object.keys(rest).length === 0 ? '' : `JSON schema: ${JSON.stringify(value)}`;
-        const said = [about, schema].filter((one) => typeof one === 'string' && one !== '').join(' ');
+        const parameterDescription = [about, schema]
+          .filter((one) => typeof one === 'string' && one !== '')
+          .join(' ');
         return [
           parameter,
           {
             type: types[String(type)] ?? 'Any',
-            ...(said === '' ? {} : { description: said }),
+            ...(parameterDescription === '' ? {} : { description: parameterDescription }),
             isRequired: must.has(parameter),
           },
         ];
@@ -192,13 +194,13 @@ export function cohereWhole(body: JsonObject): JsonObject {
 
 /** A stream. The piece that ends it says all of the text once more, and the calls; they count where they have not been said before. */
 export function cohereReply(): DialectReply {
-  let said = false;
+  let hasText = false;
   let calls = 0;
   return {
     chunks(piece) {
       const isEnd = typeof piece['finishReason'] === 'string';
-      const text = isEnd && said ? '' : piece['text'];
-      if (typeof text === 'string' && text !== '') said = true;
+      const text = isEnd && hasText ? '' : piece['text'];
+      if (typeof text === 'string' && text !== '') hasText = true;
       const called = isEnd && calls > 0 ? [] : calledIn(piece, calls);
       calls += called.length;
       const list = objectsOf(piece['citations']).map(annotationOf);

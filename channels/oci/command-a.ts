@@ -115,7 +115,7 @@ function partOf(part: JsonObject, target: EncodeTarget): readonly JsonObject[] {
 
 /** A whole reply as the body of chat completions. */
 export function commandAWhole(body: JsonObject): JsonObject {
-  const { tool_calls: calls, ...said } = saidIn(body, 0);
+  const { tool_calls: calls, ...members } = messageMembers(body, 0);
   const list = objectsOf(calls).map(({ index: _index, ...call }) => call);
   return {
     choices: [
@@ -124,7 +124,7 @@ export function commandAWhole(body: JsonObject): JsonObject {
         message: {
           role: 'assistant',
           content: '',
-          ...said,
+          ...members,
           ...(list.length === 0 ? {} : { tool_calls: list }),
         },
         finish_reason: finishOf(body, list.length > 0) ?? 'stop',
@@ -136,16 +136,17 @@ export function commandAWhole(body: JsonObject): JsonObject {
 
 /** A stream. Should its last piece say all once more, what was said before is not said again. */
 export function commandAReply(): DialectReply {
-  const said = { content: false, reasoning_content: false };
+  const hasSent = { content: false, reasoning_content: false };
   const ids = new Set<JsonValue | undefined>();
   return {
     chunks(piece) {
       const isEnd = typeof piece['finishReason'] === 'string';
-      const { tool_calls: calls, ...delta } = saidIn(piece, ids.size);
+      const { tool_calls: calls, ...delta } = messageMembers(piece, ids.size);
       const texts = Object.entries(delta).filter(
-        ([name]) => !isEnd || !Object.hasOwn(said, name) || !said[name as keyof typeof said],
+        ([name]) => !isEnd || !Object.hasOwn(hasSent, name) || !hasSent[name as keyof typeof hasSent],
       );
-      for (const [name] of texts) if (Object.hasOwn(said, name)) said[name as keyof typeof said] = true;
+      for (const [name] of texts)
+        if (Object.hasOwn(hasSent, name)) hasSent[name as keyof typeof hasSent] = true;
       const fresh = objectsOf(calls).filter(({ id }) => !ids.has(id));
       for (const { id } of fresh) ids.add(id);
       return [
@@ -165,7 +166,7 @@ export function commandAReply(): DialectReply {
 }
 
 /** Text, thinking, the plan before calls, citations and calls of a message, as far as there are any. The first call has this number. */
-function saidIn({ message }: JsonObject, first: number): JsonObject {
+function messageMembers({ message }: JsonObject, first: number): JsonObject {
   const { content, toolPlan: plan, toolCalls, citations } = isObject(message) ? message : {};
   const words = (name: string): string =>
     objectsOf(content)

@@ -80,12 +80,12 @@ export function genericRequest(body: JsonObject, target: EncodeTarget): JsonObje
 
 /** oci-generativeaiinference 2.142.0, lib/model/web-search-options.d.ts and approximate-location.d.ts. */
 function searchOf({ search_context_size: size, user_location: location }: JsonObject): JsonObject {
-  const place = isObject(location) ? location['approximate'] : undefined;
+  const approximate = isObject(location) ? location['approximate'] : undefined;
   return {
     ...(typeof size === 'string' ? { searchContextSize: size.toUpperCase() } : {}),
-    ...(isObject(place)
+    ...(isObject(approximate)
       ? {
-          userLocation: renamed(place, {
+          userLocation: renamed(approximate, {
             city: 'city',
             region: 'region',
             country: 'country',
@@ -163,7 +163,7 @@ export function genericWhole({ choices, usage }: JsonObject): JsonObject {
         index: choice['index'] ?? 0,
         message: {
           role: 'assistant',
-          ...saidIn(choice),
+          ...messageMembers(choice),
           ...(calls.length === 0 ? {} : { tool_calls: calls }),
         },
         finish_reason: finishOf(choice['finishReason']) ?? 'stop',
@@ -187,7 +187,7 @@ export function genericReply(): DialectReply {
           function: { ...(begins ? { name: name ?? '' } : {}), arguments: input ?? '' },
         };
       });
-      const delta = { ...saidIn(piece), ...(calls.length === 0 ? {} : { tool_calls: calls }) };
+      const delta = { ...messageMembers(piece), ...(calls.length === 0 ? {} : { tool_calls: calls }) };
       const finish = finishOf(piece['finishReason']) ?? null;
       const says = Object.keys(delta).length > 0 || finish !== null;
       return [
@@ -205,7 +205,7 @@ function toolCallsOf({ message }: JsonObject): readonly JsonObject[] {
 }
 
 /** Text, reasoning and refusal of a choice, as far as there are any. */
-function saidIn({ message }: JsonObject): JsonObject {
+function messageMembers({ message }: JsonObject): JsonObject {
   const { content, reasoningContent: thought, refusal, annotations } = isObject(message) ? message : {};
   const cited = citationsOf(annotations);
   const text = objectsOf(content)

@@ -110,14 +110,14 @@ export default defineChannel({
       ...(compartment === undefined ? {} : { 'opc-compartment-id': compartment, compartmentid: compartment }),
       ...(project === undefined ? {} : { 'openai-project': project }),
     };
-    const place = (path: string, account: ChannelTools) =>
+    const channelAt = (path: string, account: ChannelTools) =>
       overHttp(options, account, {
         baseUrl: host + path,
         headers: (key) => ({ ...owner, ...bearer(key) }),
         speaks: { chat: compatible },
         traits,
       });
-    if (tools.keys.length > 0) return place('/20231130/actions/v1', tools);
+    if (tools.keys.length > 0) return channelAt('/20231130/actions/v1', tools);
 
     if (compartment === undefined)
       throw new Error('compartment is missing. Give the OCID of the compartment that pays.');
@@ -136,7 +136,7 @@ export default defineChannel({
       advice:
         'Check that the identity is of this tenancy, that a policy lets it use generative-ai-family in the compartment, that the region has the model, and that the clock of this machine is right.',
     });
-    const parts = place('/openai/v1', account);
+    const parts = channelAt('/openai/v1', account);
     const root = (options.baseUrl ?? host).replace(/\/openai\/v1\/?$/, '');
     const native = overHttp({ ...options, baseUrl: root }, account, {
       baseUrl: root,

@@ -32,7 +32,7 @@ const mostTexts = 96;
 /** Chat formats of the native API. */
 export type EndpointWords = 'generic' | 'cohere' | 'cohere-v2';
 
-const wholes = lookupTable<(said: JsonObject) => JsonObject>({
+const wholes = lookupTable<(response: JsonObject) => JsonObject>({
   COHERE: cohereWhole,
   [commandAFormat]: commandAWhole,
 });
@@ -53,19 +53,23 @@ export interface OciNative {
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/RerankTextResult/RerankText
  */
 export function ociNative(compartmentId: string, ofEndpoints: EndpointWords): OciNative {
-  const asked = (model: string): JsonObject => ({
+  const servingOf = (model: string): JsonObject => ({
     compartmentId,
     servingMode: isEndpoint(model)
       ? { servingType: 'DEDICATED', endpointId: model }
       : { servingType: 'ON_DEMAND', modelId: model },
   });
-  return { chat: chatCodec(asked, ofEndpoints), embed: embedCodec(asked), rerank: rerankCodec(asked) };
+  return {
+    chat: chatCodec(servingOf, ofEndpoints),
+    embed: embedCodec(servingOf),
+    rerank: rerankCodec(servingOf),
+  };
 }
 
 /** Returns what a request says of the model that it asks. */
-type Asked = (model: string) => JsonObject;
+type ServingMode = (model: string) => JsonObject;
 
-function chatCodec(asked: Asked, ofEndpoints: EndpointWords): Codec<ChatRequest> {
+function chatCodec(servingOf: ServingMode, ofEndpoints: EndpointWords): Codec<ChatRequest> {
   const wordsOf = (model: string): EndpointWords => {
     if (isEndpoint(model)) return ofEndpoints;
     if (model.startsWith('cohere.command-a')) return 'cohere-v2';
@@ -75,7 +79,7 @@ function chatCodec(asked: Asked, ofEndpoints: EndpointWords): Codec<ChatRequest>
     format: nativeFormat,
     path: () => '/20231130/actions/chat',
     request: (body, target) => ({
-      ...asked(target.model),
+      ...servingOf(target.model),
       chatRequest: requests[wordsOf(target.model)](body, target),
     }),
     reply() {
@@ -89,16 +93,16 @@ function chatCodec(asked: Asked, ofEndpoints: EndpointWords): Codec<ChatRequest>
       };
     },
     whole({ modelId, chatResponse }) {
-      const said = isObject(chatResponse) ? chatResponse : {};
+      const reply = isObject(chatResponse) ? chatResponse : {};
       return {
         model: modelId ?? '',
-        ...(wholes[String(said['apiFormat'])] ?? genericWhole)(said),
+        ...(wholes[String(reply['apiFormat'])] ?? genericWhole)(reply),
       };
     },
   });
 }
 
-function embedCodec(asked: Asked): Codec<EmbedRequest> {
+function embedCodec(servingOf: ServingMode): Codec<EmbedRequest> {
   return defineCodec<EmbedRequest>({
     format: nativeFormat,
     operation: 'embed',
@@ -109,7 +113,7 @@ function embedCodec(asked: Asked): Codec<EmbedRequest> {
       return {
         path: '/20231130/actions/embedText',
         body: {
-          ...asked(model),
+          ...servingOf(model),
           inputs: inputs.map(requireText),
           inputType: cohereInputType(purpose).toUpperCase(),
           ...(dimensions === undefined ? {} : { outputDimensions: dimensions }),
@@ -131,7 +135,7 @@ function embedCodec(asked: Asked): Codec<EmbedRequest> {
   });
 }
 
-function rerankCodec(asked: Asked): Codec<RerankRequest> {
+function rerankCodec(servingOf: ServingMode): Codec<RerankRequest> {
   return defineCodec<RerankRequest>({
     format: nativeFormat,
     operation: 'rerank',
@@ -143,7 +147,7 @@ function rerankCodec(asked: Asked): Codec<RerankRequest> {
       return {
         path: '/20231130/actions/rerankText',
         body: {
-          ...asked(model),
+          ...servingOf(model),
           input: query,
           documents: documents.map((document) => documentText(document, rankFields)),
           ...(topN === undefined ? {} : { topN: Math.min(topN, documents.length) }),

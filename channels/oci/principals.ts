@@ -13,14 +13,14 @@ import { ociHeaders } from './signature.ts';
  */
 export async function ofResource(): Promise<OciSigner> {
   const prefix = 'OCI_RESOURCE_PRINCIPAL_';
-  const said = (name: string): string => {
+  const variable = (name: string): string => {
     const value = env(prefix + name) ?? '';
     if (value === '') throw new Error(`${prefix}${name} is not set`);
     return value;
   };
-  const version = said('VERSION');
+  const version = variable('VERSION');
   if (version !== '2.2') throw new Error(`${prefix}VERSION is ${version}, and only 2.2 is known here`);
-  const held = async (name: string, value = said(name)): Promise<string> =>
+  const held = async (name: string, value = variable(name)): Promise<string> =>
     isAbsolute(value) ? readText(prefix + name, value) : value;
   const phrase = env(`${prefix}PRIVATE_PEM_PASSPHRASE`);
   const passphrase = phrase === undefined ? undefined : (await held('PRIVATE_PEM_PASSPHRASE', phrase)).trim();
@@ -40,8 +40,8 @@ export async function ofInstance(
 ): Promise<OciSigner> {
   const base = (env('OCI_METADATA_BASE_URL') ?? metadataService).replace(/\/+$/, '');
   const read = async (path: string): Promise<string> => {
-    const asked = http.read({ url: `${base}/${path}`, headers: { authorization: 'Bearer Oracle' } });
-    return (await asked.catch(failing('the metadata service'))).toString();
+    const reading = http.read({ url: `${base}/${path}`, headers: { authorization: 'Bearer Oracle' } });
+    return (await reading.catch(failing('the metadata service'))).toString();
   };
   const [leaf, key, intermediate] = await Promise.all(
     ['cert', 'key', 'intermediate'].map((name) => read(`identity/${name}.pem`)),
@@ -49,9 +49,9 @@ export async function ofInstance(
   const certificate = new X509Certificate(leaf ?? '');
   const tenancy = /^OU=(?:opc-tenant|opc-identity):(\S+)$/m.exec(certificate.subject)?.[1];
   if (tenancy === undefined) throw new Error('the certificate of the instance names no tenancy');
-  const place = federationUrl ?? authOf(parseObject(await read('instance/regionInfo')) ?? {});
+  const origin = federationUrl ?? authOf(parseObject(await read('instance/regionInfo')) ?? {});
   const session = await sessionKey();
-  const url = `${place.replace(/\/+$/, '')}/v1/x509`;
+  const url = `${origin.replace(/\/+$/, '')}/v1/x509`;
   const body = JSON.stringify({
     certificate: bare(leaf ?? ''),
     purpose: 'DEFAULT',

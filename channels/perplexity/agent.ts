@@ -14,9 +14,9 @@ export const chat: Codec<ChatRequest> = {
     const encoded = responsesCodec.encodeRequest(rest, target);
     const { include, ...body } = encoded.body;
     // Sealed reasoning is asked for on behalf of clients of other formats, which the Agent API has not.
-    const told =
+    const withReasoning =
       request.format !== responsesCodec.format || include === undefined ? body : { ...body, include };
-    return { ...encoded, body: withSearch(told, search) };
+    return { ...encoded, body: withSearch(withReasoning, search) };
   },
   decodeStream: (traits) => new AgentDecoder(responsesCodec.decodeStream(traits)),
   decodeWhole: (body, traits) =>
@@ -99,7 +99,7 @@ class AgentDecoder implements StreamDecoder {
     if (type === 'response.output_item.added' && isSearch(event['item'])) return [];
     if (type === 'response.output_item.done') return this.#item(frame, event);
     if (type === 'response.completed' || type === 'response.incomplete')
-      return this.#say(frame, { ...event, response: this.#whole(event['response']) });
+      return this.#forward(frame, { ...event, response: this.#whole(event['response']) });
     return this.#inner.frame(frame);
   }
 
@@ -107,7 +107,7 @@ class AgentDecoder implements StreamDecoder {
     return this.#inner.end();
   }
 
-  #say(frame: Frame, event: JsonObject): ReturnType<StreamDecoder['frame']> {
+  #forward(frame: Frame, event: JsonObject): ReturnType<StreamDecoder['frame']> {
     return this.#inner.frame({ ...frame, data: JSON.stringify(event) });
   }
 
@@ -127,13 +127,13 @@ class AgentDecoder implements StreamDecoder {
     this.#remember([...sourcesIn([item]).values()]);
     if (isSearch(item)) return [];
     if (item['type'] !== 'message') return this.#inner.frame(frame);
-    return this.#say(frame, { ...event, item: citedItem(item, this.#sources) });
+    return this.#forward(frame, { ...event, item: citedItem(item, this.#sources) });
   }
 
   #whole(response: JsonValue | undefined): JsonObject {
-    const told = isObject(response) ? response : {};
-    this.#remember([...sourcesIn(told['output']).values()]);
-    return withoutSearches(cited(told, this.#sources));
+    const whole = isObject(response) ? response : {};
+    this.#remember([...sourcesIn(whole['output']).values()]);
+    return withoutSearches(cited(whole, this.#sources));
   }
 
   #remember(results: readonly JsonObject[]): void {

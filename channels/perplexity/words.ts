@@ -67,7 +67,7 @@ const traces =
 function contentOf(content: JsonValue): JsonValue {
   if (!Array.isArray(content)) return content;
   const parts = objectsOf(content);
-  const isSaid = parts.some(({ type }) => type === 'output_text' || type === 'refusal');
-  if (!isSaid) return content;
+  const isOutput = parts.some(({ type }) => type === 'output_text' || type === 'refusal');
+  if (!isOutput) return content;
   return parts.map((part) => String(part['text'] ?? part['refusal'] ?? '')).join('');
 }

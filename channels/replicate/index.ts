@@ -2,8 +2,8 @@
 import { defineChannel, type JsonObject, type JsonValue, type ChannelParts, type ChannelTools } from 'sluice';
 import type { EncodedRequest, EncodeTarget, ImageRequest, GeneratedImage } from 'sluice/channel-kit';
 import { bearer, overHttp, plainKind } from '../_kit/http/http-channel.ts';
-import { answerOf, ask, settled, stepOf, went } from '../_kit/jobs/jobs.ts';
-import { placeOf, replicateVideos, videoFormat } from './videos.ts';
+import { answerOf, requestWhole, pollUntilDone, stepOf, hasSucceeded } from '../_kit/jobs/jobs.ts';
+import { endpointOf, replicateVideos, videoFormat } from './videos.ts';
 import {
   asDataUrls,
   leaveOut,
@@ -29,7 +29,7 @@ const numbered = /flux-2|kontext/;
 function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
   const { model, drop } = target;
   const { prompt, images, mask, fileFormat } = request;
-  const { path, version } = placeOf(model);
+  const { path, version } = endpointOf(model);
   const ratio = bySides.test(model) ? undefined : ratioFor(request, ratios, drop);
   const takesSeveral = listed.test(model) || numbered.test(model);
   if (images.length > 1 && !takesSeveral) leaveOut('image', 'replicate', target);
@@ -127,10 +127,10 @@ export default plainKind(
         async open(call, request) {
           // A video is asked about by whoever wants it: nobody waits for it here.
           if (request.format === videoFormat) return open(call, request);
-          const made = await ask(call, open, request);
-          if (!went(made) || !isRunning(made.body)) return answerOf(made);
+          const made = await requestWhole(call, open, request);
+          if (!hasSucceeded(made) || !isRunning(made.body)) return answerOf(made);
           const path = `/predictions/${encodeURIComponent(String(made.body.id))}`;
-          return answerOf(await settled(call, open, stepOf(request, { path }), isRunning));
+          return answerOf(await pollUntilDone(call, open, stepOf(request, { path }), isRunning));
         },
       };
     },

@@ -26,7 +26,7 @@ const firstImages: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Returns the path at which a model is called, and its version: `owner/name`, or `owner/name:version`. */
-export function placeOf(model: string): { readonly path: string; readonly version?: string } {
+export function endpointOf(model: string): { readonly path: string; readonly version?: string } {
   const [name = '', version] = model.split(':');
   return version === undefined
     ? { path: `/models${modelPath(name)}/predictions` }
@@ -37,7 +37,7 @@ export function placeOf(model: string): { readonly path: string; readonly versio
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   const { model } = target;
   const [, image = 'image'] = firstImages.find(([pattern]) => pattern.test(model)) ?? [];
-  const { path, version } = placeOf(model);
+  const { path, version } = endpointOf(model);
   const input = inModelWords(request, target, {
     format: videoFormat,
     image,

@@ -2,13 +2,13 @@
 import { z } from 'zod';
 import { defineChannel, type UpstreamRequest, type ChannelParts, type ChannelTools } from 'sluice';
 import { editMembers } from 'sluice/channel-kit';
-import { awsEndpoint, placeOptions, placesOf, regionsOf } from '../_kit/identity/aws-places.ts';
+import { awsEndpoint, regionOptions, accessesOf, regionsOf } from '../_kit/identity/aws-regions.ts';
 import { awsHeaders } from '../_kit/identity/aws-signature.ts';
 import { ordinaryHeaders } from '../_kit/http/http-channel.ts';
 import { containerAnswer } from './answers.ts';
 
 const options = z.object({
-  ...placeOptions,
+  ...regionOptions,
   servedModel: z
     .string()
     .min(1)
@@ -29,12 +29,12 @@ export default defineChannel({
   prices: { '*': { input: 0, output: 0 } },
   options,
   setup(chosen, tools: ChannelTools): ChannelParts {
-    const places = placesOf(chosen, tools, 'sagemaker');
-    if (places.some(({ apiKey }) => apiKey !== undefined))
+    const accesses = accessesOf(chosen, tools, 'sagemaker');
+    if (accesses.some(({ apiKey }) => apiKey !== undefined))
       throw new Error('a key is ACCESS|SECRET or ACCESS|SECRET|SESSION: SageMaker has no API keys.');
     return {
       speaks: { chat: ['chat-completions'] },
-      ...regionsOf(chosen, places),
+      ...regionsOf(chosen, accesses),
       traits: () => ({
         reasoning: 'none',
         outputLimitField: 'max_tokens',
@@ -44,13 +44,13 @@ export default defineChannel({
         finishReasons: { eos_token: 'stop', stop_sequence: 'stop' },
       }),
       async open(call, request) {
-        const place = places[call.target?.key.index ?? 0] ?? places[0];
-        if (place?.credentials === undefined) throw new Error('The channel has no place to ask.');
-        const { region } = place;
+        const access = accesses[call.target?.key.index ?? 0] ?? accesses[0];
+        if (access?.credentials === undefined) throw new Error('The channel has no region for this request.');
+        const { region } = access;
         const { path, headers, body } = invocation(request, chosen.servedModel);
         const base = (chosen.baseUrl ?? awsEndpoint('runtime.sagemaker', region)).replace(/\/+$/, '');
         const url = new URL(base + path);
-        const proof = await awsHeaders({ method: 'POST', url, headers, body }, await place.credentials(), {
+        const proof = await awsHeaders({ method: 'POST', url, headers, body }, await access.credentials(), {
           service: 'sagemaker',
           region,
         });
@@ -60,8 +60,8 @@ export default defineChannel({
           headers: { ...ordinaryHeaders({ stream: false }), accept: '*/*', ...headers, ...proof },
           body,
         });
-        if (answer.status === 401 || answer.status === 403) place.forget();
-        place.told?.(answer);
+        if (answer.status === 401 || answer.status === 403) access.forget();
+        access.logRefusal?.(answer);
         return containerAnswer(answer);
       },
     };

@@ -75,7 +75,7 @@ export default defineChannel({
       speaks: {},
     });
     const deployments = new Deployments(account.http, `${base}/lm/deployments`, headers);
-    const ask = async (id: string, call: Call, request: UpstreamRequest): Promise<Upstream> =>
+    const sendTo = async (id: string, call: Call, request: UpstreamRequest): Promise<Upstream> =>
       open(call, {
         ...request,
         path: `/inference/deployments/${encodeURIComponent(id)}${request.path}`,
@@ -93,7 +93,7 @@ export default defineChannel({
         listModels: () =>
           orchestratedModels(account.http, `${base}/lm/scenarios/foundation-models/models`, headers),
         open: async (call, request) =>
-          ask(
+          sendTo(
             await (request.format === orchestrationFormat ? service.only() : deployments.idOf(request.model)),
             call,
             request,
@@ -108,7 +108,7 @@ export default defineChannel({
           : { reasoning: 'none', outputLimitField: 'max_tokens', refuses: ['customTools'] },
       listModels: () => deployments.models(),
       async open(call, request) {
-        return ask(await deployments.idOf(request.model), call, request);
+        return sendTo(await deployments.idOf(request.model), call, request);
       },
     };
   },
@@ -123,14 +123,14 @@ function signedIn(
   tools: ChannelTools,
   { clientid, clientsecret, url }: z.output<typeof serviceKey>,
 ): ChannelTools {
-  const ask = oauthTokens(tools.http, {
+  const fetchToken = oauthTokens(tools.http, {
     name: 'SAP’s authorization server',
     url: `${url.replace(/\/+$/, '')}/oauth/token`,
     form: { grant_type: 'client_credentials', client_id: clientid, client_secret: clientsecret },
     credentialName: 'the service key in the config',
     hint: 'Check that the service key is complete and has not been deleted.',
   });
-  return tellingRefusals(withAuthorization({ ...tools, keys: [] }, bearerTokens(ask, tools.log)), {
+  return tellingRefusals(withAuthorization({ ...tools, keys: [] }, bearerTokens(fetchToken, tools.log)), {
     who: 'SAP AI Core',
     advice: 'Check that the service key is of this instance, and that the resource group is one of its own.',
   });

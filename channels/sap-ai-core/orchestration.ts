@@ -66,9 +66,9 @@ function resultIn(body: JsonObject): JsonObject {
 /** Thoughts come as blocks: @sap-ai-sdk/orchestration 2.16.0, client/api/schema/reasoning-block.d.ts. */
 function withThoughts(choice: JsonObject): JsonObject {
   for (const name of ['message', 'delta']) {
-    const said = choice[name];
-    if (!isObject(said) || !Array.isArray(said['reasoning_content'])) continue;
-    const { reasoning_content: blocks, ...rest } = said;
+    const message = choice[name];
+    if (!isObject(message) || !Array.isArray(message['reasoning_content'])) continue;
+    const { reasoning_content: blocks, ...rest } = message;
     const text = objectsOf(blocks)
       .map(({ content }) => (typeof content === 'string' ? content : ''))
       .join('');

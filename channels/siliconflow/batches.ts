@@ -6,8 +6,8 @@ import {
   type Call,
   type Download,
 } from 'sluice';
-import { secondsOf, type BatchWords, type Open } from '../_kit/batches/batch-words.ts';
-import { answerOf, ask, stepOf, went, type Step } from '../_kit/jobs/jobs.ts';
+import { secondsOf, type BatchDialect, type Open } from '../_kit/batches/batch-dialect.ts';
+import { answerOf, requestWhole, stepOf, hasSucceeded, type Step } from '../_kit/jobs/jobs.ts';
 
 /** What stands behind the id of a batch in that of its results. */
 const behind = '-results';
@@ -16,22 +16,22 @@ const behind = '-results';
  * Batches of SiliconFlow. Answers about files are wrapped, no file can be asked for alone, and results are at an address, which is asked
  * for when somebody wants them. https://docs.siliconflow.com/en/userguide/guides/batch
  */
-export function siliconflowBatches(download: Download): BatchWords {
+export function siliconflowBatches(download: Download): BatchDialect {
   return {
-    answer: (told) => ({
-      ...told,
-      status: told['status'] === 'in_queue' ? 'validating' : (told['status'] ?? 'in_progress'),
-      output_file_id: isAddress(told['output_file_id'])
-        ? `${String(told['id'])}${behind}`
-        : (told['output_file_id'] ?? null),
-      error_file_id: isAddress(told['error_file_id']) ? null : (told['error_file_id'] ?? null),
+    answer: (batch) => ({
+      ...batch,
+      status: batch['status'] === 'in_queue' ? 'validating' : (batch['status'] ?? 'in_progress'),
+      output_file_id: isAddress(batch['output_file_id'])
+        ? `${String(batch['id'])}${behind}`
+        : (batch['output_file_id'] ?? null),
+      error_file_id: isAddress(batch['error_file_id']) ? null : (batch['error_file_id'] ?? null),
     }),
     async files(call, request, open) {
       const { path, method } = request;
       const [, id = '', rest] = /^\/files\/([\w-]+)(\/content)?$/.exec(path) ?? [];
       if (path === '/files') {
-        const step = await ask(call, open, request);
-        return went(step) ? answerOf(step, fileOf(unwrapped(step.body))) : answerOf(step);
+        const step = await requestWhole(call, open, request);
+        return hasSucceeded(step) ? answerOf(step, fileOf(unwrapped(step.body))) : answerOf(step);
       }
       if (id.endsWith(behind))
         return ofResults(call, request, open, { id: id.slice(0, -behind.length), wants: rest, download });
@@ -40,11 +40,11 @@ export function siliconflowBatches(download: Download): BatchWords {
   };
 }
 
-const isAddress = (told: JsonValue | undefined): told is string =>
-  typeof told === 'string' && /^https?:\/\//.test(told);
+const isAddress = (value: JsonValue | undefined): value is string =>
+  typeof value === 'string' && /^https?:\/\//.test(value);
 
-function unwrapped(told: JsonObject): JsonObject {
-  return isObject(told['data']) ? told['data'] : told;
+function unwrapped(body: JsonObject): JsonObject {
+  return isObject(body['data']) ? body['data'] : body;
 }
 
 function fileOf({ createdAt, created_at: created = createdAt, ...rest }: JsonObject): JsonObject {
@@ -54,8 +54,8 @@ function fileOf({ createdAt, created_at: created = createdAt, ...rest }: JsonObj
 /** A file of the account's, found in the list of all. */
 async function listed(call: Call, request: UpstreamRequest, open: Open, id: string): ReturnType<Open> {
   const list = stepOf(request, { path: '/files', query: { purpose: 'batch', limit: '10000' } });
-  const step = await ask(call, open, list);
-  if (!went(step)) return answerOf(step);
+  const step = await requestWhole(call, open, list);
+  if (!hasSucceeded(step)) return answerOf(step);
   const { data } = unwrapped(step.body);
   const all: readonly JsonValue[] = Array.isArray(data) ? data : [];
   const file = all.filter(isObject).find((one) => one['id'] === id);
@@ -72,8 +72,8 @@ async function ofResults(
     download,
   }: { readonly id: string; readonly wants: string | undefined; readonly download: Download },
 ): ReturnType<Open> {
-  const step = await ask(call, open, stepOf(request, { path: `/batches/${id}` }));
-  if (!went(step)) return answerOf(step);
+  const step = await requestWhole(call, open, stepOf(request, { path: `/batches/${id}` }));
+  if (!hasSucceeded(step)) return answerOf(step);
   const address = step.body['output_file_id'];
   if (!isAddress(address) || request.method === 'DELETE') return notThere(step);
   if (wants !== undefined) return download(call, address);

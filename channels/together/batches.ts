@@ -1,12 +1,12 @@
 import { isObject } from 'sluice';
-import { batchErrors, secondsOf, type BatchWords } from '../_kit/batches/batch-words.ts';
+import { batchErrors, secondsOf, type BatchDialect } from '../_kit/batches/batch-dialect.ts';
 import { withTexts } from './form-stream.ts';
 
 /**
  * Batches of Together, whose words are in capitals and whose times are dates. Their lines name no endpoint, and their file is of another
  * purpose than elsewhere. https://docs.together.ai/reference/batch-create https://docs.together.ai/reference/upload-file
  */
-export const togetherBatches: BatchWords = {
+export const togetherBatches: BatchDialect = {
   request: ({ input_file_id, endpoint, completion_window }) => ({
     input_file_id,
     endpoint,

@@ -167,8 +167,8 @@ function reasonOf(error: unknown): string {
   const data = response?.data as
     | { readonly error?: unknown; readonly error_description?: unknown }
     | undefined;
-  const said = [data?.error, data?.error_description].filter((word) => typeof word === 'string').join(', ');
-  if (said !== '') return said.slice(0, 300);
+  const reason = [data?.error, data?.error_description].filter((word) => typeof word === 'string').join(', ');
+  if (reason !== '') return reason.slice(0, 300);
   if (response?.status !== undefined) return `status ${response.status}`;
   return (message ?? String(error)).slice(0, 300).replace(/\.$/, '');
 }

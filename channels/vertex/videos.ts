@@ -9,7 +9,7 @@ import {
 } from 'sluice';
 import { type VideoReport, type VideoCodecs, ExactBytes } from 'sluice/channel-kit';
 import { generateContentVideos, readVideoOperation } from 'sluice/internal';
-import { ask, answerOf, stepOf, went } from '../_kit/jobs/jobs.ts';
+import { requestWhole, answerOf, stepOf, hasSucceeded } from '../_kit/jobs/jobs.ts';
 
 /** Name of the format, which differs from generateContent in the request for an operation's status. */
 export const videoFormat = 'vertex-videos';
@@ -65,9 +65,9 @@ export async function openVideo(
   const { operation } = request.query;
   if (request.format !== videoFormat || operation === undefined) return open(call, request);
   const body = JSON.stringify({ operationName: operation });
-  const told = await ask(call, open, stepOf(request, { path: request.path, body }));
-  if (!went(told)) return answerOf(told);
-  const video = videoIn(told.body);
+  const step = await requestWhole(call, open, stepOf(request, { path: request.path, body }));
+  if (!hasSucceeded(step)) return answerOf(step);
+  const video = videoIn(step.body);
   if (video === undefined)
     throw new GatewayError('upstream_error', 'The upstream gave no video.', { origin: 'upstream' });
   const bytes = Buffer.from(video.data, 'base64');

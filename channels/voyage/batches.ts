@@ -1,5 +1,5 @@
 import type { JsonObject } from 'sluice';
-import { describedFile, secondsOf, type BatchWords } from '../_kit/batches/batch-words.ts';
+import { describedFile, secondsOf, type BatchDialect } from '../_kit/batches/batch-dialect.ts';
 
 /** The members that are times. */
 const times = [
@@ -14,16 +14,16 @@ const times = [
   'cancelled_at',
 ];
 
-function inSeconds(told: JsonObject): JsonObject {
-  const known = times.filter((name) => told[name] !== undefined);
-  return { ...told, ...Object.fromEntries(known.map((name) => [name, secondsOf(told[name])])) };
+function inSeconds(batch: JsonObject): JsonObject {
+  const known = times.filter((name) => batch[name] !== undefined);
+  return { ...batch, ...Object.fromEntries(known.map((name) => [name, secondsOf(batch[name])])) };
 }
 
 /**
  * Batches of Voyage, which are OpenAI's, with dates for times. The model stands in the batch, in `request_params`, and not in its lines.
  * https://docs.voyageai.com/docs/batch-inference
  */
-export const voyageBatches: BatchWords = {
+export const voyageBatches: BatchDialect = {
   answer: inSeconds,
   files: (call, request, open) => describedFile(call, request, open, inSeconds),
 };

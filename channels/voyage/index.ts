@@ -58,12 +58,12 @@ const embed: Codec<EmbedRequest> = {
     const type = purpose === undefined ? undefined : inputTypes[purpose];
     if (purpose !== undefined && type === undefined) target.drop('taskType');
     // A word of the vendor's own that nobody else knows stays what it is.
-    const said = purpose === undefined ? own : type;
+    const value = purpose === undefined ? own : type;
     return {
       ...encoded,
       body: {
         ...rest,
-        ...(said === undefined ? {} : { input_type: said }),
+        ...(value === undefined ? {} : { input_type: value }),
         ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
       },
     };

@@ -7,8 +7,8 @@ import {
   type Call,
 } from 'sluice';
 import { failureLine, fileOf, resultLine } from '../_kit/batches/batch-lines.ts';
-import { batchErrors, secondsOf, type BatchWords, type Open } from '../_kit/batches/batch-words.ts';
-import { answerOf, ask, stepOf, went } from '../_kit/jobs/jobs.ts';
+import { batchErrors, secondsOf, type BatchDialect, type Open } from '../_kit/batches/batch-dialect.ts';
+import { answerOf, requestWhole, stepOf, hasSucceeded } from '../_kit/jobs/jobs.ts';
 
 /** Results of one page. */
 const pageSize = 100;
@@ -39,7 +39,7 @@ const over = new Set(['completed', 'cancelled', 'expired']);
  * Batches of xAI: of a file, as elsewhere; but their results are pages of a list, of which the gateway makes a file that goes by the id of
  * the batch. https://docs.x.ai/developers/advanced-api-usage/batch-api
  */
-export const xaiBatches: BatchWords = {
+export const xaiBatches: BatchDialect = {
   cancel: ':cancel',
   request: ({ input_file_id, metadata }) => ({
     name: isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : usualName,
@@ -75,8 +75,8 @@ export const xaiBatches: BatchWords = {
     if (id === undefined) return open(call, request);
     if (rest !== undefined) return resultsOf(call, request, open, id);
     // The list of results is there as long as its batch is, and nobody can remove it.
-    const step = await ask(call, open, stepOf(request, { path: `/batches/${id}` }));
-    if (request.method === 'DELETE' || !went(step)) return answerOf({ ...step, status: 404 });
+    const step = await requestWhole(call, open, stepOf(request, { path: `/batches/${id}` }));
+    if (request.method === 'DELETE' || !hasSucceeded(step)) return answerOf({ ...step, status: 404 });
     return answerOf(step, {
       id,
       object: 'file',
@@ -90,7 +90,7 @@ export const xaiBatches: BatchWords = {
 
 async function resultsOf(call: Call, request: UpstreamRequest, open: Open, id: string): ReturnType<Open> {
   const pageAt = (token: JsonValue | undefined) =>
-    ask(
+    requestWhole(
       call,
       open,
       stepOf(request, {
@@ -99,7 +99,7 @@ async function resultsOf(call: Call, request: UpstreamRequest, open: Open, id: s
       }),
     );
   const first = await pageAt(undefined);
-  if (!went(first)) return answerOf(first);
+  if (!hasSucceeded(first)) return answerOf(first);
   let page: JsonObject = first.body;
   async function* lines(): AsyncGenerator<readonly JsonObject[]> {
     for (;;) {
@@ -108,7 +108,7 @@ async function resultsOf(call: Call, request: UpstreamRequest, open: Open, id: s
       const token = page['pagination_token'];
       if (typeof token !== 'string' || token === '' || results.length === 0) return;
       const next = await pageAt(token);
-      if (!went(next))
+      if (!hasSucceeded(next))
         throw new GatewayError('upstream_error', `A page of results was answered with ${next.status}.`, {
           origin: 'upstream',
         });

@@ -8,7 +8,7 @@ import {
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { awsHeaders } from '../../channels/_kit/identity/aws-signature.ts';
-import { placesOf } from '../../channels/_kit/identity/aws-places.ts';
+import { accessesOf } from '../../channels/_kit/identity/aws-regions.ts';
 import bedrockChannel from '../../channels/bedrock/index.ts';
 import { passEventStream, writeEventStream } from '../../core/formats/_shared/event-stream.ts';
 import { createLog } from '../../core/log.ts';
@@ -631,7 +631,7 @@ describe('the words of OpenAI', () => {
 
   test('list the models of Mantle, whose address names its region', async () => {
     expect(
-      placesOf(
+      accessesOf(
         { baseUrl: 'https://bedrock-mantle.eu-west-1.api.aws', regionOrder: 'turns' },
         { keys: ['k'], log: createLog('silent') },
         'bedrock',

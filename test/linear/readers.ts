@@ -2,7 +2,7 @@ import { from, lastValueFrom } from 'rxjs';
 import type { Upstream } from 'sluice';
 import { eachLine } from '../../channels/_kit/batches/batch-lines.ts';
 import { unframed, withNumber } from '../../channels/bedrock/streams.ts';
-import { ask, stepOf } from '../../channels/_kit/jobs/jobs.ts';
+import { requestWhole, stepOf } from '../../channels/_kit/jobs/jobs.ts';
 import { passEventStream } from '../../core/formats/_shared/event-stream.ts';
 import { parseObject } from '../../core/json/parse.ts';
 import type { UpstreamRequest } from '../../core/sdk/channel.ts';
@@ -70,7 +70,11 @@ const readers: readonly { readonly part: string; run(pieces: readonly Buffer[]):
   {
     part: 'channels: step of a job',
     run: (pieces) =>
-      ask(testCall().call, () => Promise.resolve(answer(pieces)), stepOf(question, { path: '/jobs/1' })),
+      requestWhole(
+        testCall().call,
+        () => Promise.resolve(answer(pieces)),
+        stepOf(question, { path: '/jobs/1' }),
+      ),
   },
   { part: 'channels: lines of a batch', run: (pieces) => read(eachLine(answer(pieces), (line) => line)) },
 ];

@@ -8,14 +8,14 @@ import {
 } from 'sluice';
 import { takesOff } from 'sluice/internal';
 import { claudeTraits } from '../../anthropic.ts';
-import { overHttp, type HttpPlace } from '../http/http-channel.ts';
+import { overHttp, type HttpProvider } from '../http/http-channel.ts';
 
 /** Endpoint for the messages format at a provider of chat completions. */
 export interface MessagesSide {
   /** End of the address of chat completions, and what stands in its place there: `['/v1', '/anthropic/v1']`. */
   readonly instead: readonly [chat: string, messages: string];
   /** How the key is shown there. */
-  readonly headers: HttpPlace['headers'];
+  readonly headers: HttpProvider['headers'];
   /** Patterns of the models that are served so. Default: all. */
   readonly models?: readonly string[];
   /** Traits of a model in this format, by those in chat completions and by its name. Default: what is true of the model in both. */

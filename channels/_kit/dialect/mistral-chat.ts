@@ -129,15 +129,15 @@ function messagesOf(messages: readonly JsonObject[], { drop }: EncodeTarget): re
   /** The tool of each call, by its id there. */
   const tools = new Map<string, JsonValue>();
   messages.forEach((message, index) => {
-    const { role: said, tool_calls: calls, tool_call_id: id, name, ...rest } = message;
-    const role = said === 'developer' ? 'system' : said;
+    const { role: givenRole, tool_calls: calls, tool_call_id: id, name, ...rest } = message;
+    const role = givenRole === 'developer' ? 'system' : givenRole;
     const kept = Object.entries(rest).filter(([member, value]) => {
       const known = messageMembers.has(member);
       if (!known && value !== null && value !== undefined) drop(`messages[${index}].${member}`);
       return known && (member !== 'prefix' || role === 'assistant');
     });
     if (name !== undefined && role !== 'tool') drop(`messages[${index}].name`);
-    const asked = objectsOf(calls).map((call) => {
+    const toolCalls = objectsOf(calls).map((call) => {
       const there = idOf(String(call['id']));
       tools.set(there, nameOf(call) ?? '');
       return { ...call, id: there };
@@ -149,7 +149,7 @@ function messagesOf(messages: readonly JsonObject[], { drop }: EncodeTarget): re
     written.push({
       role: role ?? 'user',
       ...Object.fromEntries(kept),
-      ...(asked.length === 0 ? {} : { tool_calls: asked }),
+      ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
       ...(role === 'tool' ? { tool_call_id: answered, ...(tool === undefined ? {} : { name: tool }) } : {}),
     });
   });

@@ -12,13 +12,13 @@ type Block = Message['content'][number];
 export function withOwnParts(request: ChatRequest, target: EncodeTarget): ChatRequest {
   const inside = (blocks: readonly Block[]): readonly Block[] =>
     blocks.flatMap((block) => partOf(block, target) ?? []);
-  const turn = (message: Message): Message => ({
+  const withParts = (message: Message): Message => ({
     ...message,
     content: inside(message.content).map((block) =>
       block.type === 'tool-result' ? { ...block, content: inside(block.content) } : block,
     ),
   });
-  return { ...request, system: request.system.map(turn), messages: request.messages.map(turn) };
+  return { ...request, system: request.system.map(withParts), messages: request.messages.map(withParts) };
 }
 
 /** The block itself where chat completions say it as Mistral does, or not at all. Undefined for one that was dropped; throws 400 for one that cannot go. */

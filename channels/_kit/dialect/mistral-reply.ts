@@ -2,14 +2,14 @@ import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { objectsOf, type DialectReply } from './chat-dialect.ts';
 
 /** How much text an answer has, and where what the next reference vouches for begins. */
-interface Said {
+interface TextPosition {
   length: number;
   from: number;
 }
 
 /** Reads content as parts: what the model thinks, what it says, and where it has that from. */
 export class MistralReply implements DialectReply {
-  readonly #said = new Map<JsonValue, Said>();
+  readonly #positions = new Map<JsonValue, TextPosition>();
 
   chunks({ choices, usage, ...top }: JsonObject): readonly JsonObject[] {
     const chunks = objectsOf(choices)
@@ -23,27 +23,27 @@ export class MistralReply implements DialectReply {
   #deltas({ delta, message, finish_reason: finish, index = 0, ...rest }: JsonObject): readonly JsonObject[] {
     const holder = isObject(delta) ? delta : isObject(message) ? message : {};
     const { content, ...others } = holder;
-    const said = this.#said.get(index) ?? { length: 0, from: 0 };
-    this.#said.set(index, said);
-    if (typeof content === 'string') said.length += content.length;
+    const position = this.#positions.get(index) ?? { length: 0, from: 0 };
+    this.#positions.set(index, position);
+    if (typeof content === 'string') position.length += content.length;
     const deltas = Array.isArray(content)
-      ? [...objectsOf(content).flatMap((part) => spoken(part, said)), others]
+      ? [...objectsOf(content).flatMap((part) => deltasOfPart(part, position)), others]
       : [holder];
-    return deltas.map((one, place) => ({
+    return deltas.map((one, number) => ({
       ...rest,
       index,
       delta: one,
-      finish_reason: place === deltas.length - 1 ? (finish ?? null) : null,
+      finish_reason: number === deltas.length - 1 ? (finish ?? null) : null,
     }));
   }
 }
 
 /** What one part says, in the words of chat completions. */
-function spoken(part: JsonObject, said: Said): readonly JsonObject[] {
+function deltasOfPart(part: JsonObject, position: TextPosition): readonly JsonObject[] {
   const { type, signature, url, title } = part;
   switch (type) {
     case 'text':
-      said.length += typeof part['text'] === 'string' ? part['text'].length : 0;
+      position.length += typeof part['text'] === 'string' ? part['text'].length : 0;
       return [{ content: [part] }];
     case 'thinking':
       return [
@@ -54,15 +54,15 @@ function spoken(part: JsonObject, said: Said): readonly JsonObject[] {
       ];
     case 'reference':
     case 'tool_reference': {
-      const { from, length } = said;
-      said.from = length;
+      const { from, length } = position;
+      position.from = length;
       const address = {
         ...(typeof title === 'string' ? { title } : {}),
         ...(typeof url === 'string' ? { url } : {}),
       };
-      const place = { start_index: from, end_index: length, ...address };
+      const citation = { start_index: from, end_index: length, ...address };
       const { type: _type, ...source } = part;
-      return [{ annotations: [{ type: 'url_citation', url_citation: place, ...source }] }];
+      return [{ annotations: [{ type: 'url_citation', url_citation: citation, ...source }] }];
     }
     default:
       return [];

@@ -7,7 +7,7 @@ import {
   bearer,
   httpChannel,
   traitsByModel,
-  type HttpPlace,
+  type HttpProvider,
   type PlainChannelKind,
 } from '../http/http-channel.ts';
 
@@ -34,13 +34,13 @@ export interface OpenaiLike {
   /** What the requests of a batch cost, as a share of what they cost by themselves, as its prices say. Default: half. */
   readonly batchShare?: number;
   /** What models cost, as the provider lists them. */
-  readonly listedPrices?: NonNullable<HttpPlace['listedPrices']>;
+  readonly listedPrices?: NonNullable<HttpProvider['listedPrices']>;
   /** What a call cost, as the provider states it in a reply. */
-  readonly statedCost?: NonNullable<HttpPlace['statedCost']>;
+  readonly statedCost?: NonNullable<HttpProvider['statedCost']>;
   /** What the provider has besides, at other addresses or with other answers. */
-  readonly beside?: NonNullable<HttpPlace['beside']>;
+  readonly beside?: NonNullable<HttpProvider['beside']>;
   /** How batches are spelled, where that is not as in chat completions. */
-  readonly batches?: NonNullable<HttpPlace['batches']>;
+  readonly batches?: NonNullable<HttpProvider['batches']>;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
   /** How hybrid open models are switched here, by which their families are told to think. Traits of `traits` come after it. */

@@ -71,9 +71,9 @@ export function azureDeployments(
 }
 
 function unread(error: unknown): never {
-  const said = error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
   throw new Error(
-    `Azure Resource Manager did not list the deployments: ${said} Give the identity a role that may read the resource, such as Cognitive Services OpenAI User, and check resourceId.`,
+    `Azure Resource Manager did not list the deployments: ${message} Give the identity a role that may read the resource, such as Cognitive Services OpenAI User, and check resourceId.`,
     { cause: error },
   );
 }

@@ -19,12 +19,12 @@ import {
   type ChannelParts,
 } from 'sluice';
 import { version } from 'sluice/channel-kit';
-import { inBatchWords, type BatchWords } from '../batches/batch-words.ts';
+import { withBatchDialect, type BatchDialect } from '../batches/batch-dialect.ts';
 import { readModelList, type ListedPrices } from './model-list.ts';
 import { overSockets } from './realtime.ts';
 
 /** Declaration of a provider, for all its models. */
-export interface HttpPlace {
+export interface HttpProvider {
   /** Where the paths of its formats begin; `baseUrl` in the config takes its place. It may carry a query of its own. */
   readonly baseUrl: string;
   /** The headers that carry a key, in lower case. `key` is undefined when the config gives none. */
@@ -52,7 +52,7 @@ export interface HttpPlace {
   /** What a call cost: see `ChannelParts.statedCost`. */
   readonly statedCost?: NonNullable<ChannelParts['statedCost']>;
   /** How batches are spelled, where that is not as in chat completions. */
-  readonly batches?: BatchWords | ((tools: ChannelTools) => BatchWords);
+  readonly batches?: BatchDialect | ((tools: ChannelTools) => BatchDialect);
   /** What the provider has besides, at other addresses. */
   beside?(parts: ChannelParts, options: ChannelOptions, tools: ChannelTools): ChannelParts;
 }
@@ -65,7 +65,7 @@ export interface PlainChannelKind {
 
 /** Declares a provider that is reached over HTTP and needs no options beyond the common ones. */
 export function httpChannel(
-  spec: HttpPlace & Omit<ChannelSpec<ZodObject>, 'options' | 'setup'>,
+  spec: HttpProvider & Omit<ChannelSpec<ZodObject>, 'options' | 'setup'>,
 ): PlainChannelKind {
   const { name, needsKey = true, models, discover, catalogue, prices, routingFields } = spec;
   const kind = defineChannel({
@@ -90,17 +90,17 @@ export function plainKind(kind: ChannelKind): PlainChannelKind {
 }
 
 /** Sends requests to `place` with the channel's address and keys. For kinds with options of their own. */
-export function overHttp(options: ChannelOptions, tools: ChannelTools, place: HttpPlace): ChannelParts {
-  const base = new URL(options.baseUrl ?? place.baseUrl);
+export function overHttp(options: ChannelOptions, tools: ChannelTools, provider: HttpProvider): ChannelParts {
+  const base = new URL(options.baseUrl ?? provider.baseUrl);
   // Parsing an address anew costs more than all else here, and few requests need it.
   const plain = base.search === '' ? base.href.replace(/\/+$/, '') : undefined;
   const { keys } = tools;
   // Whole and streamed, made once for each key: most requests bring no headers of their own.
   const ready = (keys.length > 0 ? keys : [undefined]).map((key) => {
-    const credential = place.headers(key);
+    const credential = provider.headers(key);
     const make = (stream: boolean, own: UpstreamRequest['headers']): Readonly<Record<string, string>> => ({
       ...ordinaryHeaders({ stream }),
-      ...place.defaults,
+      ...provider.defaults,
       ...own,
       ...credential,
     });
@@ -110,32 +110,32 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     accept: 'application/json',
     'accept-encoding': 'identity',
     'user-agent': userAgent,
-    ...place.defaults,
-    ...place.headers(keys[0]),
+    ...provider.defaults,
+    ...provider.headers(keys[0]),
   };
   const parts: ChannelParts = {
-    speaks: place.speaks,
-    ...(place.codecs === undefined ? {} : { codecs: place.codecs }),
-    ...(place.keeps === undefined ? {} : { keeps: place.keeps }),
-    ...(place.batchShare === undefined ? {} : { batchShare: place.batchShare }),
-    ...(place.traits === undefined ? {} : { traits: place.traits }),
-    ...(place.thinking === undefined ? {} : { thinking: place.thinking }),
-    ...(place.modelList === undefined
+    speaks: provider.speaks,
+    ...(provider.codecs === undefined ? {} : { codecs: provider.codecs }),
+    ...(provider.keeps === undefined ? {} : { keeps: provider.keeps }),
+    ...(provider.batchShare === undefined ? {} : { batchShare: provider.batchShare }),
+    ...(provider.traits === undefined ? {} : { traits: provider.traits }),
+    ...(provider.thinking === undefined ? {} : { thinking: provider.thinking }),
+    ...(provider.modelList === undefined
       ? {}
       : {
           listModels: () =>
             readModelList(
               tools.http,
-              listAddress(base, place.modelList ?? ''),
+              listAddress(base, provider.modelList ?? ''),
               listHeaders,
-              place.listedPrices,
+              provider.listedPrices,
             ),
         }),
-    ...(place.listedPrices === undefined ? {} : { listsPrices: true }),
-    ...(place.statedCost === undefined ? {} : { statedCost: place.statedCost }),
-    ...(place.speaks.realtime === undefined
+    ...(provider.listedPrices === undefined ? {} : { listsPrices: true }),
+    ...(provider.statedCost === undefined ? {} : { statedCost: provider.statedCost }),
+    ...(provider.speaks.realtime === undefined
       ? {}
-      : { connect: overSockets({ base, headers: (key) => place.headers(key) }, tools) }),
+      : { connect: overSockets({ base, headers: (key) => provider.headers(key) }, tools) }),
     open(call, request) {
       const headers = ready[call.target?.key.index ?? 0];
       const common = request.stream ? headers?.stream : headers?.whole;
@@ -147,15 +147,15 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
         headers: (isEmpty(request.headers) ? common : headers?.make(request.stream, request.headers)) ?? {},
         ...(upload === undefined ? {} : { upload }),
         ...(method === 'POST' || method === 'PATCH'
-          ? { body: place.fields === undefined ? request.body : respell(request.body, place.fields) }
+          ? { body: provider.fields === undefined ? request.body : respell(request.body, provider.fields) }
           : {}),
       });
     },
   };
-  const { batches } = place;
+  const { batches } = provider;
   if (batches === undefined) return parts;
   const words = typeof batches === 'function' ? batches(tools) : batches;
-  return { ...parts, open: inBatchWords(parts.open, words) };
+  return { ...parts, open: withBatchDialect(parts.open, words) };
 }
 
 /** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */

@@ -16,7 +16,10 @@ const mostNames = 10_000;
 const mostVariants = 100;
 
 /** Members of a page that hold the cursor of the next one, and the query parameters that take it. */
-const nextPages: readonly (readonly [told: (page: JsonObject) => JsonValue | undefined, asked: string])[] = [
+const nextPages: readonly (readonly [
+  cursorOf: (page: JsonObject) => JsonValue | undefined,
+  parameter: string,
+])[] = [
   [({ has_more: more, last_id: last }) => (more === true ? last : undefined), 'after_id'],
   [({ nextPageToken }) => nextPageToken, 'pageToken'],
   [({ next_page_token: next }) => next, 'page_token'],
@@ -49,9 +52,9 @@ export async function readModelList(
       if (pricesIn === undefined || !isObject(entry)) continue;
       for (const priced of pricesIn(entry, plain).slice(0, mostVariants)) names.push(priced);
     }
-    const [next] = nextPages.flatMap(([told, asked]) => {
-      const where = told(body);
-      return typeof where === 'string' && where !== '' ? [[asked, where] as const] : [];
+    const [next] = nextPages.flatMap(([cursorOf, parameter]) => {
+      const where = cursorOf(body);
+      return typeof where === 'string' && where !== '' ? [[parameter, where] as const] : [];
     });
     if (next === undefined || entries.length === 0 || names.length > mostNames) break;
     url.searchParams.set(...next);

@@ -2,7 +2,7 @@
 import { GatewayError, type UpstreamRequest, type Call, type ChannelParts, type ChannelTools } from 'sluice';
 
 /** Address and key headers for the sessions of a provider. */
-export interface SocketPlace {
+export interface SocketEndpoint {
   /** Where the paths of its formats begin: an HTTP address, with or without a query of its own. */
   readonly base: URL;
   /** The headers that carry a key, in lower case. `key` is undefined when the config gives none. */
@@ -21,7 +21,7 @@ export function requireConversation(call: Call, { path }: Pick<UpstreamRequest, 
 
 /** Returns the function that opens sessions. */
 export function overSockets(
-  { base, headers }: SocketPlace,
+  { base, headers }: SocketEndpoint,
   { keys, sockets }: Pick<ChannelTools, 'keys' | 'sockets'>,
 ): NonNullable<ChannelParts['connect']> {
   return (call, request) =>

@@ -35,6 +35,9 @@ export function refusalTeller(
 /** Returns the tools of a channel with {@link refusalTeller} applied to all responses. */
 export function tellingRefusals<Tools extends ChannelTools>(tools: Tools, refusals: Refusals): Tools {
   const { http, log } = tools;
-  const told = refusalTeller(log, refusals);
-  return { ...tools, http: { ...http, send: async (call, request) => told(await http.send(call, request)) } };
+  const logRefusal = refusalTeller(log, refusals);
+  return {
+    ...tools,
+    http: { ...http, send: async (call, request) => logRefusal(await http.send(call, request)) },
+  };
 }

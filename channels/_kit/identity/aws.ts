@@ -150,9 +150,9 @@ export class AwsIdentity {
 function explain(error: unknown, last: string, setUp: string | undefined): string {
   const link = setUp ?? last;
   const { name, advice } = links[link] ?? { name: link, advice: '' };
-  const told = error instanceof Error ? `${error.name}: ${withoutSecrets(error.message)}` : 'it failed';
+  const problem = error instanceof Error ? `${error.name}: ${withoutSecrets(error.message)}` : 'it failed';
   const which = setUp === undefined ? 'the last link tried was' : 'what is set up is';
-  return `AWS credentials could not be found: ${which} ${name} (${told}). ${advice}`;
+  return `AWS credentials could not be found: ${which} ${name} (${problem}). ${advice}`;
 }
 
 /** True where the chain ended without naming a link that failed. */

@@ -125,8 +125,8 @@ function isPrivate(authority: string | undefined): boolean {
 function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   // The library writes: Error(s): … - Timestamp: … - Description: what was said. Trace ID: … - Correlation ID: …
-  const said = /Description: (.*)/s.exec(text)?.[1] ?? text;
-  const [line = ''] = said.split('\n');
+  const description = /Description: (.*)/s.exec(text)?.[1] ?? text;
+  const [line = ''] = description.split('\n');
   return line
     .replace(/[\s-]+(?:Trace ID|Correlation ID|Timestamp):.*$/, '')
     .slice(0, 300)

@@ -33,7 +33,7 @@ export interface Step extends Pick<Upstream, 'status' | 'headers'> {
 }
 
 /** True for a step that succeeded. The response of one that failed goes to the client's format unchanged: {@link answerOf}. */
-export function went(step: Step): step is Step & { readonly body: JsonObject } {
+export function hasSucceeded(step: Step): step is Step & { readonly body: JsonObject } {
   return step.status < 300 && step.body !== undefined;
 }
 
@@ -47,7 +47,7 @@ export function stepOf(
 }
 
 /** Sends one request of several that a call needs, and reads its answer whole. Rejects with GatewayError, also when the call ends first. */
-export async function ask(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
+export async function requestWhole(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
   const { status, headers, bytes } = await open(call, request);
   // `gathered` rejects where the call ends first.
   const [whole = Buffer.alloc(0)] = await gathered(call, bytes.pipe(wholeBytes()));
@@ -55,11 +55,11 @@ export async function ask(call: Call, open: Open, request: UpstreamRequest): Pro
 }
 
 /**
- * As {@link ask}, for what costs nothing: a file that is uploaded, a question about a job. A client who leaves pays for each request that
+ * As {@link requestWhole}, for what costs nothing: a file that is uploaded, a question about a job. A client who leaves pays for each request that
  * has reached a provider, and this one is none of these.
  */
-export async function askFree(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
-  const step = await ask(call, open, request);
+export async function requestFree(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
+  const step = await requestWhole(call, open, request);
   if (step.status < 400) accountOf(call as WholeCall).attempts.reached(-1);
   return step;
 }
@@ -73,7 +73,7 @@ export function answerOf({ status, headers, bytes }: Step, body?: JsonObject): U
  * Asks again and again until `isRunning` says no of an answer, which is then given, or until the provider refuses. It lasts as long as the
  * call, which has its timeouts, and ends with it: rejects with GatewayError then.
  */
-export async function settled(
+export async function pollUntilDone(
   call: Call,
   open: Open,
   question: UpstreamRequest,
@@ -84,7 +84,7 @@ export async function settled(
     // oxlint-disable-next-line no-await-in-loop -- each question waits for the answer before it
     await waited(call, pause);
     // oxlint-disable-next-line no-await-in-loop -- as above
-    const step = await askFree(call, open, question).catch((error: unknown) => {
+    const step = await requestFree(call, open, question).catch((error: unknown) => {
       const failure = toGatewayError(error);
       if (!failure.retryable || failures >= mostFailures) throw failure;
       return undefined;

@@ -22,7 +22,7 @@ export function geminiLive(baseUrl: string, tools: ChannelTools): Live {
 }
 
 /** Where Vertex AI is, and whose models are asked. */
-export interface VertexPlace {
+export interface VertexLocation {
   readonly baseUrl: string;
   /** Undefined in express mode, which has a key. */
   readonly project: string | undefined;
@@ -32,7 +32,7 @@ export interface VertexPlace {
 
 /** Returns sessions at Vertex AI: @google/genai 2.32.0, dist/node/index.mjs, `Live.connect`. */
 export function vertexLive(
-  { baseUrl, project, location, apiVersion }: VertexPlace,
+  { baseUrl, project, location, apiVersion }: VertexLocation,
   tools: ChannelTools,
 ): Live {
   const [root] = socketRoot(baseUrl);

@@ -40,14 +40,14 @@ export class LiveEvents {
   }
 
   /** An error that leaves the session open. `eventId`: of the client's message that it is about. */
-  error(code: string, message: string, { param = null, eventId = null }: ErrorPlace = {}): JsonObject {
+  error(code: string, message: string, { param = null, eventId = null }: ErrorSubject = {}): JsonObject {
     const type = code === 'server_error' ? 'server_error' : 'invalid_request_error';
     return this.make('error', { error: { type, code, message, param, event_id: eventId } });
   }
 }
 
 /** Parameter and client event that an error is about. */
-export interface ErrorPlace {
+export interface ErrorSubject {
   readonly param?: string | null;
   readonly eventId?: string | null;
 }

@@ -10,7 +10,7 @@ import { addUsage, neutralUsage, noUsage, readLiveUsage, shownUsage, type LiveUs
 const mostCalls = 256;
 
 /** Maximum number of characters of what a user said in one turn, as it is transcribed. */
-const mostHeard = 256 * 1024;
+const maxTranscript = 256 * 1024;
 
 /** What the provider says of one session, as events for the client. */
 export class LiveReplies {
@@ -26,7 +26,7 @@ export class LiveReplies {
   #isMuted = false;
   #interrupted = false;
   /** The item of what the user says, and what was heard of it. */
-  #spoken: { readonly id: string; heard: string } | undefined;
+  #input: { readonly id: string; transcript: string } | undefined;
 
   constructor(events: LiveEvents, session: () => JsonObject) {
     this.#events = events;
@@ -61,10 +61,10 @@ export class LiveReplies {
 
   /** The client says that its turn has ended. */
   committed(): readonly JsonObject[] {
-    const { item, told } = this.#speech();
+    const { item, created } = this.#inputItem();
     return [
       this.#events.make('input_audio_buffer.committed', { item_id: item, previous_item_id: null }),
-      ...told,
+      ...created,
     ];
   }
 
@@ -89,14 +89,14 @@ export class LiveReplies {
       usageMetadata: usage,
     } = message;
     if (isObject(usage)) this.#usage = addUsage(this.#usage, readLiveUsage(usage));
-    const told = [
+    const events = [
       ...(isVoice(message['voiceActivity']) ? this.#started() : []),
       ...(isObject(content) ? this.#content(content) : []),
       ...(isObject(toolCall) ? this.#call(toolCall) : []),
     ];
     const ids = isObject(withdrawn) && Array.isArray(withdrawn['ids']) ? withdrawn['ids'] : [];
     for (const id of ids) this.#calls.delete(String(id));
-    return { toClient: told, ...this.#rest() };
+    return { toClient: events, ...this.#rest() };
   }
 
   /** Tokens that no response will tell. */
@@ -109,24 +109,24 @@ export class LiveReplies {
 
   *#content(content: JsonObject): Iterable<JsonObject> {
     const {
-      inputTranscription: heard,
-      outputTranscription: said,
+      inputTranscription: input,
+      outputTranscription: output,
       modelTurn,
       interrupted,
       turnComplete,
     } = content;
-    if (isObject(heard)) yield* this.#heard(heard);
+    if (isObject(input)) yield* this.#transcribe(input);
     if (!this.#isMuted) {
       const { parts } = isObject(modelTurn) ? modelTurn : {};
       for (const part of Array.isArray(parts) ? parts.filter(isObject) : []) yield* this.#part(part);
       if (
-        isObject(said) &&
-        typeof said['text'] === 'string' &&
-        said['text'] !== '' &&
+        isObject(output) &&
+        typeof output['text'] === 'string' &&
+        output['text'] !== '' &&
         speaks(this.#session())
       ) {
         yield* this.#begin();
-        yield* this.#response?.text(said['text']) ?? [];
+        yield* this.#response?.text(output['text']) ?? [];
       }
     }
     if (interrupted === true) {
@@ -149,11 +149,11 @@ export class LiveReplies {
   }
 
   *#part({ text, thought, inlineData: data }: JsonObject): Iterable<JsonObject> {
-    const isSpoken = speaks(this.#session());
-    if (isObject(data) && isSpoken && typeof data['data'] === 'string') {
+    const isAudio = speaks(this.#session());
+    if (isObject(data) && isAudio && typeof data['data'] === 'string') {
       yield* this.#begin();
       yield* this.#response?.audio(this.#sound(data['data'])) ?? [];
-    } else if (typeof text === 'string' && text !== '' && thought !== true && !isSpoken) {
+    } else if (typeof text === 'string' && text !== '' && thought !== true && !isAudio) {
       yield* this.#begin();
       yield* this.#response?.text(text) ?? [];
     }
@@ -200,45 +200,48 @@ export class LiveReplies {
   }
 
   *#started(): Iterable<JsonObject> {
-    if (this.#spoken !== undefined) return;
-    const { item, told } = this.#speech();
+    if (this.#input !== undefined) return;
+    const { item, created } = this.#inputItem();
     yield this.#events.make('input_audio_buffer.speech_started', { item_id: item, audio_start_ms: 0 });
-    yield* told;
+    yield* created;
   }
 
   /** The item of what the user says now. */
-  #speech(): { readonly item: string; readonly told: readonly JsonObject[] } {
-    if (this.#spoken !== undefined) return { item: this.#spoken.id, told: [] };
+  #inputItem(): { readonly item: string; readonly created: readonly JsonObject[] } {
+    if (this.#input !== undefined) return { item: this.#input.id, created: [] };
     const id = this.#events.newItem();
-    this.#spoken = { id, heard: '' };
+    this.#input = { id, transcript: '' };
     const content = [{ type: 'input_audio', transcript: null }];
     const item = { id, object: 'realtime.item', type: 'message', role: 'user', status: 'completed', content };
-    return { item: id, told: [this.#events.added(item), this.#events.done(item)] };
+    return { item: id, created: [this.#events.added(item), this.#events.done(item)] };
   }
 
-  *#heard({ text, finished }: JsonObject): Iterable<JsonObject> {
+  *#transcribe({ text, finished }: JsonObject): Iterable<JsonObject> {
     // Models transcribe also where nobody asked: pydantic-ai-slim 2.68.0, realtime/google.py
     if (!isObject(inputOf(this.#session())['transcription'])) return;
-    const { item, told } = this.#speech();
-    yield* told;
-    if (typeof text === 'string' && text !== '' && this.#spoken !== undefined) {
-      this.#spoken.heard = (this.#spoken.heard + text).slice(0, mostHeard);
-      const place = { item_id: item, content_index: 0 };
-      yield this.#events.make('conversation.item.input_audio_transcription.delta', { ...place, delta: text });
+    const { item, created } = this.#inputItem();
+    yield* created;
+    if (typeof text === 'string' && text !== '' && this.#input !== undefined) {
+      this.#input.transcript = (this.#input.transcript + text).slice(0, maxTranscript);
+      const position = { item_id: item, content_index: 0 };
+      yield this.#events.make('conversation.item.input_audio_transcription.delta', {
+        ...position,
+        delta: text,
+      });
     }
     if (finished === true) yield* this.#transcribed();
   }
 
   /** What the user said is complete. Its transcription is part of the tokens of the response. */
   *#transcribed(): Iterable<JsonObject> {
-    const spoken = this.#spoken;
-    if (spoken === undefined) return;
-    this.#spoken = undefined;
-    if (spoken.heard === '') return;
+    const input = this.#input;
+    if (input === undefined) return;
+    this.#input = undefined;
+    if (input.transcript === '') return;
     yield this.#events.make('conversation.item.input_audio_transcription.completed', {
-      item_id: spoken.id,
+      item_id: input.id,
       content_index: 0,
-      transcript: spoken.heard,
+      transcript: input.transcript,
       usage: { type: 'tokens', total_tokens: 0, input_tokens: 0, output_tokens: 0 },
     });
   }

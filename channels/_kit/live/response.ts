@@ -66,16 +66,16 @@ export class LiveResponse {
       name,
       call_id: id,
     };
-    const place = { response_id: this.id, output_index: this.#output.length };
+    const position = { response_id: this.id, output_index: this.#output.length };
     const begun = { ...item, status: 'in_progress', arguments: '' };
     const whole = { ...item, status: 'completed', arguments: text };
-    yield this.#events.make('response.output_item.added', { ...place, item: begun });
+    yield this.#events.make('response.output_item.added', { ...position, item: begun });
     yield this.#events.added(begun);
-    const inside = { ...place, item_id: item.id, call_id: id };
+    const inside = { ...position, item_id: item.id, call_id: id };
     yield this.#events.make('response.function_call_arguments.delta', { ...inside, delta: text });
     yield this.#events.make('response.function_call_arguments.done', { ...inside, name, arguments: text });
     yield this.#events.done(whole);
-    yield this.#events.make('response.output_item.done', { ...place, item: whole });
+    yield this.#events.make('response.output_item.done', { ...position, item: whole });
     this.#output.push(whole);
   }
 
@@ -111,20 +111,20 @@ export class LiveResponse {
     });
     yield this.#events.added(item);
     const part = this.#modality === 'audio' ? { type: 'audio', transcript: '' } : { type: 'text', text: '' };
-    yield this.#events.make('response.content_part.added', { ...this.#place(), part });
+    yield this.#events.make('response.content_part.added', { ...this.#position(), part });
   }
 
   *#close(status: 'completed' | 'incomplete'): Iterable<JsonObject> {
     if (this.#item === undefined) return;
     const text = this.#text;
-    const place = this.#place();
+    const position = this.#position();
     const isAudio = this.#modality === 'audio';
     if (isAudio) {
-      yield this.#events.make('response.output_audio.done', place);
-      yield this.#events.make('response.output_audio_transcript.done', { ...place, transcript: text });
-    } else yield this.#events.make('response.output_text.done', { ...place, text });
+      yield this.#events.make('response.output_audio.done', position);
+      yield this.#events.make('response.output_audio_transcript.done', { ...position, transcript: text });
+    } else yield this.#events.make('response.output_text.done', { ...position, text });
     const part = isAudio ? { type: 'audio', transcript: text } : { type: 'text', text };
-    yield this.#events.make('response.content_part.done', { ...place, part });
+    yield this.#events.make('response.content_part.done', { ...position, part });
     const content = isAudio ? { type: 'output_audio', transcript: text } : { type: 'output_text', text };
     const item = this.#message(status, [content]);
     yield this.#events.done(item);
@@ -148,7 +148,7 @@ export class LiveResponse {
     };
   }
 
-  #place(): JsonObject {
+  #position(): JsonObject {
     return {
       response_id: this.id,
       item_id: this.#item ?? '',
@@ -158,6 +158,6 @@ export class LiveResponse {
   }
 
   #delta(type: string, delta: string): JsonObject {
-    return this.#events.make(type, { ...this.#place(), delta });
+    return this.#events.make(type, { ...this.#position(), delta });
   }
 }

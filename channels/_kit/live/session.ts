@@ -1,5 +1,5 @@
 import { GatewayError, isObject, type JsonObject, type JsonValue } from 'sluice';
-import { LiveEvents, type ErrorPlace } from './events.ts';
+import { LiveEvents, type ErrorSubject } from './events.ts';
 import { resultOf, soundInput, turnOf, unsupported, wrong } from './items.ts';
 import { LiveReplies } from './replies.ts';
 import {
@@ -10,13 +10,13 @@ import {
   newSession,
   setupMessage,
   wrongMember,
-  type LivePlace,
+  type LiveModel,
 } from './settings.ts';
 import type { LiveStep } from './step.ts';
 
 /** One session: messages of OpenAI's realtime protocol on the side of the client, of Gemini's Live API on that of the provider. */
 export class LiveSession {
-  readonly #place: LivePlace;
+  readonly #model: LiveModel;
   readonly #events: LiveEvents;
   readonly #replies: LiveReplies;
   #session: JsonObject;
@@ -29,10 +29,10 @@ export class LiveSession {
   /** Sound that was sent and not committed. */
   #hasSound = false;
 
-  constructor(id: string, place: LivePlace) {
-    this.#place = place;
+  constructor(id: string, model: LiveModel) {
+    this.#model = model;
     this.#events = new LiveEvents(id);
-    this.#session = newSession(`sess_${id}`, place.model);
+    this.#session = newSession(`sess_${id}`, model.model);
     this.#replies = new LiveReplies(this.#events, () => this.#session);
   }
 
@@ -53,12 +53,12 @@ export class LiveSession {
 
   setup(handle?: string): JsonObject {
     this.#setUp = this.#session;
-    return setupMessage(this.#session, this.#place, handle);
+    return setupMessage(this.#session, this.#model, handle);
   }
 
   /** Tells the client of an error that leaves the session open. */
   failure(error: GatewayError, eventId: JsonValue | undefined): JsonObject {
-    return this.#events.error(error.code, error.message, placeOf(error.param, eventId));
+    return this.#events.error(error.code, error.message, subjectOf(error.param, eventId));
   }
 
   fromClient(event: JsonObject): LiveStep {
@@ -90,12 +90,12 @@ export class LiveSession {
       case 'conversation.item.truncate': {
         const { item_id, content_index, audio_end_ms } = event;
         // The provider itself keeps what it said up to the interruption.
-        const told = {
+        const truncation = {
           item_id: item_id ?? '',
           content_index: content_index ?? 0,
           audio_end_ms: audio_end_ms ?? 0,
         };
-        return { toClient: [this.#events.make('conversation.item.truncated', told)] };
+        return { toClient: [this.#events.make('conversation.item.truncated', truncation)] };
       }
       case 'response.create':
         return this.#respond(event);
@@ -123,17 +123,17 @@ export class LiveSession {
         { param: 'session' },
       );
     this.#session = next;
-    const told = [this.#events.make('session.updated', { session: next })];
-    const lost = lostSettings(change, this.#place.model);
-    if (lost.length > 0) told.unshift(this.#lost(lost, eventId));
-    return { toClient: told };
+    const events = [this.#events.make('session.updated', { session: next })];
+    const lost = lostSettings(change, this.#model.model);
+    if (lost.length > 0) events.unshift(this.#lost(lost, eventId));
+    return { toClient: events };
   }
 
   #lost(members: readonly string[], eventId: JsonValue | undefined): JsonObject {
     return this.#events.error(
       'unsupported_parameter',
       `Not available in sessions of this model, and left out: ${members.join(', ')}.`,
-      placeOf(members[0], eventId),
+      subjectOf(members[0], eventId),
     );
   }
 
@@ -152,11 +152,11 @@ export class LiveSession {
     if (!this.#hasSound)
       throw new GatewayError('invalid_value', 'The input audio buffer is empty.', { param: 'type' });
     this.#hasSound = false;
-    const told = this.#replies.committed();
+    const events = this.#replies.committed();
     // With turn detection the sound before it ends with it. Without, the response that is asked for ends the turn.
     return isManual(this.#session)
-      ? { toClient: told }
-      : { toClient: told, toProvider: [{ realtimeInput: { audioStreamEnd: true } }] };
+      ? { toClient: events }
+      : { toClient: events, toProvider: [{ realtimeInput: { audioStreamEnd: true } }] };
   }
 
   #clear(): LiveStep {
@@ -186,13 +186,13 @@ export class LiveSession {
           param: 'item.call_id',
         },
       );
-    const id = this.#place.refusesCallIds === true ? {} : { id: callId };
+    const id = this.#model.refusesCallIds === true ? {} : { id: callId };
     return { toolResponse: { functionResponses: [{ ...id, name, response }] } };
   }
 
   #respond({ response = {}, event_id: eventId }: JsonObject): LiveStep {
-    const asked = isObject(response) ? response : {};
-    if (asked['conversation'] === 'none' || asked['input'] !== undefined)
+    const requested = isObject(response) ? response : {};
+    if (requested['conversation'] === 'none' || requested['input'] !== undefined)
       throw unsupported('response', 'Responses beside the conversation do not belong');
     if (this.#replies.isRunning)
       throw new GatewayError(
@@ -202,14 +202,14 @@ export class LiveSession {
           param: 'type',
         },
       );
-    const lost = Object.keys(asked)
-      .filter((name) => !sayNothing.has(name))
+    const lost = Object.keys(requested)
+      .filter((name) => !ignoredMembers.has(name))
       .map((name) => `response.${name}`);
     const toClient = lost.length === 0 ? [] : [this.#lost(lost, eventId)];
-    return { toClient, toProvider: this.#ask() };
+    return { toClient, toProvider: this.#requestResponse() };
   }
 
-  #ask(): readonly JsonObject[] {
+  #requestResponse(): readonly JsonObject[] {
     if (this.#replies.isAwaited) return [];
     if (this.#isActive) {
       this.#isActive = false;
@@ -226,7 +226,7 @@ export class LiveSession {
     this.#held = undefined;
     if (held === undefined && !turnComplete) return;
     // Models of before 3 answer a turn alone: livekit-plugins-google 1.8.9, `_needs_reply_placeholder`.
-    const others = /gemini-(?:live-)?2/.test(this.#place.model)
+    const others = /gemini-(?:live-)?2/.test(this.#model.model)
       ? [{ role: 'user', parts: [{ text: '.' }] }]
       : [];
     yield { clientContent: { turns: held === undefined ? others : [held], turnComplete } };
@@ -234,8 +234,8 @@ export class LiveSession {
 }
 
 /** Members of `response.create` that ask for nothing, or for what happens anyway. */
-const sayNothing = new Set(['conversation', 'object', 'metadata']);
+const ignoredMembers = new Set(['conversation', 'object', 'metadata']);
 
-function placeOf(param: string | undefined | null, eventId: JsonValue | undefined): ErrorPlace {
+function subjectOf(param: string | undefined | null, eventId: JsonValue | undefined): ErrorSubject {
   return { param: param ?? null, eventId: typeof eventId === 'string' ? eventId.slice(0, 512) : null };
 }

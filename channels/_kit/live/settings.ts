@@ -6,7 +6,7 @@ import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { toSchemaSubset } from 'sluice/internal';
 
 /** Model of a session. */
-export interface LivePlace {
+export interface LiveModel {
   /** The provider's name of the model. */
   readonly model: string;
   /** The full name of its resource: `models/NAME`, or the longer one of Vertex AI. */
@@ -188,21 +188,25 @@ export function speaks({ output_modalities: modalities }: JsonObject): boolean {
 }
 
 /** Returns the message that sets a session up. `handle`: of an earlier connection that it goes on from. */
-export function setupMessage(session: JsonObject, place: LivePlace, handle: string | undefined): JsonObject {
+export function setupMessage(
+  session: JsonObject,
+  liveModel: LiveModel,
+  handle: string | undefined,
+): JsonObject {
   const { instructions, max_output_tokens: limit, truncation } = session;
-  const isSpoken = speaks(session);
+  const isAudio = speaks(session);
   const { transcription } = inputOf(session);
-  const level = thinking(isObject(session['reasoning']) ? session['reasoning'] : {}, place.model);
+  const level = thinking(isObject(session['reasoning']) ? session['reasoning'] : {}, liveModel.model);
   const { voice } = outputOf(session);
   const isVoice = typeof voice === 'string' && voice !== 'default' && !otherVoices.has(voice);
-  const declarations = functionsOf(session, place.model);
+  const declarations = functionsOf(session, liveModel.model);
   return {
     setup: {
-      model: place.resource,
+      model: liveModel.resource,
       generationConfig: {
-        responseModalities: [isSpoken ? 'AUDIO' : 'TEXT'],
+        responseModalities: [isAudio ? 'AUDIO' : 'TEXT'],
         ...(typeof limit === 'number' ? { maxOutputTokens: limit } : {}),
-        ...(isSpoken && isVoice
+        ...(isAudio && isVoice
           ? { speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } } }
           : {}),
         ...(level === undefined ? {} : { thinkingConfig: { thinkingLevel: level } }),
@@ -211,7 +215,7 @@ export function setupMessage(session: JsonObject, place: LivePlace, handle: stri
       ...(declarations.length === 0 ? {} : { tools: [{ functionDeclarations: declarations }] }),
       realtimeInputConfig: realtimeInput(session),
       ...(isObject(transcription) ? { inputAudioTranscription: languagesOf(transcription) } : {}),
-      ...(isSpoken ? { outputAudioTranscription: {} } : {}),
+      ...(isAudio ? { outputAudioTranscription: {} } : {}),
       // Without it sessions with sound end after 15 minutes: https://ai.google.dev/gemini-api/docs/live-session
       ...(truncation === 'disabled' ? {} : { contextWindowCompression: { slidingWindow: {} } }),
       sessionResumption: handle === undefined ? {} : { handle },

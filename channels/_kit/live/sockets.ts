@@ -30,7 +30,7 @@ import {
 import type { SocketMessage } from 'sluice/channel-kit';
 import { requireConversation } from '../http/realtime.ts';
 import { LiveSession } from './session.ts';
-import type { LivePlace } from './settings.ts';
+import type { LiveModel } from './settings.ts';
 import type { LiveStep } from './step.ts';
 import { LiveWatch } from './watch.ts';
 
@@ -58,14 +58,14 @@ export function liveSessions(
           'Sessions of this model have the realtime protocol of general availability: open one with ?model=… and without openai-beta.',
         );
       const { refusesCallIds } = address;
-      const place: LivePlace = {
+      const liveModel: LiveModel = {
         model,
         resource: address.resource(model),
         ...(refusesCallIds === undefined ? {} : { refusesCallIds }),
       };
       const dial: Dial = (input) =>
         sockets.connect(call.with({ input }), { url: address.url(call), headers: address.headers(call) });
-      return new LiveConnection(call, new LiveSession(call.id, place), dial, log).open();
+      return new LiveConnection(call, new LiveSession(call.id, liveModel), dial, log).open();
     },
   };
 }
@@ -137,12 +137,12 @@ class LiveConnection {
     const { setupComplete, sessionResumptionUpdate: update, goAway } = message;
     if (setupComplete !== undefined) this.#ready();
     if (isObject(update)) this.#remember(update);
-    const told = this.#take(this.#session.fromProvider(message));
-    if (told.length > 0) this.#fruitless = 0;
+    const events = this.#take(this.#session.fromProvider(message));
+    if (events.length > 0) this.#fruitless = 0;
     if (goAway !== undefined) this.#isEnding = true;
     const isOver = this.#isEnding && this.#isReady && !this.#session.isBusy;
     if (isOver && this.#handle !== undefined && this.#mayResume()) this.#resume();
-    return told;
+    return events;
   }
 
   #remember({ newHandle: handle, resumable }: JsonObject): void {

@@ -55,14 +55,14 @@ function nearest(table: Int16Array): Uint8Array {
     (one, other) => one.value - other.value,
   );
   const bytes = new Uint8Array(65_536);
-  let place = 0;
+  let index = 0;
   for (let sample = -32_768; sample < 32_768; sample += 1) {
     for (;;) {
-      const [here, next] = [order[place], order[place + 1]];
+      const [here, next] = [order[index], order[index + 1]];
       if (here === undefined || next === undefined || next.value - sample >= sample - here.value) break;
-      place += 1;
+      index += 1;
     }
-    bytes[sample + 32_768] = order[place]?.byte ?? 0;
+    bytes[sample + 32_768] = order[index]?.byte ?? 0;
   }
   return bytes;
 }
@@ -101,10 +101,10 @@ export class Resampler {
     const end = samples.length * up;
     const output = new Int16Array(Math.max(0, Math.ceil((end - this.#next) / down)));
     for (let at = 0; at < output.length; at += 1) {
-      const place = this.#next + at * down;
-      const newest = taps + Math.floor(place / up);
+      const position = this.#next + at * down;
+      const newest = taps + Math.floor(position / up);
       let sum = 0;
-      for (let tap = 0, weight = place % up; tap < taps; tap += 1, weight += up)
+      for (let tap = 0, weight = position % up; tap < taps; tap += 1, weight += up)
         sum += (all[newest - tap] ?? 0) * (this.#filter[weight] ?? 0);
       output[at] = Math.max(-32_768, Math.min(32_767, Math.round(sum)));
     }

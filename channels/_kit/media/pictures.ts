@@ -72,7 +72,7 @@ function codecFor(operation: 'generate-image' | 'edit-image', pictures: Pictures
     tellsErrors: true,
     encodeRequest(request, target) {
       const { drop } = target;
-      const said = ownWords(request.extra, own, drop);
+      const members = ownWords(request.extra, own, drop);
       for (const [name, word] of words) {
         const value = request[name];
         const isWished = value !== undefined && value !== 'auto' && value !== 0;
@@ -85,7 +85,7 @@ function codecFor(operation: 'generate-image' | 'edit-image', pictures: Pictures
           format,
         );
       }
-      const { headers, ...encoded } = encode(request, target, said);
+      const { headers, ...encoded } = encode(request, target, members);
       return { ...encoded, headers: { accept: 'application/json', ...headers } };
     },
     split: (request) => inParts(request, atOnce),

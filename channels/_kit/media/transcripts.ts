@@ -12,7 +12,7 @@ import {
 import { ownWords } from '../dialect/own-words.ts';
 
 /** A word with its times, in seconds. */
-export interface HeardWord {
+export interface TranscribedWord {
   readonly word: string;
   /** What stands before it, where that is no space. */
   readonly before?: string;
@@ -24,12 +24,12 @@ export interface HeardWord {
 }
 
 /** Transcript of a provider: words, or segments where it states no words. */
-export type Heard = {
+export type Transcript = {
   readonly text: string;
   readonly language?: string | undefined;
   /** Seconds, where the provider tells. */
   readonly duration?: number | undefined;
-} & ({ readonly words: readonly HeardWord[] } | { readonly segments: readonly TranscriptSegment[] });
+} & ({ readonly words: readonly TranscribedWord[] } | { readonly segments: readonly TranscriptSegment[] });
 
 /** Options of {@link transcriptCodec}: client fields that the provider takes, and how it streams. */
 export interface Transcribing extends Pick<Codec<TranscribeRequest>, 'decodeStream' | 'endsStream'> {
@@ -44,7 +44,7 @@ export interface Transcribing extends Pick<Codec<TranscribeRequest>, 'decodeStre
 export function transcriptCodec(
   format: string,
   encode: (request: TranscribeRequest, target: EncodeTarget, own: JsonObject) => EncodedRequest,
-  decode: (body: JsonObject) => Heard,
+  decode: (body: JsonObject) => Transcript,
   { takes = [], ...stream }: Transcribing = {},
 ): Codec<TranscribeRequest> {
   return defineCodec<TranscribeRequest>({
@@ -65,8 +65,8 @@ export function wantsSpeakers({ replyFormat }: TranscribeRequest): boolean {
 }
 
 /** What was heard, as events. */
-export function eventsOf({ text, language, duration, ...heard }: Heard): readonly GatewayEvent[] {
-  const segments = 'words' in heard ? segmentsOf(heard.words) : heard.segments;
+export function eventsOf({ text, language, duration, ...parts }: Transcript): readonly GatewayEvent[] {
+  const segments = 'words' in parts ? segmentsOf(parts.words) : parts.segments;
   const last = duration ?? segments.at(-1)?.end;
   return [
     {
@@ -76,8 +76,8 @@ export function eventsOf({ text, language, duration, ...heard }: Heard): readonl
         ...(language === undefined ? {} : { language }),
         ...(last === undefined ? {} : { duration: last }),
         segments: segments.length === 0 && text !== '' ? [{ start: 0, end: last ?? 0, text }] : segments,
-        ...('words' in heard
-          ? { words: heard.words.map(({ word, start, end }) => ({ word, start, end })) }
+        ...('words' in parts
+          ? { words: parts.words.map(({ word, start, end }) => ({ word, start, end })) }
           : {}),
       },
     },
@@ -92,9 +92,9 @@ const longestRest = 1.5;
 const longestSegment = 12;
 const sentenceEnd = /[.!?…。！？]["'”’)\]]*$/u;
 
-function segmentsOf(words: readonly HeardWord[]): readonly TranscriptSegment[] {
+function segmentsOf(words: readonly TranscribedWord[]): readonly TranscriptSegment[] {
   const segments: TranscriptSegment[] = [];
-  let begun: HeardWord[] = [];
+  let begun: TranscribedWord[] = [];
   const close = (): void => {
     const [first] = begun;
     const last = begun.at(-1);
@@ -129,7 +129,7 @@ function segmentsOf(words: readonly HeardWord[]): readonly TranscriptSegment[] {
 }
 
 /** Returns the mean of the words that have a logarithm, or nothing where none has one. */
-function sureness(words: readonly HeardWord[]): { readonly logprob?: number } {
+function sureness(words: readonly TranscribedWord[]): { readonly logprob?: number } {
   const known = words.flatMap(({ logprob }) => logprob ?? []);
   const sum = known.reduce((total, one) => total + one, 0);
   return known.length === 0 ? {} : { logprob: sum / known.length };

@@ -17,7 +17,7 @@ import {
   type VideoRequest,
   type VideoCodecSpec,
 } from 'sluice/channel-kit';
-import { bearer, overHttp, type HttpPlace } from '../http/http-channel.ts';
+import { bearer, overHttp, type HttpProvider } from '../http/http-channel.ts';
 
 /** Returns the resolution that a request wants, in small letters. One that is not offered is dropped, by the name of the member that says it. */
 export function offeredResolution(
@@ -59,7 +59,7 @@ export function nearestLength(
  * to end (DELETE).
  */
 export function videosAlone(
-  place: Pick<HttpPlace, 'baseUrl' | 'defaults'>,
+  provider: Pick<HttpProvider, 'baseUrl' | 'defaults'>,
   words: Pick<VideoCodecSpec, 'format' | 'encode' | 'readReport'>,
   task: (id: string) => string,
 ): (options: ChannelOptions, tools: ChannelTools) => ChannelParts {
@@ -76,7 +76,7 @@ export function videosAlone(
       ask: ({ id }) => at(id, 'GET'),
       cancel: ({ id }) => at(id, 'DELETE'),
     }),
-    open: neverEmpty(overHttp(options, tools, { ...place, headers: bearer, speaks: {} }).open),
+    open: neverEmpty(overHttp(options, tools, { ...provider, headers: bearer, speaks: {} }).open),
   });
 }
 

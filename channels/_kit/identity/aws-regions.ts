@@ -6,7 +6,7 @@ import type { AwsCredentials } from './aws-signature.ts';
 import { refusalTeller } from '../http/refusals.ts';
 
 /** Channel options for regions and identity. */
-export const placeOptions = {
+export const regionOptions = {
   region: z.string().min(1).optional().describe('where the models are, as `us-east-1`'),
   regions: z
     .array(z.string().min(1))
@@ -22,7 +22,7 @@ export const placeOptions = {
   externalId: z.string().min(1).optional().describe('external id that the trust policy of the role asks for'),
 };
 
-type PlaceOptions = z.output<z.ZodObject<typeof placeOptions>> & Pick<ChannelOptions, 'baseUrl'>;
+type RegionOptions = z.output<z.ZodObject<typeof regionOptions>> & Pick<ChannelOptions, 'baseUrl'>;
 type Tools = Pick<ChannelTools, 'keys' | 'log'>;
 
 /** Services that channels call: name for the log, pattern that finds the region in an endpoint, and IAM actions that an identity needs. */
@@ -41,19 +41,19 @@ const services = {
 type Service = keyof typeof services;
 
 /** A region, and the API key or credentials for it. */
-export interface Place {
+export interface RegionAccess {
   readonly region: string;
   /** Index of its key in `tools.keys`; undefined where it has none. */
   readonly key?: number;
   readonly apiKey?: string;
   readonly credentials?: () => Promise<AwsCredentials>;
   /** Logs when the identity is refused: see {@link refusalTeller}. */
-  readonly told?: (answer: Upstream) => Upstream;
+  readonly logRefusal?: (answer: Upstream) => Upstream;
   forget(): void;
 }
 
 /** Returns the places of a channel: each of its regions with each of its keys. Throws where no region is named. */
-export function placesOf(chosen: PlaceOptions, tools: Tools, service: Service): readonly Place[] {
+export function accessesOf(chosen: RegionOptions, tools: Tools, service: Service): readonly RegionAccess[] {
   const { region, regions, baseUrl } = chosen;
   const home = region ?? regions?.[0] ?? regionIn(baseUrl, service);
   if (home === undefined)
@@ -65,20 +65,21 @@ export function placesOf(chosen: PlaceOptions, tools: Tools, service: Service): 
     return known;
   };
   const { keys } = tools;
-  return [...new Set(regions ?? [home])].flatMap((where): readonly Place[] => {
-    const at = (key?: string): Place => placeOf({ region: where, key, service }, () => identity(home), tools);
+  return [...new Set(regions ?? [home])].flatMap((where): readonly RegionAccess[] => {
+    const at = (key?: string): RegionAccess =>
+      accessOf({ region: where, key, service }, () => identity(home), tools);
     return keys.length === 0 ? [at()] : keys.map((key, index) => ({ ...at(key), key: index }));
   });
 }
 
 /** Returns the regions of a channel with several. In order of preference each is a site, asked only where none before it can answer. */
 export function regionsOf(
-  { regions, regionOrder }: PlaceOptions,
-  places: readonly Place[],
+  { regions, regionOrder }: RegionOptions,
+  accesses: readonly RegionAccess[],
 ): { readonly regions?: readonly KeyRegion[] } {
   if (regions === undefined) return {};
   return {
-    regions: places.map(({ region, key }) => ({
+    regions: accesses.map(({ region, key }) => ({
       region,
       ...(key === undefined ? {} : { key }),
       ...(regionOrder === 'turns' ? {} : { site: regions.indexOf(region) }),
@@ -91,13 +92,17 @@ function regionIn(baseUrl: string | undefined, service: Service): string | undef
   return baseUrl === undefined ? undefined : (services[service].hosts.exec(baseUrl)?.[1] ?? 'us-east-1');
 }
 
-interface PlaceOf {
+interface AccessOptions {
   readonly region: string;
   readonly key: string | undefined;
   readonly service: Service;
 }
 
-function placeOf({ region, key, service }: PlaceOf, identity: () => AwsIdentity, { log }: Tools): Place {
+function accessOf(
+  { region, key, service }: AccessOptions,
+  identity: () => AwsIdentity,
+  { log }: Tools,
+): RegionAccess {
   for (const secret of [key, ...(key?.split('|') ?? [])]) if (secret) hideSecret(secret);
   const [accessKeyId = '', secretAccessKey, sessionToken] = (key ?? '').split('|').map((part) => part.trim());
   if (secretAccessKey !== undefined) {
@@ -107,11 +112,11 @@ function placeOf({ region, key, service }: PlaceOf, identity: () => AwsIdentity,
   if (key !== undefined) return { region, apiKey: key, forget() {} };
   const found = identity();
   const { name, actions } = services[service];
-  const told = refusalTeller(log, {
+  const logRefusal = refusalTeller(log, {
     who: `${name} in ${region}`,
     advice: `Check that it may call ${actions} for this model in ${region}, that the account has access to the model there, and that the clock of this machine is right.`,
   });
-  return { region, credentials: () => found.credentials(), told, forget: () => found.forget() };
+  return { region, credentials: () => found.credentials(), logRefusal, forget: () => found.forget() };
 }
 
 /** Returns the address of a service in a region: `https://runtime.sagemaker.eu-west-1.amazonaws.com`. */

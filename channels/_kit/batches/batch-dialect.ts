@@ -7,13 +7,13 @@ import {
   type Call,
   type ChannelParts,
 } from 'sluice';
-import { answerOf, ask, went } from '../jobs/jobs.ts';
+import { answerOf, requestWhole, hasSucceeded } from '../jobs/jobs.ts';
 
 /** Sends one request to a provider, as a channel does. */
 export type Open = ChannelParts['open'];
 
 /** Differences between a provider's batch API and that of chat completions. */
-export interface BatchWords {
+export interface BatchDialect {
   /** Path of batches. Default `/batches`. */
   readonly path?: string;
   /** End of the path that cancels a batch, behind its id. Default `/cancel`. */
@@ -21,28 +21,29 @@ export interface BatchWords {
   /** Translates the body that creates a batch. Default: unchanged. */
   request?(body: JsonObject): JsonObject;
   /** Translates a batch of the provider into one of chat completions. Default: unchanged. */
-  answer?(told: JsonObject): JsonObject;
+  answer?(batch: JsonObject): JsonObject;
   /** Sends requests below `/files` where the provider's file API differs. */
   files?(call: Call, request: UpstreamRequest, open: Open): ReturnType<Open>;
 }
 
 /** Translates requests for batches and their files, and sends all others unchanged. */
-export function inBatchWords(open: Open, words: BatchWords): Open {
+export function withBatchDialect(open: Open, dialect: BatchDialect): Open {
   return async (call, request) => {
     const { path, body, operation } = request;
     if (operation !== 'state') return open(call, request);
-    if (words.files !== undefined && /^\/files(?:\/|$)/.test(path)) return words.files(call, request, open);
+    if (dialect.files !== undefined && /^\/files(?:\/|$)/.test(path))
+      return dialect.files(call, request, open);
     const [, rest] = /^\/batches((?:\/.*)?)$/.exec(path) ?? [];
     if (rest === undefined) return open(call, request);
-    const asked = rest === '' && typeof body === 'string' ? parseObject(body) : undefined;
-    const step = await ask(call, open, {
+    const parsed = rest === '' && typeof body === 'string' ? parseObject(body) : undefined;
+    const step = await requestWhole(call, open, {
       ...request,
-      path: (words.path ?? '/batches') + rest.replace(/\/cancel$/, words.cancel ?? '/cancel'),
-      ...(asked === undefined || words.request === undefined
+      path: (dialect.path ?? '/batches') + rest.replace(/\/cancel$/, dialect.cancel ?? '/cancel'),
+      ...(parsed === undefined || dialect.request === undefined
         ? {}
-        : { body: JSON.stringify(words.request(asked)) }),
+        : { body: JSON.stringify(dialect.request(parsed)) }),
     });
-    return went(step) ? answerOf(step, words.answer?.(step.body)) : answerOf(step);
+    return hasSucceeded(step) ? answerOf(step, dialect.answer?.(step.body)) : answerOf(step);
   };
 }
 
@@ -51,22 +52,22 @@ export async function describedFile(
   call: Call,
   request: UpstreamRequest,
   open: Open,
-  describe: (told: JsonObject) => JsonObject,
+  describe: (file: JsonObject) => JsonObject,
 ): ReturnType<Open> {
   if (/^\/files\/[^/]+\/content$/.test(request.path)) return open(call, request);
-  const step = await ask(call, open, request);
-  return went(step) ? answerOf(step, describe(step.body)) : answerOf(step);
+  const step = await requestWhole(call, open, request);
+  return hasSucceeded(step) ? answerOf(step, describe(step.body)) : answerOf(step);
 }
 
 /** Unix time in seconds of a date text or of a number of seconds; null where there is none. */
-export function secondsOf(told: JsonValue | undefined): number | null {
-  const seconds = typeof told === 'number' ? told : Math.floor(Date.parse(String(told)) / 1000);
+export function secondsOf(date: JsonValue | undefined): number | null {
+  const seconds = typeof date === 'number' ? date : Math.floor(Date.parse(String(date)) / 1000);
   return Number.isFinite(seconds) ? seconds : null;
 }
 
 /** Member `errors` of a batch: a list of messages; null where there is none. */
 export function batchErrors(...sentences: readonly (JsonValue | undefined)[]): JsonValue {
-  const told = sentences.filter((one) => typeof one === 'string' && one !== '');
-  if (told.length === 0) return null;
-  return { object: 'list', data: told.map((message) => ({ message: message ?? null })) };
+  const messages = sentences.filter((one) => typeof one === 'string' && one !== '');
+  if (messages.length === 0) return null;
+  return { object: 'list', data: messages.map((message) => ({ message: message ?? null })) };
 }

@@ -2,7 +2,7 @@ import type { GatewayEvent, GatewayRequest } from 'sluice';
 import type { Switches } from './switches.ts';
 
 /** How the demo does an operation besides chat. */
-export interface Doing<R extends GatewayRequest = GatewayRequest> {
+export interface DemoOperation<R extends GatewayRequest = GatewayRequest> {
   /** The formats in which it does. */
   readonly speaks: readonly string[];
   /** Where magic words may stand. */
