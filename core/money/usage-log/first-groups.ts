@@ -48,6 +48,7 @@ export function createFirstGroups<Options extends UsageSumsOptions>(
     const most = limit * candidatesOfEach;
     const { sums: ofDays } = await sums(daysOf(filter), grouping, { ...options, limit: most + 1 });
     const groups = ofDays.slice(0, most).map(({ group }) => String(group));
+    if (groups.length === 0) return undefined;
     const next = ofDays[most];
     const found = await sums(filter, grouping, { ...options, groups });
     const last = found.sums[limit - 1];

@@ -70,6 +70,12 @@ test.each(Object.keys(shapes) as (keyof typeof shapes)[])(
   },
 );
 
+test('where nobody called on the days, no key is added up: PostgreSQL refuses an empty list of keys', async () => {
+  const { sums, questions } = logOf(() => 0);
+  expect(await createFirstGroups(sums)({ since }, 'keyId', first)).toBeUndefined();
+  expect(questions.map(({ options }) => options.groups)).toEqual([undefined]);
+});
+
 test('where a key may be missing, nothing is said, and the days are not asked again for ten minutes', async () => {
   // The most frequent keys of the last day are behind a hundred that had more calls on the day before it.
   const { sums, questions } = logOf((key, at) => (key < 120 ? (at < 35 ? 900 : 1) : 10));
