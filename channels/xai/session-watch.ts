@@ -55,7 +55,7 @@ export class XaiSessionWatch implements SessionWatch {
     return this.#answers.unfinished;
   }
 
-  get untold(): Usage | undefined {
+  get unreported(): Usage | undefined {
     return this.#seconds() > 0 || this.#items > 0 ? { ...nothing, units: this.#take() } : undefined;
   }
 

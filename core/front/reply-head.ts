@@ -1,6 +1,6 @@
 /** Status and headers of successful responses, including those that pass a provider's bytes through. */
 import type { Exchange } from '../call/exchange.ts';
-import { toldLosses } from '../formats/_shared/losses.ts';
+import { describeLosses } from '../formats/_shared/losses.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
 import type { Framing } from '../sdk/format.ts';
@@ -25,7 +25,7 @@ export function headersOf(
     headers['cache-control'] = 'no-cache';
     headers['x-accel-buffering'] = 'no';
   }
-  if (losses.length > 0) headers['x-sluice-loss'] = toldLosses(losses);
+  if (losses.length > 0) headers['x-sluice-loss'] = describeLosses(losses);
   return headers;
 }
 

@@ -63,10 +63,10 @@ export class ArgumentsText {
     const from = this.#state === 'start' ? piece.search(/[^ \t\r\n]/) : 0;
     if (from < 0) return '';
     const ended = this.#state === 'end';
-    const told = piece.slice(from, this.#scan(piece, from));
+    const part = piece.slice(from, this.#scan(piece, from));
     if (ended) return '';
-    if (this.#state !== 'end') return told;
-    this.#last = told;
+    if (this.#state !== 'end') return part;
+    this.#last = part;
     return '';
   }
 

@@ -86,12 +86,12 @@ export function advance(task: Task, report: VideoReport, now: number): Task {
   const wanted = report.state ?? task.state;
   const state = transitions[task.state].includes(wanted) ? wanted : task.state;
   const over = isFinished({ state });
-  const told = Math.round(report.progress ?? usualProgress[state]);
+  const percent = Math.round(report.progress ?? usualProgress[state]);
   const { url, thumbnailUrl, seconds, size, error, handle, expiresAt } = report;
   return {
     ...task,
     state,
-    progress: over ? 100 : Math.min(99, Math.max(task.progress, Number.isFinite(told) ? told : 0)),
+    progress: over ? 100 : Math.min(99, Math.max(task.progress, Number.isFinite(percent) ? percent : 0)),
     updatedAt: now,
     refusals: 0,
     ...(over ? { finishedAt: now } : {}),

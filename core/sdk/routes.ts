@@ -78,7 +78,7 @@ export interface SessionWatch {
   /** Estimated usage of a response that has begun and not ended; undefined when there is none. It is charged when the session ends. */
   readonly unfinished: Usage | undefined;
   /** Usage besides that of responses which was not returned yet; undefined when there is none. */
-  readonly untold?: Usage | undefined;
+  readonly unreported?: Usage | undefined;
 }
 
 /** Replaces the client's name of a model in messages by the provider's, and back. */

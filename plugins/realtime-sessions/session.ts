@@ -48,7 +48,7 @@ export interface SessionTools {
 
 /** Returns the usage of a session that is not charged yet; undefined where there is none. */
 function unpaid(watch: SessionWatch | undefined): Usage | undefined {
-  const { unfinished, untold } = watch ?? {};
+  const { unfinished, unreported: untold } = watch ?? {};
   return unfinished === undefined || untold === undefined
     ? (unfinished ?? untold)
     : sumUsage(unfinished, untold);

@@ -235,8 +235,8 @@ describe('the time of a session', () => {
     now = 31_000;
     expect(one.read(ping)).toMatchObject({ input: 0, units: { seconds: 31, calls: 0 } });
     now = 36_000;
-    expect(one.untold).toMatchObject({ units: { seconds: 5 } });
-    expect(one.untold).toBeUndefined();
+    expect(one.unreported).toMatchObject({ units: { seconds: 5 } });
+    expect(one.unreported).toBeUndefined();
   });
 
   test('is that of the audio where more of it is sent than time passes', () => {
@@ -247,7 +247,7 @@ describe('the time of a session', () => {
     now = 35_000;
     expect(one.sent(text(append(1)))).toBeUndefined();
     now = 50_000;
-    expect(one.untold?.units?.seconds).toBeCloseTo(10, 1);
+    expect(one.unreported?.units?.seconds).toBeCloseTo(10, 1);
   });
 
   test('does not count without turn detection, where audio does, in the format of the session', () => {
@@ -255,13 +255,13 @@ describe('the time of a session', () => {
     one.read(text(pushToTalk));
     now = 100_000;
     expect(one.read(ping)).toBeUndefined();
-    expect(one.untold).toBeUndefined();
+    expect(one.unreported).toBeUndefined();
     one.sent(
       text({ type: 'session.update', session: { audio: { input: { format: { type: 'audio/pcmu' } } } } }),
     );
     one.sent(text({ audio: Buffer.alloc(16_000).toString('base64'), type: 'input_audio_buffer.append' }));
     one.read({ data: Buffer.alloc(48_000), binary: true });
-    expect(one.untold?.units?.seconds).toBeCloseTo(3, 3);
+    expect(one.unreported?.units?.seconds).toBeCloseTo(3, 3);
   });
 
   test('does not become cheaper by the word of the client alone', () => {
@@ -269,17 +269,17 @@ describe('the time of a session', () => {
     one.read(timed);
     one.sent(text({ type: 'session.update', session: { turn_detection: null } }));
     now = 20_000;
-    expect(one.untold).toMatchObject({ units: { seconds: 20 } });
+    expect(one.unreported).toMatchObject({ units: { seconds: 20 } });
     one.read(text(pushToTalk));
     now = 90_000;
-    expect(one.untold).toBeUndefined();
+    expect(one.unreported).toBeUndefined();
   });
 
   test('hides in no other member', () => {
     const one = watch();
     one.read(text(pushToTalk));
     one.sent(text({ type: 'input_audio_buffer.append', x: { audio: 'AAAA' }, audio: sound(2) }));
-    expect(one.untold?.units?.seconds).toBeCloseTo(2, 2);
+    expect(one.unreported?.units?.seconds).toBeCloseTo(2, 2);
   });
 
   test('and ten items of text are told together', () => {

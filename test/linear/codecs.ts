@@ -1,6 +1,6 @@
 import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../core/sdk/format.ts';
 import { parseSse, SseCutter, writeSse } from '../../core/formats/_shared/sse.ts';
-import { ToldPlaces } from '../../core/formats/_shared/losses.ts';
+import { ReportedPaths } from '../../core/formats/_shared/losses.ts';
 import { JsonCutter } from '../../core/formats/_shared/json-frames.ts';
 import { parseJsonBody } from '../../core/front/json-body.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
@@ -23,7 +23,7 @@ export function chatCodecOf(name: string): Codec<ChatRequest> {
 const params = { model: 'm', stream: true };
 
 export function target(): EncodeTarget {
-  const lost = new ToldPlaces();
+  const lost = new ReportedPaths();
   return {
     model: 'm',
     stream: true,

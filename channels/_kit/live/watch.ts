@@ -22,7 +22,7 @@ export class LiveWatch implements SessionWatch {
     return this.#answers.unfinished;
   }
 
-  get untold(): Usage | undefined {
+  get unreported(): Usage | undefined {
     return this.#untold;
   }
 

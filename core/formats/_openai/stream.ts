@@ -32,12 +32,12 @@ export function writeStream(
   target: EncodeTarget,
   format: string,
 ): void {
-  const told = isObject(own.$stream_options) ? own.$stream_options : undefined;
-  const options = { ...told, ...(isObject(body.stream_options) ? body.stream_options : {}) };
+  const streamOptions = isObject(own.$stream_options) ? own.$stream_options : undefined;
+  const options = { ...streamOptions, ...(isObject(body.stream_options) ? body.stream_options : {}) };
   const asClient = request.format === format && request.stream === target.stream;
   if (body.stream_options !== undefined) delete body.stream_options;
   if (target.stream) body.stream = true;
   else if (own.$stream === false) body.stream = false;
   if (!asClient && target.stream) body.stream_options = { ...options, include_usage: true };
-  else if (asClient && told !== undefined) body.stream_options = options;
+  else if (asClient && streamOptions !== undefined) body.stream_options = options;
 }

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { BlockKind, BlockWords, OpenBlock } from './block-words.ts';
 import { CallInput } from './call-input.ts';
 import { isText } from './fields.ts';
-import { FloorEncoder, type EventOf, type Said } from './floor.ts';
+import { FloorEncoder, type EventOf, type EncodedEvent } from './floor.ts';
 import { sealProof } from './proof.ts';
 import { spellToolId } from './tool-ids.ts';
 
@@ -144,7 +144,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     this.losses.drop('media');
   }
 
-  protected sayEvent(block: number, event: Said): void {
+  protected sayEvent(block: number, event: EncodedEvent): void {
     switch (event.type) {
       case 'text-start':
       case 'refusal-start':

@@ -119,12 +119,12 @@ function frameOf(bytes: Buffer, encoding: BufferEncoding): Frame {
   }
   const kind = headerIn(headers, ':message-type');
   if (kind === 'exception') {
-    const told = parseObject(body.toString('utf8'));
-    return { event: errorEvent, data: errorData(headerIn(headers, ':exception-type'), told) };
+    const parsed = parseObject(body.toString('utf8'));
+    return { event: errorEvent, data: errorData(headerIn(headers, ':exception-type'), parsed) };
   }
   if (kind === 'error') {
-    const told = { message: headerIn(headers, ':error-message') ?? '' };
-    return { event: errorEvent, data: errorData(headerIn(headers, ':error-code'), told) };
+    const exception = { message: headerIn(headers, ':error-message') ?? '' };
+    return { event: errorEvent, data: errorData(headerIn(headers, ':error-code'), exception) };
   }
   const event = headerIn(headers, ':event-type');
   const data = body.toString(encoding);
@@ -164,9 +164,13 @@ export function passEventStream({ event, data }: Frame): Buffer {
 const nothing = Buffer.alloc(0);
 
 function message(kind: 'event' | 'exception', type: string | undefined, json: string): Buffer {
-  const told = { [`:${kind}-type`]: type ?? '', ':content-type': 'application/json', ':message-type': kind };
+  const fields = {
+    [`:${kind}-type`]: type ?? '',
+    ':content-type': 'application/json',
+    ':message-type': kind,
+  };
   const headers: Headers = {};
-  for (const [name, value] of Object.entries(told)) headers[name] = { type: 'string', value };
+  for (const [name, value] of Object.entries(fields)) headers[name] = { type: 'string', value };
   const { buffer, byteOffset, byteLength } = codec().encode({ headers, body: Buffer.from(json) });
   return Buffer.from(buffer, byteOffset, byteLength);
 }

@@ -17,7 +17,7 @@ export type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, {
 export type BlockEvent = Extract<GatewayEvent, { readonly block: number; readonly choice: number }>;
 
 /** An event of a block: `opaque` for a part that only the format knows. */
-export type Said = BlockEvent | EventOf<'opaque'>;
+export type EncodedEvent = BlockEvent | EventOf<'opaque'>;
 
 const none: readonly WireFrame[] = [];
 
@@ -30,7 +30,7 @@ export abstract class FloorEncoder implements StreamEncoder {
   protected readonly losses: Losses;
   protected usage: Usage | undefined;
   protected finish: EventOf<'finish'> | undefined;
-  readonly #waiting = new WaitingBlocks<Said>();
+  readonly #waiting = new WaitingBlocks<EncodedEvent>();
   #started = false;
   #over = false;
 
@@ -44,7 +44,7 @@ export abstract class FloorEncoder implements StreamEncoder {
   /** Writes the beginning of a reply. */
   protected abstract sayHead(head: HeadEvent | undefined): void;
   /** Writes an event of the open block, or of the block that it opens. */
-  protected abstract sayEvent(block: number, event: Said): void;
+  protected abstract sayEvent(block: number, event: EncodedEvent): void;
   /** Routes a part that only this format knows to its block, or writes it by itself. */
   protected abstract takeOpaque(value: JsonObject, event: EventOf<'opaque'>): void;
   /** Ends the block that has the floor, if there is one. */
@@ -120,7 +120,7 @@ export abstract class FloorEncoder implements StreamEncoder {
   }
 
   /** Sends an event to its block, or lets it wait; then the waiting ones, as far as the floor is free. */
-  protected route(block: number, event: Said): void {
+  protected route(block: number, event: EncodedEvent): void {
     const { floor } = this;
     if (floor !== undefined && floor !== block) {
       this.#waiting.add(block, event);

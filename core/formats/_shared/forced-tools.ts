@@ -23,8 +23,8 @@ export function settleForcedTools(
   usual: ModelTraits['forcedTools'],
   drop: (path: string) => void,
 ): SettledRequest {
-  const asked = isJsonWithoutThinking(request, traits) ? thoughtless(request, traits, drop) : request;
-  const settled = settleByRule(asked, traits, traits.forcedTools ?? usual ?? 'always', drop);
+  const effective = isJsonWithoutThinking(request, traits) ? thoughtless(request, traits, drop) : request;
+  const settled = settleByRule(effective, traits, traits.forcedTools ?? usual ?? 'always', drop);
   if (traits.namedTools === false) return { ...settled, request: withTheOnlyTool(settled.request) };
   if (traits.requiredTools === false) return { ...settled, request: withNamedTool(settled.request, drop) };
   return settled;

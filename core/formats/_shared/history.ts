@@ -19,7 +19,7 @@ export interface HistoryWords<W extends Writing> extends Omit<TurnWords, 'drop'>
   /** Wire form of the instructions before the first turn; undefined where there are none. */
   readonly system: (entries: readonly Message[], blocks: readonly JsonObject[]) => JsonValue | undefined;
   /** The content of a message that a client of this format wrote. */
-  readonly said: (message: Message, blocks: readonly JsonObject[]) => JsonValue;
+  readonly encodeContent: (message: Message, blocks: readonly JsonObject[]) => JsonValue;
   /** A turn of a client of another format. */
   readonly turn: (turn: Turn) => JsonObject;
 }
@@ -54,9 +54,9 @@ export function readMessages(
     if (role !== 'user' && role !== 'assistant' && role !== 'system')
       throw wrongValue(`${at}.role`, '"user", "assistant" or "system"');
     const left = new Leftovers(format, true).take(value, messageFields);
-    const said = content(value.content, `${at}.content`, value);
+    const encoded = content(value.content, `${at}.content`, value);
     if (!given(value.content)) left.put('$content', 'absent');
-    return { role, ...said, ...left.extra(), at };
+    return { role, ...encoded, ...left.extra(), at };
   });
   const first = messages.findIndex(({ role }) => role !== 'system');
   const count = first < 0 ? messages.length : first;
@@ -115,7 +115,7 @@ export class HistoryWriter<W extends Writing> {
     const role = message.role === 'tool' ? 'user' : message.role;
     const own = message.extra?.[format] ?? {};
     const wire: MutableObject = { role };
-    if (own.$content !== 'absent') wire.content = this.#words.said(message, blocks);
+    if (own.$content !== 'absent') wire.content = this.#words.encodeContent(message, blocks);
     putBack(wire, own);
     return [wire];
   }
@@ -155,21 +155,21 @@ export class HistoryWriter<W extends Writing> {
   #wrapped(message: Message): Turn {
     const at = placeOf(message);
     this.#writing.target.drop(`${at}.role`);
-    const said = this.#instructions(message).flatMap((block) => this.#words.textIn(block) ?? []);
-    const text = said.join('\n');
+    const texts = this.#instructions(message).flatMap((block) => this.#words.textIn(block) ?? []);
+    const text = texts.join('\n');
     return userTurn(at, text === '' ? [] : [this.#words.text(`<system>${text}</system>`)]);
   }
 
   #turn(message: Message): Turn {
-    const said = { at: placeOf(message), calls: [], results: [], plain: message.plain === true };
+    const turn = { at: placeOf(message), calls: [], results: [], plain: message.plain === true };
     switch (message.role) {
       case 'system':
         return this.#writing.target.traits.midSystem === false
           ? this.#wrapped(message)
-          : { ...said, role: 'system', content: this.#instructions(message) };
+          : { ...turn, role: 'system', content: this.#instructions(message) };
       case 'assistant': {
         const calls = message.content.filter((block) => block.type === 'tool-call').map(({ id }) => id);
-        return { ...said, role: 'assistant', content: this.#content(message), calls };
+        return { ...turn, role: 'assistant', content: this.#content(message), calls };
       }
       default: {
         const { content } = message;
@@ -181,7 +181,7 @@ export class HistoryWriter<W extends Writing> {
             wire: this.#words.blocks(block, this.#writing),
           }));
         const rest = content.filter((block) => block.type !== 'tool-result');
-        return { ...said, role: 'user', content: this.#content({ ...message, content: rest }), results };
+        return { ...turn, role: 'user', content: this.#content({ ...message, content: rest }), results };
       }
     }
   }

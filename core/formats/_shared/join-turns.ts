@@ -71,10 +71,10 @@ function joined(messages: readonly Message[]): readonly Message[] {
   const turns: Turn[] = [];
   for (const message of messages) {
     const last = turns.at(-1);
-    const spoken =
+    const compact =
       message.role === 'assistant' ? { ...message, content: joinedBlocks(message.content, inside) } : message;
-    if (last !== undefined && isPiece(last.message) && isPiece(message)) add(last, spoken);
-    else turns.push({ message: spoken, results: [] });
+    if (last !== undefined && isPiece(last.message) && isPiece(message)) add(last, compact);
+    else turns.push({ message: compact, results: [] });
   }
   return turns.map((turn) => {
     if (turn.content !== undefined) turn.content = [...joinedBlocks(turn.content, across)];

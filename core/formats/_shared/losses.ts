@@ -6,22 +6,22 @@ import { isText } from './fields.ts';
 import { dropForeignReply } from './foreign.ts';
 
 /** Maximum number of paths of one call that are reported as dropped: more than a header or a line of the log holds. */
-const mostTold = 1000;
+const maxPaths = 1000;
 
 /** Set of the paths that have been reported as dropped. After the first thousand no path counts as new. */
-export class ToldPlaces {
-  readonly #told = new Set<string>();
+export class ReportedPaths {
+  readonly #reported = new Set<string>();
 
   /** Adds a path. True when it was not in the set and the set is not full. */
   isNew(path: string): boolean {
-    if (this.#told.size === mostTold || this.#told.has(path)) return false;
-    this.#told.add(path);
+    if (this.#reported.size === maxPaths || this.#reported.has(path)) return false;
+    this.#reported.add(path);
     return true;
   }
 }
 
 /** Returns the paths of dropped fields, as the client spells them: printable, without commas in a name, and about 2,000 characters at most. */
-export function toldLosses(losses: readonly Loss[]): string {
+export function describeLosses(losses: readonly Loss[]): string {
   const paths = new Set(
     losses.map(({ path }) => path.slice(0, 200).replaceAll(/[^\x21-\x2b\x2d-\x7e]/g, '_')),
   );
@@ -38,7 +38,7 @@ export function toldLosses(losses: readonly Loss[]): string {
 export class Losses {
   readonly #format: string;
   readonly #context: ReplyContext;
-  readonly #told = new ToldPlaces();
+  readonly #reported = new ReportedPaths();
 
   constructor(format: string, context: ReplyContext) {
     this.#format = format;
@@ -46,7 +46,7 @@ export class Losses {
   }
 
   drop(path: string): void {
-    if (this.#told.isNew(path)) this.#context.drop(path);
+    if (this.#reported.isNew(path)) this.#context.drop(path);
   }
 
   /** Reports the fields of an event that only another format knows. */

@@ -34,9 +34,10 @@ const frame = 16;
  * estimate: estimateRerank,
  */
 export function estimateRerank({ query, documents, rankFields }: RerankRequest): Expected {
-  const asked = Buffer.byteLength(query);
+  const queryBytes = Buffer.byteLength(query);
   let bytes = 0;
-  for (const document of documents) bytes += asked + Buffer.byteLength(documentText(document, rankFields));
+  for (const document of documents)
+    bytes += queryBytes + Buffer.byteLength(documentText(document, rankFields));
   return {
     input: Math.ceil(bytes / 4),
     output: 0,

@@ -96,20 +96,20 @@ function writeOwnField(
   room: Room,
 ): void {
   const { traits, drop } = room;
-  const asked = effortOf(wanted);
+  const requestedEffort = effortOf(wanted);
   dropShow(wanted, drop);
-  dropBudget(wanted, asked, drop);
-  if (asked === undefined && wanted.mode !== 'on') {
+  dropBudget(wanted, requestedEffort, drop);
+  if (requestedEffort === undefined && wanted.mode !== 'on') {
     if (wanted.mode !== undefined) drop('settings.reasoning.mode');
     return;
   }
   if (style !== 'level') {
-    const isSilent = asked === 'none' && traits.thinksByDefault !== true;
-    const effort = isSilent ? undefined : clampEffort(asked ?? 'medium', traits, drop);
+    const isSilent = requestedEffort === 'none' && traits.thinksByDefault !== true;
+    const effort = isSilent ? undefined : clampEffort(requestedEffort ?? 'medium', traits, drop);
     if (effort !== undefined) putAt(body, ownPlaces[style], effort);
     return;
   }
-  const level = asked === 'none' ? undefined : levelOf(body, asked ?? 'medium', room);
+  const level = requestedEffort === 'none' ? undefined : levelOf(body, requestedEffort ?? 'medium', room);
   putAt(
     body,
     ownPlaces.level,

@@ -130,8 +130,9 @@ function sequenceField(
   sequence: string | undefined,
   { additionalModelResponseFieldPaths: paths }: JsonObject,
 ): JsonObject {
-  const asked = Array.isArray(paths) && (paths as readonly JsonValue[]).includes('/stop_sequence');
-  if (sequence === undefined || !asked) return {};
+  const includesStopSequence =
+    Array.isArray(paths) && (paths as readonly JsonValue[]).includes('/stop_sequence');
+  if (sequence === undefined || !includesStopSequence) return {};
   return { additionalModelResponseFields: { stop_sequence: sequence } };
 }
 

@@ -88,9 +88,9 @@ function cite(block: MutableObject, citation: JsonObject): void {
   const { citations, content } = asObject(block.citationsContent);
   const list: JsonValue[] = Array.isArray(citations) ? citations : [];
   list.push(citation);
-  const said = typeof block.text === 'string' ? [{ text: block.text }] : (content ?? []);
+  const textParts = typeof block.text === 'string' ? [{ text: block.text }] : (content ?? []);
   delete block.text;
-  block.citationsContent = { content: said, citations: list };
+  block.citationsContent = { content: textParts, citations: list };
 }
 
 function think(block: MutableObject, { text, signature, redactedContent }: JsonObject): void {
@@ -156,8 +156,8 @@ function pieces(block: JsonObject): readonly JsonObject[] {
   }
   if (isObject(reasoningContent)) return thoughts(reasoningContent);
   if (isObject(citationsContent)) {
-    const said = objectsOf(citationsContent.content).filter((part) => typeof part.text === 'string');
-    const words = said.map((part) => ({ delta: { text: part.text } }));
+    const textParts = objectsOf(citationsContent.content).filter((part) => typeof part.text === 'string');
+    const words = textParts.map((part) => ({ delta: { text: part.text } }));
     return [...words, ...listOf(citationsContent.citations).map((citation) => ({ delta: { citation } }))];
   }
   if (isObject(image)) {

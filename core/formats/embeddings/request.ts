@@ -17,13 +17,13 @@ export function decodeRequest(body: JsonObject): EmbedRequest {
   const endUser = optionalString(user, 'user');
   const purpose = purposeOf(type) ?? purposeOf(task);
   // The official API has no field for the purpose of vectors; other vendors of this format use one of two.
-  const said: JsonObject = {
+  const purposeFields: JsonObject = {
     ...(type === undefined ? {} : { input_type: type }),
     ...(task === undefined ? {} : { task }),
   };
   // The spelling is kept for channels of this format, and is not reported as dropped elsewhere.
   const spelled: JsonObject = {
-    ...(purpose === undefined ? {} : { purpose: said }),
+    ...(purpose === undefined ? {} : { purpose: purposeFields }),
     ...(given(encoding) ? { encoding } : {}),
     ...(isList(input) ? {} : { single: true }),
   };
@@ -35,7 +35,7 @@ export function decodeRequest(body: JsonObject): EmbedRequest {
     ...(length === undefined ? {} : { dimensions: length }),
     ...(purpose === undefined ? {} : { purpose }),
     ...(endUser === undefined ? {} : { user: endUser }),
-    ...extraOf(formatName, purpose === undefined ? { ...rest, ...said } : rest, spelled),
+    ...extraOf(formatName, purpose === undefined ? { ...rest, ...purposeFields } : rest, spelled),
   };
 }
 

@@ -31,7 +31,7 @@ export function readReasoning(body: JsonObject): Reasoning | undefined {
 const plainDisplays = setOf('auto summarized omitted');
 
 /** What was asked of the reasoning, and of which model. */
-export interface ReasoningWish {
+export interface ReasoningOptions {
   readonly reasoning: Reasoning;
   readonly traits: ModelTraits;
   /** Show the thoughts when thinking is asked for and nothing is said about showing them. */
@@ -40,8 +40,8 @@ export interface ReasoningWish {
 }
 
 /** A `thinkingConfig` for this model; undefined when there is nothing to say. What had to be changed is reported. */
-export function writeReasoning(wish: ReasoningWish): JsonObject | undefined {
-  const { reasoning, traits, showByDefault, drop } = wish;
+export function writeReasoning(options: ReasoningOptions): JsonObject | undefined {
+  const { reasoning, traits, showByDefault, drop } = options;
   if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning')) {
     drop('settings.reasoning');
     return undefined;
@@ -49,7 +49,7 @@ export function writeReasoning(wish: ReasoningWish): JsonObject | undefined {
   if (reasoning.mode === 'between-tools') drop('settings.reasoning.mode');
   if (reasoning.display !== undefined && !plainDisplays.has(reasoning.display))
     drop('settings.reasoning.display');
-  const asked = traits.reasoning === 'budget' ? askByBudget(wish) : askByLevel(wish);
+  const asked = traits.reasoning === 'budget' ? askByBudget(options) : askByLevel(options);
   const includeThoughts = reasoning.show ?? (showByDefault && asksToThink(reasoning) ? true : undefined);
   const config: JsonObject = defined({ ...asked, includeThoughts });
   return Object.keys(config).length === 0 ? undefined : config;
@@ -62,33 +62,36 @@ function asksToThink({ mode, effort, budget }: Reasoning): boolean {
 
 const levels: readonly Effort[] = ['minimal', 'low', 'medium', 'high'];
 
-function askByLevel(wish: ReasoningWish): JsonObject {
-  return { thinkingLevel: effortFor(wish, levels) };
+function askByLevel(options: ReasoningOptions): JsonObject {
+  return { thinkingLevel: effortFor(options, levels) };
 }
 
 /** Thinking tokens that every model with budgets takes. */
 const usualBudget = { min: 512, max: 24_576 };
 
-function askByBudget(wish: ReasoningWish): JsonObject {
-  const { mode, budget } = wish.reasoning;
-  const range = wish.traits.thinkingBudget ?? usualBudget;
+function askByBudget(options: ReasoningOptions): JsonObject {
+  const { mode, budget } = options.reasoning;
+  const range = options.traits.thinkingBudget ?? usualBudget;
   if (mode !== 'off' && budget !== undefined && budget !== 0) {
     // -1 leaves the number to the model.
     const taken = budget < 0 ? budget : moved(budget, range);
-    if (taken !== budget) wish.drop('settings.reasoning.budget');
+    if (taken !== budget) options.drop('settings.reasoning.budget');
     return { thinkingBudget: taken };
   }
-  const effort = effortFor(wish, ['none', ...levels]);
+  const effort = effortFor(options, ['none', ...levels]);
   if (effort === undefined) return mode === 'on' || mode === 'adaptive' ? { thinkingBudget: -1 } : {};
   if (effort === 'none') return { thinkingBudget: 0 };
   // The least that there is, where the wish is not to think at all.
   const wanted =
-    effortOf(wish.reasoning) === 'none' ? 0 : effort === 'minimal' ? 512 : budgetOfEffort[effort];
+    effortOf(options.reasoning) === 'none' ? 0 : effort === 'minimal' ? 512 : budgetOfEffort[effort];
   return { thinkingBudget: moved(wanted, range) };
 }
 
 /** The effort nearest to the one that is asked for, if any is; one that is not the same is reported. `usual`: those of a model that names none. */
-function effortFor({ reasoning, traits, drop }: ReasoningWish, usual: readonly Effort[]): Effort | undefined {
+function effortFor(
+  { reasoning, traits, drop }: ReasoningOptions,
+  usual: readonly Effort[],
+): Effort | undefined {
   const wanted = effortOf(reasoning);
   if (wanted === undefined) return undefined;
   const effort = nearestEffort(wanted, allowedOf(traits, usual)) ?? 'low';

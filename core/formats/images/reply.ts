@@ -19,9 +19,9 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const images = (Array.isArray(data) ? (data as readonly JsonValue[]) : []).map(readImage);
   const sound = images.filter((image) => image !== undefined);
   if (sound.length === 0 || sound.length !== images.length) throw noImages();
-  const told = isObject(usage) ? usage : undefined;
+  const usageObject = isObject(usage) ? usage : undefined;
   return [
-    { type: 'usage', usage: readUsage(told, sound.length, rest) },
+    { type: 'usage', usage: readUsage(usageObject, sound.length, rest) },
     { type: 'result', value: { images: sound, ...readFacts(rest, 'created') } },
   ];
 }

@@ -67,10 +67,13 @@ export class ImageStreamDecoder implements StreamDecoder {
       ...(typeof url === 'string' ? { url } : {}),
     };
     if (image.base64 === undefined && image.url === undefined) throw noImages();
-    const told = isObject(usage) ? usage : undefined;
-    const own = readUsage(told, 1, rest);
+    const usageObject = isObject(usage) ? usage : undefined;
+    const own = readUsage(usageObject, 1, rest);
     this.#total = this.#total === undefined ? own : sumUsage(this.#total, own);
-    const facts = readFacts({ ...rest, ...(told === undefined ? {} : { $usage: told }) }, 'created_at');
+    const facts = readFacts(
+      { ...rest, ...(usageObject === undefined ? {} : { $usage: usageObject }) },
+      'created_at',
+    );
     return [
       { type: 'usage', usage: this.#total },
       { type: 'result', value: { images: [image], ...facts } },

@@ -14,10 +14,10 @@ export function readUsage(
   images: number,
   { quality, size }: JsonObject,
 ): Usage {
-  const isTold = typeof quality === 'string' && typeof size === 'string';
+  const isKnown = typeof quality === 'string' && typeof size === 'string';
   return {
     ...(usage === undefined ? noUsage : readTokenUsage(usage, formatName)),
-    units: isTold ? imageUnits(images, quality, size) : { images },
+    units: isKnown ? imageUnits(images, quality, size) : { images },
   };
 }
 

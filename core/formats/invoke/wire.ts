@@ -21,10 +21,10 @@ export function enclosed(frame: WireFrame): readonly WireFrame[] {
 /** Unwraps the frame of the format inside; undefined for a frame that holds none. */
 export function opened({ event, data }: Frame): Frame | undefined {
   if (event !== undefined && event !== chunkEvent) return undefined;
-  const said = inside(parseObject(data));
-  if (said === undefined) return undefined;
-  const type = parseObject(said)?.type;
-  return { ...(typeof type === 'string' ? { event: type } : {}), data: said };
+  const payload = inside(parseObject(data));
+  if (payload === undefined) return undefined;
+  const type = parseObject(payload)?.type;
+  return { ...(typeof type === 'string' ? { event: type } : {}), data: payload };
 }
 
 function inside(body: JsonObject | undefined): string | undefined {

@@ -71,12 +71,12 @@ export function withBudget(body: JsonObject, traits: ModelTraits, drop: Drop): J
   if (traits.reasoning === 'thinking') return body;
   if (!isObject(thinking) || thinking.type !== 'enabled' || given(thinking.budget_tokens)) return body;
   const { type: _type, budget_tokens: _budget, ...rest } = thinking;
-  const { thinking: asked } = askForThinking(
+  const { thinking: requested } = askForThinking(
     { mode: 'on' },
     { traits, maxOutput: typeof limit === 'number' ? limit : undefined, drop },
   );
   const { thinking: _thinking, ...next } = body;
-  return asked === undefined ? next : { ...next, thinking: { ...asked, ...rest } };
+  return requested === undefined ? next : { ...next, thinking: { ...requested, ...rest } };
 }
 
 /** The body with functions that do not say that they are some, for a model that refuses the word. */

@@ -16,8 +16,8 @@ export function readReasoning(object: JsonObject, path: string): Reasoning | und
   const former = optionalString(object.generate_summary, `${path}.generate_summary`);
   const display = optionalString(object.summary, `${path}.summary`) ?? former;
   const shown = display === 'none' ? { show: false } : display === undefined ? {} : { show: true, display };
-  const wish = { ...defined({ effort }), ...shown };
-  return Object.keys(wish).length === 0 ? undefined : wish;
+  const result = { ...defined({ effort }), ...shown };
+  return Object.keys(result).length === 0 ? undefined : result;
 }
 
 /** Keeps `reasoning` as the client spelled it, and its members that have no neutral form. */

@@ -58,9 +58,9 @@ function searchesOf(action: JsonValue | undefined): number {
 }
 
 /** Counts of searches, and the tokens of images, which are charged in place of the images. */
-function addToolUsage(told: JsonValue | undefined, counts: Counts): void {
-  if (!isObject(told)) return;
-  const { web_search: search, image_gen: image } = told;
+function addToolUsage(toolUsage: JsonValue | undefined, counts: Counts): void {
+  if (!isObject(toolUsage)) return;
+  const { web_search: search, image_gen: image } = toolUsage;
   if (isObject(search) && typeof search.num_requests === 'number')
     counts['web-search'] = Math.max(counts['web-search'] ?? 0, tokenCount(search.num_requests));
   if (!isObject(image)) return;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ToldPlaces, toldLosses } from '../../../core/formats/_shared/losses.ts';
+import { ReportedPaths, describeLosses } from '../../../core/formats/_shared/losses.ts';
 import type { Loss } from '../../../core/model/extra.ts';
 import { tries } from '../../support/tries.ts';
 import { anyCharacter } from '../../support/characters.ts';
@@ -9,10 +9,10 @@ const lost = (path: string): Loss => ({ path, kind: 'setting', from: 'a', to: 'b
 
 describe('x-sluice-loss', () => {
   test('names each path once, in order', () => {
-    expect(toldLosses([lost('top_k'), lost('messages[0].name'), lost('top_k')])).toBe(
+    expect(describeLosses([lost('top_k'), lost('messages[0].name'), lost('top_k')])).toBe(
       'top_k, messages[0].name',
     );
-    expect(toldLosses([])).toBe('');
+    expect(describeLosses([])).toBe('');
   });
 
   test('is always a legal header of bounded length, whatever a client called its fields', () => {
@@ -20,7 +20,7 @@ describe('x-sluice-loss', () => {
       fc.property(
         fc.array(fc.string({ unit: anyCharacter, maxLength: 3000 }), { maxLength: 60 }),
         (paths) => {
-          const header = toldLosses(paths.map(lost));
+          const header = describeLosses(paths.map(lost));
           expect(header).toMatch(/^[\x21-\x7e, ]*$/);
           expect(header.length).toBeLessThan(2100);
           expect(header).not.toMatch(/^,|, ,/);
@@ -32,7 +32,7 @@ describe('x-sluice-loss', () => {
   });
 
   test('says when there is more', () => {
-    const header = toldLosses(
+    const header = describeLosses(
       Array.from({ length: 500 }, (_, index) => lost(`messages[${index}].cache_control`)),
     );
     expect(header).toMatch(/^messages\[0\]\.cache_control, .*, \.\.\.$/);
@@ -40,11 +40,11 @@ describe('x-sluice-loss', () => {
 });
 
 test('places are told of once, and no more of them than there is room for', () => {
-  const told = new ToldPlaces();
+  const told = new ReportedPaths();
   expect(['seed', 'top_k', 'seed'].map((path) => told.isNew(path))).toEqual([true, true, false]);
   const more = Array.from({ length: 5_000 }, (_, index) => `messages[${index}].name`);
   expect(more.filter((path) => told.isNew(path))).toEqual(more.slice(0, 998));
   // So many are more than the header has room for, however short they are: it says that there are more.
   const short = Array.from({ length: 1_000 }, (_, index) => lost(index.toString(36)));
-  expect(toldLosses(short)).toMatch(/, \.\.\.$/);
+  expect(describeLosses(short)).toMatch(/, \.\.\.$/);
 });

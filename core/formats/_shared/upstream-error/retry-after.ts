@@ -35,17 +35,17 @@ function resetOf(headers: Headers): number | undefined {
 const units: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1, ms: 0.001 };
 
 /** Parses a time in the forms that providers send: `6m0s`, `20ms`, seconds, seconds or milliseconds since 1970, or an RFC 3339 date. */
-function secondsUntil(told: string): number | undefined {
-  if (/^\d+(\.\d+)?$/.test(told)) {
-    const count = Number(told);
+function secondsUntil(value: string): number | undefined {
+  if (/^\d+(\.\d+)?$/.test(value)) {
+    const count = Number(value);
     if (count < 1e9) return count;
     return (count < 1e11 ? count * 1000 : count) / 1000 - Date.now() / 1000;
   }
-  if (/^(\d+(\.\d+)?(d|h|ms|m|s))+$/.test(told)) {
-    const parts = told.matchAll(/([\d.]+)(d|h|ms|m|s)/g);
+  if (/^(\d+(\.\d+)?(d|h|ms|m|s))+$/.test(value)) {
+    const parts = value.matchAll(/([\d.]+)(d|h|ms|m|s)/g);
     return [...parts].reduce((sum, [, count, unit = '']) => sum + Number(count) * (units[unit] ?? 0), 0);
   }
-  const date = Date.parse(told);
+  const date = Date.parse(value);
   return Number.isNaN(date) ? undefined : (date - Date.now()) / 1000;
 }
 

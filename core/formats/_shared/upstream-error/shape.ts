@@ -127,9 +127,9 @@ function readPlain(body: JsonObject, depth: number): ErrorShape {
   }
   const inner = quoted(body, depth);
   const base = isObject(body.base_resp) ? body.base_resp : {};
-  const told = [...sentences.map((name) => body[name]), base.status_msg];
+  const candidates = [...sentences.map((name) => body[name]), base.status_msg];
   return {
-    message: inner?.message ?? told.map(sentence).find((text) => text !== '') ?? '',
+    message: inner?.message ?? candidates.map(sentence).find((text) => text !== '') ?? '',
     words: words([...kinds.map((name) => body[name]), ...detailWords(body.detail)]),
     ...statusIn(body.code, body.status, body.status_code, body.error_code),
   };

@@ -93,8 +93,8 @@ export class SpeechStreamDecoder implements StreamDecoder {
 /** Samples of a provider that gives them bare say their rate: `audio/L16;codec=pcm;rate=24000`. */
 function rateOf(mimeType: string | undefined): number | undefined {
   if (mimeType === undefined || !/^audio\/(l16|pcm)\b/i.test(mimeType)) return undefined;
-  const told = Number(/rate=(\d{1,6})\b/.exec(mimeType)?.[1] ?? pcmRate);
-  return told === 0 ? pcmRate : told;
+  const rate = Number(/rate=(\d{1,6})\b/.exec(mimeType)?.[1] ?? pcmRate);
+  return rate === 0 ? pcmRate : rate;
 }
 
 /** Writes speech as a file: in the wished format where the provider gave that, else WAV around the samples. */
@@ -109,7 +109,7 @@ export function encodeWhole({ body }: ReplyContext): WholeEncoder {
     if (rate !== undefined && format !== 'pcm')
       return { contentType: 'audio/wav', bytes: asWave(bytes, rate) };
     return {
-      contentType: mimeType !== undefined && rate === undefined ? toldType(mimeType) : typeOf(format),
+      contentType: mimeType !== undefined && rate === undefined ? declaredType(mimeType) : typeOf(format),
       bytes,
     };
   };
@@ -125,7 +125,7 @@ export function encodeWhole({ body }: ReplyContext): WholeEncoder {
 }
 
 /** A provider's word for its bytes, where it names a kind of sound and can stand in a header. */
-function toldType(mimeType: string): string {
+function declaredType(mimeType: string): string {
   return /^audio\/[\w.+-]+(?: *;[ -~]*)?$/i.test(mimeType) ? mimeType : 'application/octet-stream';
 }
 

@@ -43,13 +43,13 @@ const leastRate = 500;
 /** Returns the duration of a recording in seconds, and its upper bound: exact for uncompressed WAV, else estimated from the size. */
 export function secondsOf({ head, size }: Upload): { readonly about: number; readonly most: number } {
   const isWave = head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 16) === 'WAVEfmt ';
-  const told = isWave && head.length >= 36 ? head.readUInt32LE(28) : 0;
+  const byteRate = isWave && head.length >= 36 ? head.readUInt32LE(28) : 0;
   // Players use these two fields; the byte rate in the header may differ from them.
-  const isPlain = told > 0 && [1, 3].includes(head.readUInt16LE(20));
+  const isPlain = byteRate > 0 && [1, 3].includes(head.readUInt16LE(20));
   const played = isPlain ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
   const last = (rate: number): number => Math.max(1, Math.ceil(size / rate));
   return {
-    about: last(played || told || usualRate),
-    most: last(played || Math.min(told || leastRate, leastRate)),
+    about: last(played || byteRate || usualRate),
+    most: last(played || Math.min(byteRate || leastRate, leastRate)),
   };
 }

@@ -132,47 +132,48 @@ function jsonReply(
   operation: 'transcribe' | 'translate-audio',
   transcript: Transcript,
   usage: Usage | undefined,
-  asked: JsonObject,
+  request: JsonObject,
 ): JsonObject {
   const { text, segments, words, logprobs, extra } = transcript;
-  const told = usage === undefined ? {} : { usage: writeUsage(usage) };
+  const usageFields = usage === undefined ? {} : { usage: writeUsage(usage) };
   const own = extra?.[formatName] ?? {};
-  if (format === 'json') return { text, ...(logprobs === undefined ? {} : { logprobs }), ...own, ...told };
-  const times = timesOf(asked.timestamp_granularities);
+  if (format === 'json')
+    return { text, ...(logprobs === undefined ? {} : { logprobs }), ...own, ...usageFields };
+  const times = timesOf(request.timestamp_granularities);
   const isDiarized = format === 'diarized_json';
   return {
     task: operation === 'transcribe' ? 'transcribe' : 'translate',
-    ...(isDiarized ? {} : { language: languageOf(operation, transcript, asked) }),
+    ...(isDiarized ? {} : { language: languageOf(operation, transcript, request) }),
     duration: transcript.duration ?? segments?.at(-1)?.end ?? words?.at(-1)?.end ?? 0,
     text,
     ...(isDiarized ? { segments: diarizedSegments(segments ?? []) } : {}),
     ...(segments !== undefined && !isDiarized && times.has('segment')
-      ? { segments: verboseSegments(segments, temperatureOf(asked.temperature)) }
+      ? { segments: verboseSegments(segments, temperatureOf(request.temperature)) }
       : {}),
     ...(words !== undefined && !isDiarized && times.has('word')
       ? { words: words as unknown as readonly JsonObject[] }
       : {}),
     ...(logprobs === undefined ? {} : { logprobs }),
     ...own,
-    ...told,
+    ...usageFields,
   };
 }
 
 /** Times that the client asked for: of segments where it named none. */
-function timesOf(asked: JsonValue | undefined): ReadonlySet<JsonValue> {
-  const named = [asked ?? []].flat();
+function timesOf(requested: JsonValue | undefined): ReadonlySet<JsonValue> {
+  const named = [requested ?? []].flat();
   return new Set(named.length === 0 ? ['segment'] : named);
 }
 
 /** Returns the language that the provider detected, else the one that the client named, else the code for an undetermined one (ISO 639-2). */
-function languageOf(operation: string, { language }: Transcript, asked: JsonObject): string {
+function languageOf(operation: string, { language }: Transcript, request: JsonObject): string {
   if (language !== undefined) return language;
   if (operation === 'translate-audio') return 'english';
-  return typeof asked.language === 'string' && asked.language !== '' ? asked.language : 'und';
+  return typeof request.language === 'string' && request.language !== '' ? request.language : 'und';
 }
 
-function temperatureOf(asked: JsonValue | undefined): number {
-  const temperature = Number(asked ?? 0);
+function temperatureOf(requested: JsonValue | undefined): number {
+  const temperature = Number(requested ?? 0);
   return Number.isFinite(temperature) ? temperature : 0;
 }
 

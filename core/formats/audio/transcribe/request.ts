@@ -14,11 +14,11 @@ import { formatName, paths, plainTranscripts } from '../wire.ts';
 /** Formats of a transcript. */
 const replyFormats = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'];
 
-type Spoken = TranscribeRequest['operation'];
+type TranscribeOperation = TranscribeRequest['operation'];
 
 /** Reads and checks a form. Its fields are texts, whatever they mean. */
 export function decodeTranscript(
-  operation: Spoken,
+  operation: TranscribeOperation,
 ): (body: JsonObject, params: RouteParams) => TranscribeRequest {
   return (body, params) => {
     const {
@@ -40,7 +40,7 @@ export function decodeTranscript(
       throw new GatewayError('invalid_value', 'timestamp_granularities needs response_format verbose_json.', {
         param: 'timestamp_granularities',
       });
-    const said = optionalString(prompt, 'prompt') ?? optionalString(instructions, 'instructions');
+    const promptText = optionalString(prompt, 'prompt') ?? optionalString(instructions, 'instructions');
     const heat = numberOf(temperature, 'temperature', 0, 1);
     const tongue = optionalString(language, 'language');
     if (typeof rest.chunking_strategy === 'string' && rest.chunking_strategy.startsWith('{'))
@@ -54,7 +54,7 @@ export function decodeTranscript(
       stream: flagOf(stream),
       replyFormat,
       ...(tongue === undefined ? {} : { language: tongue }),
-      ...(said === undefined ? {} : { prompt: said }),
+      ...(promptText === undefined ? {} : { prompt: promptText }),
       ...(heat === undefined ? {} : { temperature: heat }),
       ...(timestamps === undefined ? {} : { timestamps }),
       ...(Object.keys(rest).length === 0
@@ -98,7 +98,7 @@ function partsOf({ form }: RouteParams): readonly JsonValue[] {
 }
 
 /** Returns the format to request from the model: the client's, or one that it can be made from; undefined where there is none. */
-export function askedFormat(replyFormat: string, traits: ModelTraits): string | undefined {
+export function requestedFormat(replyFormat: string, traits: ModelTraits): string | undefined {
   const known = traits.transcripts;
   if (known === undefined || known.includes(replyFormat)) return replyFormat;
   if (replyFormat === 'text' && known.includes('json')) return 'json';
@@ -110,7 +110,7 @@ export function askedFormat(replyFormat: string, traits: ModelTraits): string | 
 /** True when the client's form can pass through: it has no unofficial fields, and the model supports its response format. */
 export function passesTranscript(body: JsonObject, traits: ModelTraits): boolean {
   const format = typeof body.response_format === 'string' ? body.response_format : 'json';
-  return !given(body.instructions) && askedFormat(format, traits) === format;
+  return !given(body.instructions) && requestedFormat(format, traits) === format;
 }
 
 /** Fields that the encoder writes from the neutral request. */
@@ -131,8 +131,8 @@ export function encodeTranscript(
   { model, stream, traits, drop }: EncodeTarget,
 ): EncodedRequest {
   const { operation, file, language, prompt, temperature, replyFormat, timestamps, extra } = request;
-  const asked = askedFormat(replyFormat, traits);
-  if (asked === undefined) {
+  const requested = requestedFormat(replyFormat, traits);
+  if (requested === undefined) {
     throw new GatewayError(
       'unsupported_value',
       `This model does not answer with response_format ${replyFormat}: use ${traits.transcripts?.join(' or ')}.`,
@@ -150,7 +150,7 @@ export function encodeTranscript(
   put('language', language);
   put('prompt', prompt);
   put('temperature', temperature === undefined ? undefined : String(temperature));
-  put('response_format', asked === 'json' ? undefined : asked);
+  put('response_format', requested === 'json' ? undefined : requested);
   put('stream', stream ? 'true' : undefined);
   for (const one of timestamps ?? []) put('timestamp_granularities[]', one);
   const own = extra?.[formatName]?.$parts;

@@ -65,10 +65,10 @@ export function readReasoning(body: JsonObject): Reasoning | undefined {
 
 /** Keeps how reasoning was asked for, and the members that the neutral model has no word for. */
 export function keepReasoning(body: JsonObject, left: Leftovers): void {
-  const asked = reasoningFields.filter((field) => given(body[field]));
-  if (asked.length === 0) return;
+  const givenFields = reasoningFields.filter((field) => given(body[field]));
+  if (givenFields.length === 0) return;
   const spelled: MutableObject = {};
-  for (const field of asked) {
+  for (const field of givenFields) {
     const value = body[field] ?? null;
     // A word that is no effort (`ultra`) is a field like any unknown one.
     if (field === 'reasoning_effort' && effortFrom(value) === undefined) left.put(field, value);

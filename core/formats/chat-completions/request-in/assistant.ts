@@ -53,11 +53,11 @@ export function decodeAssistant(message: JsonObject, index: number, ids: Functio
   if (content === undefined && message.content === undefined) left.put('$content', 'absent');
   else if (content !== undefined && !content.plain && content.content.length === 0)
     left.put('$content', 'parts');
-  const spoken = [...(content?.content ?? []), ...decodeRefusal(message, at)];
-  const reasoning = decodeReasoning(message, at, left, calls, spoken);
+  const contentBlocks = [...(content?.content ?? []), ...decodeRefusal(message, at)];
+  const reasoning = decodeReasoning(message, at, left, calls, contentBlocks);
   return {
     role: 'assistant',
-    content: [...reasoning, ...spoken, ...calls, ...decodeAudio(message, at, left)],
+    content: [...reasoning, ...contentBlocks, ...calls, ...decodeAudio(message, at, left)],
     at,
     ...(content?.plain ? { plain: true } : {}),
     ...left.extra(),
@@ -140,7 +140,7 @@ function decodeReasoning(
   at: string,
   left: Leftovers,
   calls: Block[],
-  spoken: Block[],
+  contentBlocks: Block[],
 ): readonly Block[] {
   // Most turns of a long history have none.
   if (!reasoningMembers.some((member) => given(message[member]))) return [];
@@ -152,7 +152,7 @@ function decodeReasoning(
   const entries = objectsOf(details);
   if (details !== undefined) left.put('$reasoning_details', entries);
   const blocks: ReasoningBlock[] = [];
-  const attach = attacher(calls, spoken);
+  const attach = attacher(calls, contentBlocks);
   entries.forEach((entry, index) => {
     const detail = readDetail(entry);
     const mark = { $detail: index, ...(detail.sealed ? { $sealed: true } : {}) };
@@ -173,13 +173,13 @@ function decodeReasoning(
 }
 
 /** Puts proofs on the calls that they name, or on the last text; false for one that belongs to the reasoning itself. */
-function attacher(calls: Block[], spoken: Block[]): (detail: Detail, mark: JsonObject) => boolean {
-  const lastText = spoken.findLastIndex((block) => block.type === 'text');
+function attacher(calls: Block[], contentBlocks: Block[]): (detail: Detail, mark: JsonObject) => boolean {
+  const lastText = contentBlocks.findLastIndex((block) => block.type === 'text');
   const ids = calls.map((block) => (block.type === 'tool-call' ? block.id : undefined));
   // Of several calls with one id the first.
   const places = new Map([...ids.entries()].toReversed().map(([place, id]) => [id, place]));
   return ({ proof, on, callId }, mark) => {
-    const list = on === 'text' ? spoken : calls;
+    const list = on === 'text' ? contentBlocks : calls;
     const place = on === 'text' ? lastText : (places.get(callId ?? '') ?? -1);
     const block = list[place];
     if (proof === undefined || (block?.type !== 'text' && block?.type !== 'tool-call')) return false;

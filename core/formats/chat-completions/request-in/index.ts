@@ -96,7 +96,7 @@ function decodeMessage(value: JsonObject, at: string, index: number, ids: Functi
     case 'system':
     case 'developer':
     case 'user':
-      return decodeSpoken(value, role, at);
+      return decodePromptMessage(value, role, at);
     case 'assistant':
       return decodeAssistant(value, index, ids);
     case 'tool':
@@ -108,7 +108,11 @@ function decodeMessage(value: JsonObject, at: string, index: number, ids: Functi
   }
 }
 
-function decodeSpoken(message: JsonObject, role: 'system' | 'developer' | 'user', at: string): Message {
+function decodePromptMessage(
+  message: JsonObject,
+  role: 'system' | 'developer' | 'user',
+  at: string,
+): Message {
   const left = leftovers().take(message, messageFields);
   if (role === 'developer') left.put('$role', role);
   if (!given(message.content)) throw missingValue(`${at}.content`);

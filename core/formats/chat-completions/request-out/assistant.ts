@@ -26,7 +26,7 @@ const standIn = ' ';
 
 /** An assistant turn; undefined when nothing of it is left to say. */
 export function writeAssistant(message: Message, scope: Scope): MutableObject | undefined {
-  const spoken: Block[] = [];
+  const contentBlocks: Block[] = [];
   const calls: JsonObject[] = [];
   const reasoning: ReasoningBlock[] = [];
   const wire: MutableObject = { role: 'assistant' };
@@ -38,12 +38,12 @@ export function writeAssistant(message: Message, scope: Scope): MutableObject | 
     else if (block.type === 'opaque' && own(block.extra).$in === 'tool_calls') calls.push(block.value);
     else if (isKeptAudio(block))
       wire.audio = finishPiece({ id: block.source.kind === 'file' ? block.source.id : '' }, block, scope);
-    else if (isSpoken(block)) spoken.push(block);
+    else if (isContent(block)) contentBlocks.push(block);
     else refuse(block, whatOf(block), scope);
   }
   writeReasoning(message, reasoning, calls.length > 0, wire, scope);
   if (calls.length > 0) wire.tool_calls = calls;
-  const content = contentOf(message, spoken, scope);
+  const content = contentOf(message, contentBlocks, scope);
   if (content !== undefined) wire.content = content;
   putBack(wire, own(message.extra), ['audio']);
   const silent =
@@ -54,7 +54,7 @@ export function writeAssistant(message: Message, scope: Scope): MutableObject | 
   return scope.foreign && silent ? undefined : wire;
 }
 
-function isSpoken(block: Block): boolean {
+function isContent(block: Block): boolean {
   return (
     block.type === 'text' ||
     block.type === 'refusal' ||
@@ -79,9 +79,11 @@ function writeRefusal(text: string, block: Block, wire: MutableObject, scope: Sc
 }
 
 /** `null` beside calls is what every provider takes; a client's own "absent" and empty list come back as they were. */
-function contentOf(message: Message, spoken: readonly Block[], scope: Scope): JsonValue | undefined {
-  const said = scope.foreign ? spoken.filter((block) => block.type !== 'text' || block.text !== '') : spoken;
-  if (said.length > 0) return writeContent(said, message.plain, scope);
+function contentOf(message: Message, blocks: readonly Block[], scope: Scope): JsonValue | undefined {
+  const written = scope.foreign
+    ? blocks.filter((block) => block.type !== 'text' || block.text !== '')
+    : blocks;
+  if (written.length > 0) return writeContent(written, message.plain, scope);
   const { $content } = own(message.extra);
   if (message.plain === true) return '';
   if ($content === 'parts') return [];

@@ -84,7 +84,7 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
   if (takes('maxOutput', settings, target)) writeLimit(request, settings.maxOutput ?? 0, body, target);
   writeStop(settings, own(request.extra), body, scope);
   writeUserAndTier(settings, own(request.extra), body, scope, serviceTiers);
-  writeWishes(request, body, scope);
+  encodeOptions(request, body, scope);
   return unwrapTool;
 }
 
@@ -112,7 +112,7 @@ function writeLimit(request: ChatRequest, limit: number, body: MutableObject, ta
     body.max_tokens = limit === marks.$max_completion_tokens ? marks.$max_tokens : body[field];
 }
 
-function writeWishes(request: ChatRequest, body: MutableObject, scope: Scope): void {
+function encodeOptions(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { reasoning } = request.settings;
   const { traits, drop } = scope.target;
   if (traits.refuses?.includes('reasoning') === true) {

@@ -19,7 +19,7 @@ const historyWords: HistoryWords<Writing> = {
       ? [...blocks, ...cachePoint(message.cache, placeOf(message), writing)]
       : blocks,
   system: (_entries, blocks) => blocks,
-  said: (_message, blocks) => blocks,
+  encodeContent: (_message, blocks) => blocks,
   // A turn that shows a document must also say something.
   turn({ role, content }) {
     const needsText =

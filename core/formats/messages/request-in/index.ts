@@ -63,7 +63,7 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
 }
 
 /** What a message says. One of the system may only set how the turns after it are answered: @anthropic-ai/sdk 1.14.0, BetaSystemMessageParam. */
-function decodeSaid(value: JsonValue | undefined, path: string, message: JsonObject): Content {
+function decodeMessageContent(value: JsonValue | undefined, path: string, message: JsonObject): Content {
   if (!given(value) && message.role === 'system' && isObject(message.output_config)) return { content: [] };
   return decodeContent(value, path);
 }
@@ -71,7 +71,7 @@ function decodeSaid(value: JsonValue | undefined, path: string, message: JsonObj
 /** `system` and the history. */
 function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'messages'> {
   const list = requiredArray(body.messages, 'messages');
-  const { leading, rest } = readMessages(list, formatName, decodeSaid);
+  const { leading, rest } = readMessages(list, formatName, decodeMessageContent);
   if (rest[0]?.role === 'assistant')
     throw wrongValue(`messages[${leading.length}].role`, '"user": the first message is the user\'s');
   if (!given(body.system)) return { system: leading, messages: rest };

@@ -31,7 +31,7 @@ const historyWords: HistoryWords<Writing> = {
   },
   system: ([first, ...others], blocks) =>
     (first !== undefined && others.length === 0 ? plainText(first, blocks) : undefined) ?? blocks,
-  said: (message, blocks) => plainText(message, blocks) ?? blocks,
+  encodeContent: (message, blocks) => plainText(message, blocks) ?? blocks,
   turn({ role, content, plain }) {
     const [only] = content;
     const bare = plain && content.length === 1 && only?.type === 'text' && Object.keys(only).length === 2;

@@ -28,12 +28,15 @@ export const tunnel: TunnelRoute = {
   watch: () => new RealtimeWatch(),
   names: namesOf,
   failure(error, requestId) {
-    const { error: told } = chatErrorBody(error);
+    const { error: errorBody } = chatErrorBody(error);
     const eventId = error.details?.event_id;
     return JSON.stringify({
       type: 'error',
       event_id: `event_${requestId}`,
-      error: { ...(isObject(told) ? told : {}), ...(eventId === undefined ? {} : { event_id: eventId }) },
+      error: {
+        ...(isObject(errorBody) ? errorBody : {}),
+        ...(eventId === undefined ? {} : { event_id: eventId }),
+      },
     });
   },
 };

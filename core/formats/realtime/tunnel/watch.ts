@@ -19,7 +19,7 @@ const remembered = 64;
 
 /** Watches a session: of all messages it parses only those that tell what was used, never audio. */
 export class RealtimeWatch implements SessionWatch {
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #running = 0;
   /** What the conversation had come to with the last answer: what the next one reads at least. */
   #context = 0;
@@ -73,10 +73,10 @@ export class RealtimeWatch implements SessionWatch {
   }
 
   #once(id: string): boolean {
-    if (this.#told.has(id)) return false;
-    this.#told.add(id);
-    const [oldest] = this.#told;
-    if (this.#told.size > remembered && oldest !== undefined) this.#told.delete(oldest);
+    if (this.#reported.has(id)) return false;
+    this.#reported.add(id);
+    const [oldest] = this.#reported;
+    if (this.#reported.size > remembered && oldest !== undefined) this.#reported.delete(oldest);
     return true;
   }
 }
@@ -99,7 +99,7 @@ export class TranslationWatch implements SessionWatch {
   #sent = 0;
   #told = 0;
 
-  get untold(): Usage | undefined {
+  get unreported(): Usage | undefined {
     return this.#sent > this.#told ? this.#take() : undefined;
   }
 
@@ -112,7 +112,7 @@ export class TranslationWatch implements SessionWatch {
     const seconds = isObject(event.usage) ? event.usage.input_seconds : undefined;
     // What was told is paid for, though the provider counts less.
     if (typeof seconds === 'number') this.#sent = Math.max(this.#told, count(seconds));
-    return this.untold;
+    return this.unreported;
   }
 
   sent({ data, binary, close }: SocketMessage): Usage | undefined {

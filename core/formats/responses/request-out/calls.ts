@@ -141,7 +141,7 @@ export function withoutOrphans(items: readonly JsonObject[]): JsonObject[] {
   const out: JsonObject[] = [];
   for (const item of items) {
     if (isOutput(item)) {
-      out.push(called.has(item.call_id) ? item : toldByUser(item));
+      out.push(called.has(item.call_id) ? item : asUserMessage(item));
       continue;
     }
     out.push(item);
@@ -157,7 +157,7 @@ function isOutput(item: JsonObject): boolean {
   return item.type === 'function_call_output' || item.type === 'custom_tool_call_output';
 }
 
-function toldByUser({ call_id: id, output }: JsonObject): JsonObject {
+function asUserMessage({ call_id: id, output }: JsonObject): JsonObject {
   const content = toldOutput(id, output, 'input_text');
   return { type: 'message', role: 'user', content };
 }

@@ -25,7 +25,7 @@ export function writeInput(request: ChatRequest, asides: readonly JsonObject[], 
   const messages = scope.foreign ? joinedTurns(request) : request.messages;
   for (const message of messages) {
     const told = message.role === 'system' && scope.target.traits.midSystem === false;
-    writer.add(told ? toldByUser(message, scope) : message);
+    writer.add(told ? asUserMessage(message, scope) : message);
   }
   const written = writer.end();
   const items = scope.foreign ? withoutOrphans(written) : written;
@@ -63,7 +63,7 @@ function isText(message: Message): boolean {
 }
 
 /** Turns an instruction inside the history into a user message, for models that accept instructions at the beginning only. */
-function toldByUser(message: Message, scope: Scope): Message {
+function asUserMessage(message: Message, scope: Scope): Message {
   dropField(message, 'role', scope);
   const content = message.content.map((block) =>
     block.type === 'text' ? { ...block, text: `<system>${block.text}</system>` } : block,

@@ -91,7 +91,7 @@ export class MessageDecoder extends ItemDecoder {
     };
     this.#part = part;
     this.#count += 1;
-    const $part = fieldsBeside(as, saidFields);
+    const $part = fieldsBeside(as, streamedFields);
     if (kind === 'text' && as.annotations !== undefined) $part.annotations = [];
     if (kind === 'text' && as.logprobs !== undefined) $part.logprobs = [];
     const fields = { ...this.#takeItem(), $part, ...unknown(as, partFields) };
@@ -136,8 +136,8 @@ export class MessageDecoder extends ItemDecoder {
   /** What of the whole text no delta said; `as` holds it, and its log probabilities. */
   #rest(kind: Part['kind'], as: JsonObject, frame: JsonObject, out: GatewayEvent[]): Part {
     const part = this.#need(kind, frame, out);
-    const told = !part.scored && as.logprobs !== undefined ? { logprobs: as.logprobs } : {};
-    this.#say(part, textOf(as[kind]).slice(part.length), told, out);
+    const scores = !part.scored && as.logprobs !== undefined ? { logprobs: as.logprobs } : {};
+    this.#say(part, textOf(as[kind]).slice(part.length), scores, out);
     return part;
   }
 
@@ -158,18 +158,18 @@ export class MessageDecoder extends ItemDecoder {
     const part = this.#part;
     if (part === undefined) return;
     this.#part = undefined;
-    const told: MutableObject = { ...fields };
+    const content: MutableObject = { ...fields };
     if (part.done !== undefined) {
-      const $partDone = fieldsBeside(part.done, saidFields);
+      const $partDone = fieldsBeside(part.done, streamedFields);
       if (part.kind === 'text' && part.done.annotations !== undefined) $partDone.annotations = [];
-      told.$partDone = $partDone;
+      content.$partDone = $partDone;
     }
-    out.push({ type: `${part.kind}-end`, block: part.block, choice: 0, ...withExtra(told) });
+    out.push({ type: `${part.kind}-end`, block: part.block, choice: 0, ...withExtra(content) });
   }
 }
 
 const contentField = setOf('content');
 /** Fields of a part that events say. */
-const saidFields = setOf('text refusal annotations');
+const streamedFields = setOf('text refusal annotations');
 const partFields = setOf('type text refusal annotations logprobs');
 const messageFields = setOf('type id role status content');

@@ -22,14 +22,17 @@ export function unfold(response: JsonObject): readonly JsonObject[] {
 
 /** Returns the response object without the members that events carry, and its unknown fields again under their names. */
 export function objectFields(response: JsonObject): JsonObject {
-  const $response = fieldsBeside(response, isObject(response.usage) ? saidWithUsage : said);
+  const $response = fieldsBeside(
+    response,
+    isObject(response.usage) ? streamedFieldsWithUsage : streamedFields,
+  );
   return { $response, ...unknown(response, responseFields) };
 }
 
-const said = setOf('id object created_at model output');
-const saidWithUsage: ReadonlySet<string> = new Set([...said, 'usage']);
+const streamedFields = setOf('id object created_at model output');
+const streamedFieldsWithUsage: ReadonlySet<string> = new Set([...streamedFields, 'usage']);
 const responseFields: ReadonlySet<string> = new Set([
-  ...saidWithUsage,
+  ...streamedFieldsWithUsage,
   ...setOf(`
   access_programs background completed_at conversation error frequency_penalty incomplete_details
   instructions max_output_tokens max_tool_calls metadata parallel_tool_calls presence_penalty

@@ -2,7 +2,7 @@ import type { GatewayError } from '../../../sdk/errors.ts';
 import type { FinishReason, HeadEvent } from '../../../model/event.ts';
 import type { Extra } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import { FloorEncoder, type EventOf, type Said } from '../../_shared/floor.ts';
+import { FloorEncoder, type EventOf, type EncodedEvent } from '../../_shared/floor.ts';
 import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
 import { FrameWriter, isOrdinary } from './frames.ts';
 import { OutputWriter } from './items.ts';
@@ -47,12 +47,12 @@ export class ResponsesStreamEncoder extends FloorEncoder {
       this.#lifecycle(type, { status: 'in_progress', provider: this.#provider });
   }
 
-  protected override route(block: number, event: Said): void {
+  protected override route(block: number, event: EncodedEvent): void {
     if (event.type !== 'opaque' && event.extra !== undefined) this.#name(block, event.extra);
     super.route(block, event);
   }
 
-  protected sayEvent(block: number, event: Said): void {
+  protected sayEvent(block: number, event: EncodedEvent): void {
     this.#output?.event(block, event);
   }
 

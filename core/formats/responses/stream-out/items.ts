@@ -1,7 +1,7 @@
 /** Writes the output items of a Responses stream. */
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import type { EventOf, Said } from '../../_shared/floor.ts';
+import type { EventOf, EncodedEvent } from '../../_shared/floor.ts';
 import { numberedId } from '../../_shared/tool-ids.ts';
 import type { ReplyContext } from '../../../sdk/format.ts';
 import { writeAnnotation } from '../citations.ts';
@@ -48,7 +48,7 @@ export class OutputWriter {
   }
 
   /** Says an event of the block that has the floor, or that takes it. */
-  event(block: number, event: Said): void {
+  event(block: number, event: EncodedEvent): void {
     switch (event.type) {
       case 'text-start':
       case 'refusal-start':
@@ -174,8 +174,8 @@ export class OutputWriter {
 
   #cite(block: number, { citation }: EventOf<'citation'>): void {
     this.floor ??= block;
-    const isTold = this.#part('output_text').annotate((length) => writeAnnotation(citation, length));
-    if (!isTold) this.#drop('citation');
+    const isAnnotated = this.#part('output_text').annotate((length) => writeAnnotation(citation, length));
+    if (!isAnnotated) this.#drop('citation');
     else if (citation.quote !== undefined) this.#drop('citation.quote');
   }
 

@@ -20,7 +20,7 @@ interface PartWords {
   readonly says: 'text' | 'refusal';
   readonly added: string;
   readonly delta: string;
-  readonly said: string;
+  readonly doneEvent: string;
   readonly done: string;
 }
 
@@ -36,7 +36,7 @@ function partWords(
     says: type === 'refusal' ? type : 'text',
     added: `response.${part}.added`,
     delta: `response.${words}.delta`,
-    said: `response.${words}.done`,
+    doneEvent: `response.${words}.done`,
     done: `response.${part}.done`,
   };
 }
@@ -59,7 +59,7 @@ interface Part {
 }
 
 /** Base class of items whose parts are written one after the other. */
-abstract class SpokenItem extends OpenItem {
+abstract class TextItem extends OpenItem {
   protected readonly parts: Readonly<Record<ReasoningPlace, JsonObject[]>> = { summary: [], content: [] };
   protected part: Part | undefined;
 
@@ -97,7 +97,7 @@ abstract class SpokenItem extends OpenItem {
     const { part } = this;
     if (part === undefined) return;
     const { kind, text, logprobs } = part;
-    const { list, says, said, done } = part.words;
+    const { list, says, doneEvent: said, done } = part.words;
     const scores = kind === 'output_text' ? { logprobs: logprobs.map(writeDeltaToken) } : {};
     this.tell(kind, said, { [says]: text, ...scores });
     const whole = finishedPart(part, as);
@@ -136,7 +136,7 @@ function bytesOf({ token, bytes }: Logprob): JsonValue {
 }
 
 /** A message of the assistant: parts of text and refusals. */
-export class MessageItem extends SpokenItem {
+export class MessageItem extends TextItem {
   constructor(start: ItemStart) {
     super('message', start);
     const item = this.added ?? { type: 'message', status: 'in_progress', role: 'assistant' };
@@ -164,7 +164,7 @@ export class MessageItem extends SpokenItem {
 }
 
 /** The model's reasoning: parts of a summary, or of its own text, and the proof of it. */
-export class ReasoningItem extends SpokenItem {
+export class ReasoningItem extends TextItem {
   /** Value of `encrypted_content`. */
   #proof: string | undefined;
 

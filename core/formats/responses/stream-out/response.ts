@@ -25,11 +25,11 @@ export function responseObject(snapshot: Snapshot, context: ReplyContext): JsonO
   const { id, created, status, output, provider } = snapshot;
   const top = { id, object: 'response', created_at: created };
   if (provider === undefined) return { ...top, ...echo(context), ...state(snapshot, context), output };
-  const told: MutableObject = { ...top, status, ...provider, ...kept(context), model: context.model, output };
+  const body: MutableObject = { ...top, status, ...provider, ...kept(context), model: context.model, output };
   if (provider.status !== status || snapshot.error !== undefined)
-    Object.assign(told, state(snapshot, context));
-  if (snapshot.usage !== undefined) told.usage = snapshot.usage;
-  return told;
+    Object.assign(body, state(snapshot, context));
+  if (snapshot.usage !== undefined) body.usage = snapshot.usage;
+  return body;
 }
 
 function state({ created, status, reason, error, usage }: Snapshot, context: ReplyContext): JsonObject {

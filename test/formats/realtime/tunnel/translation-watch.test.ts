@@ -14,8 +14,8 @@ describe('the sound of a session that translates', () => {
     expect(watch.sent(append(20))).toBeUndefined();
     expect(watch.sent(append(15))?.units?.seconds).toBeCloseTo(35, 3);
     expect(watch.sent(append(5))).toBeUndefined();
-    expect(watch.untold?.units?.seconds).toBeCloseTo(5, 3);
-    expect(watch.untold).toBeUndefined();
+    expect(watch.unreported?.units?.seconds).toBeCloseTo(5, 3);
+    expect(watch.unreported).toBeUndefined();
     expect(watch.unfinished).toBeUndefined();
   });
 
@@ -25,7 +25,7 @@ describe('the sound of a session that translates', () => {
   ])('counts %s', (_where, event) => {
     const watch = new TranslationWatch();
     watch.sent(text(event));
-    expect(watch.untold?.units?.seconds).toBeCloseTo(2, 2);
+    expect(watch.unreported?.units?.seconds).toBeCloseTo(2, 2);
   });
 
   it.each([
@@ -37,14 +37,14 @@ describe('the sound of a session that translates', () => {
     const watch = new TranslationWatch();
     watch.sent(append(4));
     expect(watch.read(closed(usage))?.units?.seconds ?? 0).toBeCloseTo(seconds, 3);
-    expect(watch.untold).toBeUndefined();
+    expect(watch.unreported).toBeUndefined();
   });
 
   it('is paid for as told though the provider counts less in the end', () => {
     const watch = new TranslationWatch();
     watch.sent(append(31));
     expect(watch.read(closed({ input_seconds: 30 }))).toBeUndefined();
-    expect(watch.untold).toBeUndefined();
+    expect(watch.unreported).toBeUndefined();
   });
 
   it('is no other message, and no word of the end that is only mentioned', () => {
@@ -58,6 +58,6 @@ describe('the sound of a session that translates', () => {
     };
     expect(watch.read(text(delta))).toBeUndefined();
     expect(watch.read({ data: Buffer.alloc(0), binary: false, close: 1000 })).toBeUndefined();
-    expect(watch.untold).toBeUndefined();
+    expect(watch.unreported).toBeUndefined();
   });
 });
