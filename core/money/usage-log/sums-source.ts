@@ -80,17 +80,19 @@ export interface KeysInOrder {
   readonly listed: Source;
 }
 
-/** Returns the parts for segments that have sums. `sum`: writes the SQL of a sum. */
+/** Returns the parts for segments that have sums. `sum`: writes the SQL of a sum; `ids`: the only keys that `others` has, absent for all. */
 export function keysInOrder(
   kind: Database['kind'],
   filter: UsageFilter,
   segments: readonly Segment[],
   sum: (value: string) => string,
+  ids?: readonly string[],
 ): KeysInOrder {
   const ofSums = segments.filter(({ level }) => level !== 'records');
   const outside = joined(outsideTotals(kind, filter, segments));
   const all = ['calls', ...amounts, 'failed_calls', 'refused_calls'];
   const chosen = 'SELECT key FROM listed';
+  const among = ids === undefined ? '' : ` WHERE key_id IN (${ids.map(() => '?').join()})`;
   // With the types of the others: PostgreSQL would pass each row through two more steps to change them.
   const number = (name: string): string =>
     `${kind === 'sqlite' ? `t.${name}` : `CAST(t.${name} AS DOUBLE PRECISION)`} AS ${name}`;
@@ -112,9 +114,9 @@ export function keysInOrder(
     others: {
       sql: `SELECT COALESCE(k.id, CAST(-ROW_NUMBER() OVER () AS INTEGER)) AS key, g.* FROM (
           SELECT key_id, ${all.map((name) => `${sum(name)} AS ${name}`).join(', ')}
-          FROM (SELECT key_id, ${addedColumns} FROM (${outside.sql}) AS found) AS counted GROUP BY key_id
+          FROM (SELECT key_id, ${addedColumns} FROM (${outside.sql}) AS found${among}) AS counted GROUP BY key_id
         ) AS g LEFT JOIN usage_keys k ON k.key_id = g.key_id`,
-      values: outside.values,
+      values: [...outside.values, ...(ids ?? [])],
     },
     compared: {
       sql: `${rows.sql} UNION ALL SELECT key, calls, micro_dollars FROM others`,

@@ -119,7 +119,7 @@ export function allKeysStatement(
   };
 }
 
-/** As {@link keysStatement}, for some keys by their ids. */
+/** As {@link keysStatement}, for some keys by their ids; `others` has only these. */
 export function chosenKeysStatement(
   kind: Database['kind'],
   { others, listed: ofListed }: KeysInOrder,
@@ -131,10 +131,10 @@ export function chosenKeysStatement(
   return {
     sql: `WITH others AS MATERIALIZED (${others.sql}),
      listed AS MATERIALIZED (
-       SELECT id AS key FROM usage_keys WHERE key_id IN (${among}) UNION ALL SELECT key FROM others WHERE key < 0 AND key_id IN (${among}))
+       SELECT id AS key FROM usage_keys WHERE key_id IN (${among}) UNION ALL SELECT key FROM others WHERE key < 0)
      ${chosenKeys(kind, ofListed.sql, folds)}
      UNION ALL SELECT NULL, 0, 0, ${own.replaceAll(/\w+/g, '0')}, ${folds}`,
-    values: [...others.values, ...ids, ...ids, ...ofListed.values],
+    values: [...others.values, ...ids, ...ofListed.values],
   };
 }
 

@@ -126,7 +126,7 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
     const listed = { limit: groups === undefined ? most : mostGroups, order, used: usedFolds(segments) };
     const isOfKeys = byKey && segments.some(({ level }) => level !== 'records');
     const inOrder = isOfKeys && most <= mostLookedUp && (!withRest || (await hasHoursSince(ask, start)));
-    const keys = (): KeysInOrder => keysInOrder(kind, filter, segments, sumIn(kind));
+    const keys = (): KeysInOrder => keysInOrder(kind, filter, segments, sumIn(kind), groups);
     const statement = (): Source => {
       if (isOfKeys && groups !== undefined) return chosenKeysStatement(kind, keys(), groups, listed);
       if (inOrder)
