@@ -5,7 +5,7 @@ import { compatible, requiredBaseUrl } from './_kit/http/compatible.ts';
 import { apiKey, bearer, overHttp } from './_kit/http/http-channel.ts';
 
 const options = z.object({
-  /** How the key is shown. */
+  /** Header that carries the key. */
   auth: z.enum(['x-api-key', 'bearer']).default('x-api-key'),
   /** Whether `/messages/count_tokens` is there. */
   countsTokens: z.boolean().default(false),

@@ -37,7 +37,7 @@ import {
 /** https://www.assemblyai.com/docs/api-reference/transcripts/submit */
 function transcribe(request: TranscribeRequest, { model, drop }: EncodeTarget): EncodedRequest {
   const { file, language, prompt, temperature } = request;
-  // Only the models that are asked in words know of these.
+  // Only models that take a prompt know these options.
   const takesPrompt = model.startsWith('universal-3');
   if (prompt !== undefined && !takesPrompt) drop('prompt');
   if (temperature !== undefined && !takesPrompt) drop('temperature');
@@ -85,7 +85,10 @@ function wordIn(one: unknown): readonly TranscribedWord[] {
   ];
 }
 
-/** Most recordings that fail are none, or are silent: https://www.assemblyai.com/docs/guides/common_errors_and_solutions */
+/**
+ * Converts the error of a failed recording: 422 unless the provider failed, because most are invalid or silent.
+ * https://www.assemblyai.com/docs/guides/common_errors_and_solutions
+ */
 function failed(message: string): Error {
   const isTheirs = /server error|internal|try again|timed? ?out/i.test(message);
   return upstreamError(isTheirs ? 500 : 422, JSON.stringify({ message }));

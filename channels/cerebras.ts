@@ -49,7 +49,7 @@ export default openaiLike({
     // https://inference-docs.cerebras.ai/capabilities/reasoning: `none` in place of `disable_reasoning`, which is deprecated.
     'zai-glm-*': { reasoning: 'effort', efforts: ['none', 'low', 'medium', 'high'], thinksByDefault: true },
     'qwen-3.*': { reasoning: 'effort', efforts: ['none', 'low', 'medium', 'high'], thinksByDefault: true },
-    // Its thinking stands before the answer; that of the others beside it: https://inference-docs.cerebras.ai/capabilities/reasoning
+    // Reasoning is part of the content for this model, and separate for the others: https://inference-docs.cerebras.ai/capabilities/reasoning
     'qwen-3-*': { inlineThinking: true, thinksByDefault: true, stopsThinking: false },
   },
 });

@@ -35,11 +35,11 @@ const sounds = {
   pcm: 'pcm_24000',
 } as const;
 
-/** How fast voices can speak. */
+/** Range of the speed of voices. */
 const slowest = 0.7;
 const fastest = 1.2;
 
-/** What clients may say in this provider's own words. */
+/** Members of this provider's own format that clients may set. */
 const takes = ['voice_settings', 'language_code', 'seed', 'apply_text_normalization'];
 
 /** https://elevenlabs.io/docs/api-reference/text-to-speech/convert */
@@ -100,7 +100,7 @@ function decode(body: JsonObject): Transcript {
   };
 }
 
-/** What stands between words is told as if it were one. */
+/** Returns the words of a list. The provider reports the text between words as an entry of its own. */
 function wordsIn(list: readonly unknown[]): readonly TranscribedWord[] {
   const words: TranscribedWord[] = [];
   let before = '';
@@ -148,7 +148,7 @@ export default plainKind(
   }),
 );
 
-/** What is not found here is a voice, or the model that the client named: no other channel would be tried for that, and no model rests. */
+/** Converts 404 into 400, because the voice or model that the client named does not exist. No other channel is tried and no breaker opens. */
 function aboutVoices(answer: Upstream): Upstream {
   return answer.status === 404 ? { ...answer, status: 400 } : answer;
 }

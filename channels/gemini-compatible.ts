@@ -5,7 +5,7 @@ import { compatible, requiredBaseUrl } from './_kit/http/compatible.ts';
 import { bearer, overHttp } from './_kit/http/http-channel.ts';
 
 const options = z.object({
-  /** How the key is shown. */
+  /** Header that carries the key. */
   auth: z.enum(['x-goog-api-key', 'bearer']).default('x-goog-api-key'),
   /** What the provider keeps for keys, by the names of its paths. */
   keeps: z.array(z.enum(['files', 'cachedContents', 'fileSearchStores', 'batches'])).optional(),

@@ -11,7 +11,7 @@ export const geminiTraits = traitsByModel({
   '*': {
     reasoning: 'level',
     efforts: ['low', 'medium', 'high'],
-    // Of models that the catalogue does not know.
+    // Limits of models that the catalogue does not know.
     inputLimit: 1_048_576,
     outputLimit: 65_536,
   },

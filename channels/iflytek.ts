@@ -37,7 +37,7 @@ function rangesTo(longest: number): Readonly<Record<string, { readonly min: numb
   };
 }
 
-/** Asks for tool calls as a list, as the official API has them: unless told to, Spark gives one call as an object. */
+/** Requests tool calls as a list, as the official API has them, because Spark by default returns one call as an object. */
 function withCallLists(body: UpstreamRequest['body']): UpstreamRequest['body'] {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body;
   if (!body.includes('"tools"') || body.includes('"tool_calls_switch"')) return body;

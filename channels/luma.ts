@@ -22,7 +22,7 @@ import { nearestLength, videosAlone } from './_kit/media/videos.ts';
 const format = 'luma';
 const ratios = '1:1 16:9 9:16 4:3 3:4 21:9 9:21'.split(' ');
 
-/** Its names of resolutions. What is smaller is made in the smallest of them. */
+/** Names of resolutions. Smaller videos are made in the smallest of them. */
 const resolutions = lookupTable<string>({
   '540p': '540p',
   '720p': '720p',
@@ -66,7 +66,7 @@ function resolutionFor(request: VideoRequest, { drop }: EncodeTarget): string | 
   return known ?? (/^\d{1,3}p$/.test(wanted) ? '540p' : undefined);
 }
 
-/** Its own servers fetch images: it takes no bytes. */
+/** Luma's servers fetch images, and accept no bytes. */
 function frameOf(image: ImageInput): JsonObject {
   if (image.kind !== 'url') throw unsupportedContent('settings.images', 'an image as bytes', format);
   return { type: 'image', url: image.url };

@@ -25,7 +25,7 @@ const format = 'runway';
 const usualRatio = '1280:720';
 const usualSeconds = 5;
 
-/** How a model is told what a video is to be. */
+/** Spelling of the video settings of a model. */
 interface Words {
   /** A size in pixels; absent: a ratio by its name, or neither. */
   readonly bySize?: true;

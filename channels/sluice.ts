@@ -7,7 +7,7 @@ export default httpChannel({
   models: 'discover',
   headers: bearer,
   modelList: '/models',
-  // What it keeps for the key that is shown to it.
+  // Objects that the other gateway keeps for the channel's key.
   keeps: {
     'chat-completions': [
       'files',

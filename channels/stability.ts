@@ -31,7 +31,7 @@ const paths: Readonly<Record<string, string>> = {
   conservative: 'upscale/conservative',
 };
 
-/** What can be said of an image beside its prompt: each service takes some of it, and refuses the rest. */
+/** Members that describe an image besides its prompt. Each service takes some of them, and refuses the rest. */
 const own = [
   'seed',
   'negative_prompt',

@@ -9,7 +9,7 @@ export default openaiLike({
     '*': {
       reasoning: 'none',
       reasoningField: 'reasoning',
-      // It says so where the official API says null.
+      // StepFun sends an empty text where the official API sends null.
       finishReasons: { '': null },
       outputLimitField: 'max_tokens',
       refuses: ['logprobs', 'topLogprobs', 'seed'],

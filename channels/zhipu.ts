@@ -8,7 +8,7 @@ export default openaiLike({
   baseUrl: 'https://open.bigmodel.cn/api/paas/v4',
   models: ['glm-*', 'embedding-*'],
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
-  // Its endpoints are those of version 4. https://docs.bigmodel.cn/cn/faq/batch-api-issues
+  // Endpoints of version 4. https://docs.bigmodel.cn/cn/faq/batch-api-issues
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
   messages: glmMessages,

@@ -70,7 +70,7 @@ class ParallelReplies {
   readonly #input: number;
   /** The answers of a stream that somebody reads. */
   readonly #read = new Set<number>();
-  #asked = 0;
+  #requested = 0;
 
   constructor(call: Call, next: Next, count: number, { atOnce }: Options) {
     this.#next = next;
@@ -85,7 +85,7 @@ class ParallelReplies {
     const replies: (readonly GatewayEvent[])[] = [];
     let held = 0;
     const work = async (): Promise<void> => {
-      while (this.#asked < this.#count) {
+      while (this.#requested < this.#count) {
         // Each request is one of this plugin's own, whose reply it reads itself.
         // oxlint-disable-next-line no-await-in-loop -- so many at once as there are workers
         const { index, reply } = await this.#requestNext();
@@ -122,15 +122,15 @@ class ParallelReplies {
   }
 
   async #requestNext(): Promise<Begun> {
-    const index = this.#asked;
-    this.#asked += 1;
+    const index = this.#requested;
+    this.#requested += 1;
     const reply = await this.#next(single(this.#life.call, index));
     return { index, reply };
   }
 
   /** Returns one choice, followed by those that are requested after it is complete. */
   #answers(begun: Promise<Begun>): Observable<GatewayEvent> {
-    const more = defer(() => (this.#asked < this.#count ? this.#answers(this.#requestNext()) : EMPTY));
+    const more = defer(() => (this.#requested < this.#count ? this.#answers(this.#requestNext()) : EMPTY));
     return concat(from(begun).pipe(mergeMap((one) => this.#answer(one))), more);
   }
 

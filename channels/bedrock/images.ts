@@ -38,18 +38,18 @@ export function imageCodecs(format: string): {
   };
 }
 
-/** What no model takes; bytes in base64 are what comes anyway. */
+/** Settings that no model takes. Images are always returned as base64. */
 const unknown = ['background', 'compression', 'style', 'partials', 'user'] as const;
 const names: Readonly<Record<string, string>> = {
   compression: 'output_compression',
   partials: 'partial_images',
 };
 
-/** What a client can say to Amazon's models in their own words. */
+/** Members of Amazon's own format that clients may set. */
 const taskWords = ['maskPrompt', 'negativeText', 'similarityStrength', 'outPaintingMode'];
 const amazonWords = [...taskWords, 'taskType', 'seed', 'cfgScale', 'negative_prompt'];
 
-/** Where each task has its members, which of them it takes, and how many images. */
+/** Parameters member of each task, the members that it takes, and its maximum number of images. */
 const tasks: Readonly<
   Record<string, { readonly params: string; readonly takes: readonly string[]; readonly most: number }>
 > = {
@@ -92,12 +92,12 @@ function ofAmazon(request: ImageRequest, target: EncodeTarget, format: string): 
   const taken: JsonObject = Object.fromEntries(
     takes.flatMap((name) => (own[name] === undefined ? [] : [[name, own[name]]])),
   );
-  // Of what is given to be changed outside, white is changed.
+  // White marks the area to change for outpainting, black for the other tasks.
   const colour = taskType === 'OUTPAINTING' ? 'white' : 'black';
   const text = taskType === 'BACKGROUND_REMOVAL' || prompt === '' ? {} : { text: prompt };
   const what = taskType === 'IMAGE_VARIATION' ? { images: given } : { ...(given[0] && { image: given[0] }) };
   if (taskType === 'BACKGROUND_REMOVAL') return { taskType, [params]: what };
-  // What is changed in its place keeps its sides.
+  // An image that is edited in place keeps its size.
   const keeps = masked && request.size !== undefined && request.size !== 'auto';
   if (keeps) drop('size');
   const sides = masked ? undefined : sidesFor(request, drop);
@@ -130,7 +130,7 @@ function taskOf({ images, mask }: ImageRequest, { taskType, maskPrompt }: JsonOb
 /** Width divided by height, in the ratios that the models have. */
 const ratios = '16:9 1:1 21:9 2:3 3:2 4:5 5:4 9:16 9:21'.split(' ');
 
-/** What a service of Stability's takes besides the image: its own words, and whether it takes a prompt or a mask. */
+/** Parameters of a Stability service besides the image: its own members, and whether it takes a prompt or a mask. */
 interface Service {
   readonly words: readonly string[];
   readonly prompt?: false;
@@ -213,7 +213,7 @@ const texts = new Set(
   ),
 );
 
-/** What a client says in the words of the model. In a form a number is a text. */
+/** Returns the client's members for the model. In a form numbers are texts. */
 function wordsOf(
   { extra }: ImageRequest,
   words: readonly string[],

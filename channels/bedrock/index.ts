@@ -50,7 +50,7 @@ const options = z.object({
 
 type Options = z.output<typeof options>;
 
-/** How names of models begin: with their maker, or with the part of the world that answers, or as an address. */
+/** Prefixes of model names: makers, regions or ARNs. */
 const makers = [
   'ai21',
   'amazon',
@@ -119,7 +119,7 @@ export default defineChannel({
       codecs: invokeCodecs,
       ...regionsOf(chosen, accesses),
       traits: bedrockTraits,
-      // What is said of none of them here: they think, and nobody knows how they are told to.
+      // Other reasoning models reason by default, and it is not documented how to control that.
       thinking: { reasoning: 'none', thinksByDefault: true, stopsThinking: false },
       listModels,
       open,
@@ -127,7 +127,7 @@ export default defineChannel({
   },
 });
 
-/** Asks the first region that answers. */
+/** Lists the models of the first region that responds. */
 async function listAt(
   chosen: ChannelOptions & Options,
   { http }: ChannelTools,
@@ -154,7 +154,7 @@ async function listAt(
   throw failure;
 }
 
-/** Where a region is asked, and the name of the service that requests are signed for. */
+/** Address of a region, and the service name for signatures. */
 function endpointOf(
   { endpoint, baseUrl }: ChannelOptions & Options,
   region: string,
@@ -209,7 +209,7 @@ async function send(
   return unframed(answer, request.format);
 }
 
-/** What a model does not count, Bedrock tells in a header. */
+/** Adds the token count from the response header, which Bedrock sends where the model does not report one. */
 function withTokens(answer: Upstream): Upstream {
   const count = Number(answer.headers['x-amzn-bedrock-input-token-count'] ?? Number.NaN);
   if (Number.isNaN(count)) return answer;

@@ -20,7 +20,7 @@ const listings: readonly Listing[] = [
   {
     path: '/foundation-models',
     member: 'modelSummaries',
-    // Those without it are reached through profiles alone, or through throughput that was bought.
+    // Models without on-demand access are only reached by inference profiles or provisioned throughput.
     name: ({ modelId, inferenceTypesSupported: types, modelLifecycle: life }) =>
       Array.isArray(types) && types.includes('ON_DEMAND') && !(isObject(life) && life['status'] === 'LEGACY')
         ? modelId
@@ -32,7 +32,7 @@ const listings: readonly Listing[] = [
     name: ({ inferenceProfileId: id, status }) => (status === 'ACTIVE' ? id : undefined),
   },
   {
-    // Those that the account has made are told only when they are asked for, and known by their address.
+    // Profiles of the account are only listed on request, and identified by their ARN.
     path: '/inference-profiles?maxResults=1000&type=APPLICATION',
     member: 'inferenceProfileSummaries',
     name: ({ inferenceProfileArn: arn, status }) => (status === 'ACTIVE' ? arn : undefined),

@@ -6,10 +6,10 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
  * needed, and a picture with too many pixels is found by its head, before anything is unpacked.
  */
 
-/** What a mask of public image APIs says with its transparency: what is transparent is to be changed. */
+/** Converts a mask of public image APIs, in which transparent areas are to be changed. */
 export interface Mask {
   readonly mimeType: string;
-  /** In base64. */
+  /** Image in base64. */
   readonly data: string;
 }
 

@@ -24,7 +24,7 @@ import { cohereInputType, embedded, dropOfEmbed } from '../_kit/dialect/provider
 /** Name of the format. */
 export const formatName = 'bedrock-invoke';
 
-/** Most texts of one request, where the model takes more than one. */
+/** Maximum number of texts of one request, where the model takes more than one. */
 const mostTexts = 96;
 
 function invoke(model: string, body: JsonObject): EncodedRequest {

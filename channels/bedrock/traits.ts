@@ -89,7 +89,7 @@ const kimi3: ModelTraits = {
   ranges: { maxOutput: { min: 16 } },
 };
 
-/** What models of a family take, by the maker's name; the first pattern counts. */
+/** Traits of model families, by the maker's name; the first matching pattern counts. */
 const families: readonly (readonly [pattern: RegExp, traits: ModelTraits])[] = [
   // https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
   [/^amazon\.nova-2/, { reasoning: 'level', efforts: ['none', 'low', 'medium', 'high'] }],

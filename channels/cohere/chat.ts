@@ -75,7 +75,7 @@ export const chat = chatDialect({
   whole: readWhole,
 });
 
-/** Most fields of all tools that are kept strictly: https://docs.cohere.com/v2/docs/structured-outputs#important-notes-on-using-strict_tools */
+/** Maximum number of fields of all strict tools: https://docs.cohere.com/v2/docs/structured-outputs#important-notes-on-using-strict_tools */
 const mostStrictFields = 200;
 
 /**
@@ -100,7 +100,7 @@ function withStrictTools(request: ChatRequest, { drop }: EncodeTarget): ChatRequ
   return { ...request, tools: loose };
 }
 
-/** How many fields a schema names, at all depths. */
+/** Returns the number of fields of a schema, at all depths. */
 function fieldsIn(schema: JsonValue | undefined, depth = 0): number {
   if (depth > 64 || typeof schema !== 'object' || schema === null) return 0;
   if (Array.isArray(schema))
@@ -141,7 +141,7 @@ function thinkingOf(
   return { ...rest, token_budget: Math.min(budget, most) };
 }
 
-/** It knows two words. A tool that is forced by its name goes alone ({@link ModelTraits.namedTools}). */
+/** Returns Cohere's tool choice, which has two values. A tool that is forced by name is sent alone ({@link ModelTraits.namedTools}). */
 function choiceOf(choice: JsonValue | undefined): string | undefined {
   if (choice === undefined || choice === null || choice === 'auto') return undefined;
   return choice === 'none' ? 'NONE' : 'REQUIRED';
@@ -154,7 +154,7 @@ function formatOf(format: JsonValue | undefined): JsonObject | undefined {
   return { type: 'json_object', ...(schema === undefined ? {} : { json_schema: schema }) };
 }
 
-/** One message; a text that came as a file is put among the documents. */
+/** Converts one message. A text that came as a file becomes a document. */
 function messageOf(message: JsonObject, texts: JsonObject[], target: EncodeTarget): JsonObject {
   const { role, content, tool_calls: calls, tool_call_id: id, reasoning_content: plan } = message;
   const own = {

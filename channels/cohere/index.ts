@@ -50,7 +50,7 @@ const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
   refusedInPatterns: ['^', '$', '?=', '?!'],
 };
 
-/** Most texts of one request for embeddings. */
+/** Maximum number of texts of one embeddings request. */
 const mostTexts = 96;
 
 const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { upstreamError, lookupTable } from 'sluice/channel-kit';
 import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
 
-/** A whole reply as chat completions would have it. */
+/** Converts a whole response into one of chat completions. */
 export function readWhole(body: JsonObject): JsonObject {
   const { message, finish_reason: finish, id, usage } = body;
   const fields = isObject(message) ? message : {};
@@ -29,7 +29,7 @@ export function readWhole(body: JsonObject): JsonObject {
   };
 }
 
-/** One stream: what begins and ends a block says nothing that its pieces do not. */
+/** Decodes one stream. Events that begin and end a block carry nothing that its deltas do not. */
 export class CohereReply implements DialectReply {
   #id = '';
   #calls = -1;

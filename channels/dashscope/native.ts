@@ -72,7 +72,7 @@ const rerank: Codec<RerankRequest> = defineCodec<RerankRequest>({
 const ratios = '16:9 9:16 1:1 4:3 3:4'.split(' ');
 const resolutions: ReadonlySet<string> = new Set(['480p', '720p', '1080p']);
 
-/** What a client may say in words of its own: nothing of it changes the price. */
+/** Native members that clients may set. None of them changes the price. */
 const freeWords: ReadonlySet<string> = new Set(['prompt_extend', 'watermark']);
 
 /**

@@ -33,7 +33,7 @@ export type Part =
       readonly transcript?: string;
     };
 
-/** One of the answers to a question, as it would be were there no limit on its length. */
+/** Builds one of the choices for a question, before the output limit is applied. */
 export interface Answer {
   readonly parts: readonly Part[];
   /** The stop sequence that cut the text. */
@@ -166,7 +166,7 @@ function stepsOf(
   return parallel ? steps : steps.flat().map((tool) => [tool]);
 }
 
-/** The words of the answer, before stop sequences. */
+/** Returns the text of a choice, before stop sequences are applied. */
 function answerText(question: Question, choice: number): string {
   const { request, text, results, attachments, switches, wire } = question;
   const form = formOf(request);

@@ -38,13 +38,13 @@ function wordsOf(input: EmbedInput): readonly string[] {
   return wordsIn(textOf(input));
 }
 
-/** The words of a text, in lower case; the text itself when it has none. */
+/** Returns the words of a text in lower case; the text itself when it has none. */
 export function wordsIn(text: string): readonly string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu);
   return words ?? [text];
 }
 
-/** Of length one, with numbers that 32-bit floats hold exactly. */
+/** Returns a vector of length one, with numbers that 32-bit floats represent exactly. */
 function vectorOf(input: EmbedInput, length: number): readonly number[] {
   const sums = new Float32Array(length);
   for (const word of wordsOf(input)) {

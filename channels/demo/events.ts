@@ -86,7 +86,7 @@ function* choiceEvents(
   };
 }
 
-/** Says one part; returns false when the output limit cut it. */
+/** Yields the events of one part. Returns false when the output limit cut it. */
 function* partEvents(
   question: Question,
   part: Part,
@@ -173,7 +173,7 @@ function* textEvents(
   let written = '';
   let complete = true;
   for (const text of part.pieces) {
-    // Only the lazily made long texts have pieces of more than one token.
+    // Only long generated texts have pieces of more than one token.
     complete = meter.take(text.length > 100 ? countWords(text) : 1);
     if (!complete) break;
     if (part.seal !== undefined || part.cite) written += text;

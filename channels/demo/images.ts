@@ -4,7 +4,7 @@ import type { ImageInput, ImageRequest } from 'sluice/channel-kit';
 import { stripes, type Colour } from './png.ts';
 import type { DemoOperation } from './demo-operation.ts';
 
-/** Longest side of an image, whatever is asked for. */
+/** Maximum side length of an image, whatever is requested. */
 const longest = 2048;
 
 /** Striped PNGs whose colours are the prompt's, in base64; as many sketches of each in a stream as are asked for. */
@@ -81,7 +81,7 @@ function sidesOf(size = ''): readonly [number, number] {
   return [Math.min(width, longest), Math.min(height, longest)];
 }
 
-/** What an image is told apart by: the demo looks at no bytes. */
+/** Returns the identity of an input image, because the demo does not look at bytes. */
 function named(image: ImageInput): string {
   switch (image.kind) {
     case 'upload':

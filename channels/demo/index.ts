@@ -49,7 +49,7 @@ const options = z.object({
     .describe('chat completions: refuses turns with tool calls whose reasoning_content did not come back'),
 });
 
-/** So that a budget in dollars can be tried with it. */
+/** Prices, so that a budget in dollars can be tried with the demo. */
 const prices = {
   '*': {
     input: 0.1,
@@ -91,7 +91,7 @@ export default defineChannel({
         ...videoOperations,
         realtime: ['realtime'],
       },
-      // In the messages format thoughts have a proof, which nothing can stand in for.
+      // Reasoning is not replayed in the messages format, because its proofs cannot be recreated.
       traits: () => ({ ...limits, replaysReasoning: true, byFormat: { messages: limits } }),
       open: (call, request) => open(call, request, { chosen, format, seals, cache }),
       connect: (call, request) => openSession(call, request),

@@ -38,12 +38,12 @@ const operations: { readonly [O in Operation]?: DemoOperation } = {
   'vary-image': images,
 };
 
-/** What the demo speaks besides chat. */
+/** Formats of the demo's operations besides chat. */
 export const otherOperations: ChannelParts['speaks'] = Object.fromEntries(
   Object.entries(operations).map(([operation, { speaks }]) => [operation, speaks]),
 );
 
-/** What of the demo's options matters here. */
+/** Options of the demo that concern these operations. */
 interface Pace {
   readonly delay: number;
   readonly pace: number;
@@ -95,7 +95,7 @@ export async function answerOther(
   return reply(call, 200, { ...headers, 'content-type': 'application/json' }, steps);
 }
 
-/** Bytes as a provider that makes them while it sends would send them. */
+/** Returns bytes in chunks, as a provider does that generates them while sending. */
 function* pieces(bytes: Buffer): Generator<{ readonly bytes: Buffer }> {
   const size = Math.max(1024, Math.ceil(bytes.length / 16));
   for (let at = 0; at < bytes.length; at += size) yield { bytes: bytes.subarray(at, at + size) };

@@ -9,7 +9,7 @@ export function stripes(width: number, height: number, colours: readonly [Colour
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  // One bit a pixel, each an index in the palette.
+  // One bit per pixel, each an index into the palette.
   header[8] = 1;
   header[9] = 3;
   const row = 1 + Math.ceil(width / 8);

@@ -21,14 +21,14 @@ export type CallableTool = Extract<Tool, { type: 'function' | 'custom' }>;
 export interface Question {
   readonly request: ChatRequest;
   readonly wire: UpstreamRequest;
-  /** The words of the last user message that has any. */
+  /** Text of the last user message that has any. */
   readonly text: string;
   readonly switches: Switches;
   /** Pictures, sounds and files of that message. */
   readonly attachments: readonly MediaBlock[];
   /** Results of tools that ended the conversation so far, and the names of their tools. */
   readonly results: readonly { readonly name: string; readonly result: ToolResultBlock }[];
-  /** How many times tools were called since that message. */
+  /** Number of tool calls since that message. */
   readonly round: number;
   readonly tools: readonly CallableTool[];
   readonly input: InputUsage;
@@ -74,7 +74,7 @@ function rounds(messages: readonly Message[]): number {
   return count;
 }
 
-/** The words of a message, one line for each piece. */
+/** Returns the texts of a message, one line for each piece. */
 export function textOf(content: readonly Block[]): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }

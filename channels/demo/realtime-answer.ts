@@ -9,20 +9,20 @@ import { pieces } from './words.ts';
 /** Four samples of silence. */
 const silence = 'AAAAAAAAAAA=';
 
-/** What an answer needs of its session. */
+/** Data of the session that a response needs. */
 export interface AnswerContext {
   /** The session's id, and the number of the answer in it. */
   readonly session: string;
   readonly number: number;
   readonly model: string;
-  /** What the session is set to, and what this answer is asked to be. */
+  /** Settings of the session, and those that the request for this response overrides. */
   readonly settings: JsonObject;
   readonly requested: JsonObject;
   readonly conversation: RealtimeConversation;
   readonly events: RealtimeEvents;
 }
 
-/** One answer: it echoes the last text, or calls a tool, and counts. */
+/** One response: echoes the last text, or calls a tool, and counts tokens. */
 export class RealtimeAnswer {
   readonly #context: AnswerContext;
   readonly #id: string;
@@ -41,7 +41,7 @@ export class RealtimeAnswer {
     this.#audio = Array.isArray(modalities) && modalities.includes('audio');
   }
 
-  /** Everything that is said. Throws where the demo was told to break. */
+  /** Yields the events of the response. Throws where the demo was told to fail. */
   *give(): Iterable<GatewayEvent> {
     const { requested, settings, conversation } = this.#context;
     const { last } = conversation;
@@ -66,12 +66,14 @@ export class RealtimeAnswer {
     yield this.#context.events.create('response.done', { response });
   }
 
-  *#speak(last: Turn | undefined, said: string): Generator<GatewayEvent, boolean> {
+  *#speak(last: Turn | undefined, inputText: string): Generator<GatewayEvent, boolean> {
     const switches = this.#switches;
     const audio = this.#audio;
     const id = this.#id;
     const text =
-      last?.item.type === 'function_call_output' ? `The tool returned: ${said}` : `You said: ${said}`;
+      last?.item.type === 'function_call_output'
+        ? `The tool returned: ${inputText}`
+        : `You said: ${inputText}`;
     const words =
       switches.chunks === undefined ? pieces(text) : Array.from({ length: switches.chunks }, () => ' word');
     const item = this.#context.conversation.begin('message', () => ({ role: 'assistant', content: [] }));

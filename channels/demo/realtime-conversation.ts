@@ -38,12 +38,12 @@ export class RealtimeConversation {
     this.#turns.splice(this.#turns.indexOf(turn), 1);
   }
 
-  /** The id of what was said before. */
+  /** Returns the id of the item before. */
   before(turn: Turn): string | null {
     return this.#turns[this.#turns.indexOf(turn) - 1]?.id ?? null;
   }
 
-  /** Takes in what a client says: the item with an id, where it has none of its own. */
+  /** Adds an item of the client, with a generated id where it has none. */
   addItem(item: JsonObject, text = textOf(item), audioTokens = 0): Turn {
     this.#items += 1;
     const id = typeof item.id === 'string' ? item.id : `item_${this.#session}_${this.#items}`;
@@ -69,12 +69,12 @@ export class RealtimeConversation {
     };
   }
 
-  /** Takes in what was answered. */
+  /** Adds an item of the response. */
   answered(item: JsonObject, text: string): void {
     this.#turns.push({ id: String(item.id), item, text, audioTokens: 0 });
   }
 
-  /** What all of it comes to, behind these instructions. */
+  /** Counts the tokens of the conversation after these instructions. */
   count(instructions: JsonValue | undefined): ConversationTokens {
     let text = countWords(typeof instructions === 'string' ? instructions : '');
     let audio = 0;
@@ -86,7 +86,7 @@ export class RealtimeConversation {
   }
 }
 
-/** The words in an item. */
+/** Returns the text of an item. */
 export function textOf(item: JsonObject): string {
   if (typeof item.output === 'string') return item.output;
   if (!Array.isArray(item.content)) return '';

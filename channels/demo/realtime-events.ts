@@ -1,6 +1,6 @@
 import type { GatewayEvent, JsonObject } from 'sluice';
 
-/** Writes the messages of a session, which are numbered. */
+/** Creates the numbered messages of a session. */
 export class RealtimeEvents {
   readonly #session: string;
   #count = 0;
@@ -15,7 +15,7 @@ export class RealtimeEvents {
     return { type: 'message', data: Buffer.from(JSON.stringify(event)), binary: false };
   }
 
-  /** Says what is wrong, with the message of the client's that it is about. */
+  /** Creates an error event that refers to the client's message. */
   error(
     code: string,
     message: string,

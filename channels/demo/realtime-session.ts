@@ -43,12 +43,12 @@ export class RealtimeSession {
     };
   }
 
-  /** What is said before the client has said anything. */
+  /** Yields the event that opens the session. */
   *begin(): Iterable<GatewayEvent> {
     yield this.#events.create('session.created', { session: this.#session });
   }
 
-  /** What a message is answered with. Throws where the demo was told to break. */
+  /** Yields the events in response to a message. Throws where the demo was told to fail. */
   *answer({ data, binary, close }: SocketMessage): Iterable<GatewayEvent> {
     if (close !== undefined) return;
     const event = binary ? undefined : parseObject(data.toString());

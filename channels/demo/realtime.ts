@@ -20,7 +20,7 @@ export async function openSession(
     const Session = path === '/realtime/translations' ? RealtimeTranslation : RealtimeSession;
     const session = new Session(answerId(call), model);
     const { gate, inputGate, input = EMPTY } = call;
-    // What the client does not take must not be made either.
+    // Sound is not generated faster than the client reads it.
     const valve: Valve = { pause: () => inputGate.close(), resume: () => inputGate.open() };
     gate.attach(valve);
     return concat(

@@ -10,7 +10,7 @@ import type { Switches } from './switches.ts';
 /** One step of sending a body. */
 type Step = { readonly bytes: Buffer } | { readonly wait: number } | { readonly fail: GatewayError };
 
-/** Bytes sent in one go before others get their turn. */
+/** Maximum number of bytes that are sent before other callers run. */
 const burst = 64 * 1024;
 
 const cut = new GatewayError(
@@ -53,7 +53,7 @@ async function send(
   clock: Clock,
 ): Promise<void> {
   try {
-    // No provider answers before the caller has had time to listen.
+    // Yields first, because no provider responds before the caller can listen.
     await clock.yieldToOthers();
     let sent = 0;
     /* oxlint-disable no-await-in-loop -- a body is sent in order, and waits where its reader does */
@@ -103,7 +103,7 @@ export class Clock {
     });
   }
 
-  /** Lets others work. */
+  /** Yields to other callers. */
   yieldToOthers(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve));
   }

@@ -110,7 +110,7 @@ export class Seals {
   }
 }
 
-/** What a call's signature is about; formats that carry the input as an object may have changed its white space. */
+/** Returns the content that a call's signature covers. Formats that carry the input as an object may have changed its white space. */
 export function callContent(call: Pick<ToolCallBlock, 'name' | 'input'>): string {
   try {
     return `${call.name}\n${JSON.stringify(JSON.parse(call.input === '' ? '{}' : call.input))}`;
@@ -126,7 +126,7 @@ export function lastUserText(messages: readonly Message[]): number {
   );
 }
 
-/** Where a piece stands, in the words of the request. */
+/** Returns the path of a block or message in the request. */
 function pathOf(piece: Block | Message): string {
   return piece.at ?? 'messages';
 }

@@ -1,4 +1,4 @@
-/** Makes sound for the demo: a tone whose length grows with the text. */
+/** Generates sound for the demo: a tone whose length grows with the text. */
 import type { GatewayEvent } from 'sluice';
 import { asWave, type SpeakRequest } from 'sluice/channel-kit';
 import type { DemoOperation } from './demo-operation.ts';

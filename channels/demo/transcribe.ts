@@ -2,12 +2,12 @@ import type { GatewayEvent } from 'sluice';
 import type { TranscribeRequest, TranscriptSegment } from 'sluice/channel-kit';
 import type { DemoOperation } from './demo-operation.ts';
 
-/** Bytes of a recording that the demo hears one word in. */
+/** Number of bytes of a recording that stand for one word. */
 const bytesPerWord = 8_000;
 
 const words = ['the', 'quick', 'brown', 'fox', 'jumps', 'over', 'the', 'lazy', 'dog'];
 
-/** Says how large the recording was, in words that depend on its size alone: it hears nothing. */
+/** Describes the size of the recording in words that depend only on it, without analysing the sound. */
 export const transcribe: DemoOperation<TranscribeRequest> = {
   speaks: ['audio'],
   text: ({ prompt = '' }) => prompt,

@@ -5,10 +5,10 @@ import { countWords } from './words.ts';
 /** The input side of usage. */
 export type InputUsage = Omit<Usage, 'output' | 'reasoning'>;
 
-/** What a picture, a sound or a file is taken for. */
+/** Number of tokens that a picture, a sound or a file counts as. */
 const mediaTokens = 100;
 
-/** What a piece of cached content that stands elsewhere (`cachedContent`) is taken for. */
+/** Number of tokens that a block of stored cached content (`cachedContent`) counts as. */
 const storedTokens = 64;
 
 /**

@@ -94,7 +94,7 @@ function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): E
   };
 }
 
-/** What its review holds for unfit comes all the same, blackened. */
+/** Drops images that fal's safety checker flagged, because fal returns them blacked out. Throws if all are flagged. */
 function decode(body: JsonObject): readonly GeneratedImage[] {
   const { images, image, has_nsfw_concepts: found } = body;
   const list: readonly JsonValue[] = Array.isArray(images) ? images : [image ?? null];

@@ -24,7 +24,7 @@ export function applicationOf(model: string): string {
   return modelPath(steps.slice(0, /^(workflows|comfy)$/.test(steps[0] ?? '') ? 3 : 2).join('/'));
 }
 
-/** What models call the image with which a video begins; the others call it `image_url`. */
+/** Names that models have for the first image of a video; the others call it `image_url`. */
 const firstImages: readonly (readonly [model: RegExp, name: string])[] = [
   [/kling-video\/(o1|v2\.6|v3)\/(?!.*reference)|start-end-to-video|wan-flf2v/, 'start_image_url'],
   [/pixverse\/.*transition/, 'first_image_url'],
@@ -48,7 +48,7 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   };
 }
 
-/** Most models take a length as digits; some want its unit, and some a number. */
+/** Encodes a duration: most models take it as digits, some with its unit, and some as a number. */
 function lengthFor(model: string, seconds: number): string | number {
   if (/\/(veo|luma-dream-machine|kandinsky)/.test(model)) return `${seconds}s`;
   return /\/(davinci|pika\/v2|pixverse\/v6|vidu\/(q3|q2\/reference))/.test(model) ? seconds : String(seconds);

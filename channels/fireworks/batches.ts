@@ -82,7 +82,7 @@ async function uploaded(call: Call, request: UpstreamRequest, own: Open): Return
   const id = `sluice-${randomUUID()}`;
   const dataset = {
     datasetId: id,
-    // It must be told, and nobody counts again: how many lines come is not known yet.
+    // The number is required and not verified; the number of lines is not known yet.
     dataset: { userUploaded: {}, exampleCount: '1' },
   };
   const made = await requestWhole(

@@ -79,7 +79,7 @@ export default defineChannel({
     return {
       speaks: { chat: ['chat-completions', 'responses'], embed: ['embeddings'] },
       traits: traitsOf,
-      // How other models are told to think is documented nowhere.
+      // It is not documented how to control the reasoning of other models.
       thinking: { reasoning: 'none' },
       async listModels() {
         const [account] = accounts;

@@ -31,7 +31,7 @@ export default plainKind(
       };
       const shared = { headers: bearer, speaks, traits: chatTraits };
       const parts = overHttp(options, tools, { ...shared, baseUrl: home });
-      // Its two versions stand beside each other.
+      // The two versions of the API are siblings below this root.
       const root = (options.baseUrl ?? home).replace(/\/v\d+\/*$/, '');
       const videos = overHttp({ ...options, baseUrl: root }, tools, { ...shared, baseUrl: root });
       const chats = withMessages(parts, options, tools, {

@@ -73,7 +73,7 @@ function encodeOlder(request: VideoRequest, target: EncodeTarget): EncodedReques
   };
 }
 
-/** What others call 720p is 768P here, and 480p is 512P. */
+/** Names of resolutions: 720p is called 768P here, and 480p 512P. */
 const resolutions: Readonly<Record<string, string>> = {
   '480p': '512P',
   '512p': '512P',
@@ -211,7 +211,7 @@ export const minimaxVideos = defineVideoCodecs({
       : { path: '/v1/query/video_generation', query: { task_id: id }, method: 'GET', body: {} },
 });
 
-/** Asks about a task. Of one that is done the older models name a file, whose address is then asked for. */
+/** Polls a task. For a finished task of the older models, also requests the address of the file that it names. */
 export async function openVideos(
   call: Call,
   open: ChannelParts['open'],

@@ -1,7 +1,7 @@
 import type { JsonValue } from 'sluice';
 import type { BatchDialect } from '../_kit/batches/batch-dialect.ts';
 
-/** What a batch job's states are in chat completions. */
+/** States of batches in chat completions, by the state of Mistral's job. */
 const states: Readonly<Record<string, string>> = {
   QUEUED: 'validating',
   RUNNING: 'in_progress',

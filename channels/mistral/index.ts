@@ -63,7 +63,7 @@ export default openaiLike({
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
   batches: mistralBatches,
-  // Those of embeddings, and of chats where `traits` say that they go as they are (`formats: ['chat-completions']`).
+  // Fields of embeddings, and of chats that `traits` send unchanged (`formats: ['chat-completions']`).
   fields: {
     dimensions: 'output_dimension',
     seed: 'random_seed',

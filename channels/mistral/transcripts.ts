@@ -39,7 +39,7 @@ function encode(
   const times = timed.has(replyFormat);
   // A language keeps it from telling any times.
   if (times && language !== undefined) drop('language');
-  // It takes one of them; of words the gateway makes segments by itself.
+  // Mistral takes one granularity; the gateway makes segments from words.
   const granularity = timestamps.includes('word') && !stream ? 'word' : 'segment';
   if (timestamps.includes('word') && stream) drop('timestamp_granularities');
   const texts: JsonObject = {
@@ -90,7 +90,7 @@ function isSegment(one: unknown): one is Stretch {
 /** The mean length up to which stretches without a space are words, in letters. */
 const longWord = 12;
 
-/** Words stand where segments do where they were asked for, and nothing else tells one from the other. */
+/** True for a list of words. Words take the place of segments where they were requested, without a marker. */
 function areWords(stretches: readonly Stretch[]): boolean {
   const letters = stretches.reduce((sum, { text }) => sum + text.trim().length, 0);
   return (

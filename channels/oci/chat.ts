@@ -7,7 +7,7 @@ import { knownMembers } from '../_kit/dialect/chat-dialect.ts';
 export interface NativeMembers {
   /** Members of chat completions by their names here, whose values are the same. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Those that are written from what they mean. */
+  /** Settings that need more than a new name. */
   readonly others: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export function noPart({ type }: JsonObject, { unsupported, drop }: EncodeTarget
   return [];
 }
 
-/** What a function is called, does and takes. */
+/** Returns name, description and parameters of a function. */
 export function functionOf({ function: own }: JsonObject): JsonObject {
   const { name, description, parameters } = isObject(own) ? own : {};
   return {

@@ -28,7 +28,7 @@ export function cohereRequest(body: JsonObject, target: EncodeTarget): JsonObjec
   const stop = stopsOf(known);
   const given: JsonValue[] = Array.isArray(documents) ? [...(documents as readonly JsonValue[])] : [];
   const talk = talkOf(objectsOf(messages), given, target);
-  // Whether a tool is called, the model decides by itself.
+  // The model decides whether to call a tool, so that other choices are dropped.
   if (choice !== undefined && choice !== null && choice !== 'auto' && choice !== 'none')
     target.drop('tool_choice');
   return {
@@ -85,7 +85,7 @@ function talkOf(messages: readonly JsonObject[], given: JsonValue[], target: Enc
       const message = textOf(content, given, target);
       turns.push({
         role: 'CHATBOT',
-        // It must not be empty.
+        // Must not be empty.
         message: message === '' ? ' ' : message,
         ...(list.length === 0 ? {} : { toolCalls: list }),
       });

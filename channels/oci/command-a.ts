@@ -81,7 +81,7 @@ function messageOf(message: JsonObject, target: EncodeTarget): JsonObject {
       : objectsOf(content).flatMap((part) => partOf(part, target));
   return {
     role: role === 'developer' ? 'SYSTEM' : String(role).toUpperCase(),
-    // What the assistant has said must not be empty.
+    // The content of an assistant message must not be empty.
     content: parts.every(({ text }) => text === '') ? [textPart(' ')] : parts,
     ...(calls.length === 0
       ? {}

@@ -28,7 +28,7 @@ const settings: Readonly<Record<string, string>> = {
   metadata: 'metadata',
   parallel_tool_calls: 'isParallelToolCalls',
 };
-/** Those whose values are words, which stand in capitals here. */
+/** Settings whose values are written in capitals. */
 const words: Readonly<Record<string, string>> = {
   reasoning_effort: 'reasoningEffort',
   // AUTO, DEFAULT and PRIORITY: oci-generativeaiinference 2.142.0, lib/model/generic-chat-request.d.ts.
@@ -228,7 +228,7 @@ function citationsOf(annotations: JsonValue | undefined): readonly JsonObject[] 
   });
 }
 
-/** The words of the makers, whose case differs. */
+/** Finish reasons of the makers, in lower case because their case differs. */
 const reasons = lookupTable<string>({
   stop: 'stop',
   length: 'length',

@@ -121,7 +121,7 @@ async function ofProfile(identity: Kind<'profile'>): Promise<OciSigner> {
   const profiles = profilesOf(await readText('the file', configFile(identity)));
   const own = profiles.get(identity.name);
   if (own === undefined) throw new Error('there is no such profile');
-  // What a profile does not say, the one of this name says for all.
+  // Values that a profile lacks are taken from the profile of this name.
   const entries = { ...profiles.get('DEFAULT'), ...own };
   const entry = (name: string): string => {
     const value = entries[name] ?? '';

@@ -15,7 +15,7 @@ import { ociPrices } from './prices.ts';
 import { ociHeaders } from './signature.ts';
 import { tellingRefusals } from '../_kit/http/refusals.ts';
 
-/** Milliseconds before the end of a session from which on the next is asked for. */
+/** Milliseconds before the end of a session at which the next one is requested. */
 const ahead = 5 * 60_000;
 
 const compatible = ['chat-completions', 'responses'];
@@ -131,7 +131,7 @@ export default defineChannel({
     const signed = withAuthorization(tools, async (request) => ociHeaders(request, await signers.get()));
     const account = tellingRefusals(signed, {
       who: 'OCI Generative AI',
-      // What an identity may not see is not there for it.
+      // OCI returns 404 for resources that an identity may not see.
       statuses: [401, 403, 404],
       advice:
         'Check that the identity is of this tenancy, that a policy lets it use generative-ai-family in the compartment, that the region has the model, and that the clock of this machine is right.',

@@ -26,7 +26,7 @@ import { cohereInputType, embedded, dropOfEmbed } from '../_kit/dialect/provider
 /** Name of the format. */
 export const nativeFormat = 'oci-native';
 
-/** Most texts of one request, as Cohere's models take them everywhere. */
+/** Maximum number of texts of one request, as for Cohere's models at other providers. */
 const mostTexts = 96;
 
 /** Chat formats of the native API. */

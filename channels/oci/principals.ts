@@ -119,7 +119,7 @@ function failing(who: string): (error: unknown) => never {
   };
 }
 
-/** What stands between the first and the last line of a PEM, in one line. */
+/** Returns the content between the first and the last line of a PEM, in one line. */
 function bare(pem: string): string {
   return pem.replaceAll(/-----(?:BEGIN|END) [A-Z ]+-----|\s/g, '');
 }

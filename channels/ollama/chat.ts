@@ -100,7 +100,7 @@ function formatOf(format: JsonValue | undefined): JsonValue | undefined {
   return format['type'] === 'json_schema' && isObject(holder) ? (holder['schema'] ?? 'json') : undefined;
 }
 
-/** Only one family knows efforts; the others think, or do not. */
+/** Returns the value of `think`: an effort for the one family that has efforts, otherwise a boolean. */
 function thinkOf(effort: JsonValue | undefined, model: string): JsonValue | undefined {
   if (typeof effort !== 'string') return undefined;
   if (model.includes('gpt-oss')) return effort;
@@ -171,7 +171,7 @@ function contentOf(
   return { text: texts.join('\n'), images };
 }
 
-/** What a piece, or a whole reply, says, as a delta; `before` calls have been made in this reply. */
+/** Converts a chunk or a whole response into a delta. `before`: number of calls that the response has made so far. */
 function deltaOf(piece: JsonObject, before: number): { readonly delta: JsonObject; readonly called: number } {
   const { content, thinking, tool_calls: list } = isObject(piece['message']) ? piece['message'] : {};
   const calls = objectsOf(list).map((call, place) => {

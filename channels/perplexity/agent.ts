@@ -34,7 +34,7 @@ const filterNames = [
 ] as const;
 const chatCompletions = 'chat-completions';
 
-/** Takes the settings of the search out of a request of chat completions: as options of the search tool, and the request without them. */
+/** Moves the search settings of chat completions into options of the search tool, and returns the request without them. */
 function searchOf(request: ChatRequest): { readonly search: JsonObject; readonly rest: ChatRequest } {
   const own = request.extra?.[chatCompletions] ?? {};
   const [filters, others] = split(own, filterNames);
@@ -111,7 +111,7 @@ class AgentDecoder implements StreamDecoder {
     return this.#inner.frame({ ...frame, data: JSON.stringify(event) });
   }
 
-  /** What the model thinks while it searches, as an item of reasoning. */
+  /** Converts the model's thoughts while it searches into an item of reasoning. */
   #thought({ thought, results }: JsonObject): ReturnType<StreamDecoder['frame']> {
     this.#remember(objectsOf(results));
     if (typeof thought !== 'string' || thought === '' || this.#thoughts >= mostThoughts) return [];

@@ -22,7 +22,7 @@ const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
 /** Older models are told width and height, where the others are told a ratio. */
 const bySides = /sdxl|stable-diffusion(?!-3)/;
 
-/** What models call the images that are given to them; others take one `image`. */
+/** Patterns of models that take a list of images, and of models that take numbered members; others take one `image`. */
 const listed = /nano-banana|seedream/;
 const numbered = /flux-2|kontext/;
 

@@ -4,7 +4,7 @@ import { truncatedResponse, EventStreamCutter, eventStreamType, type Frame } fro
 
 /** Status of an error of the container, whose own status and body are members of it: `ModelError`. */
 const containerFailed = 424;
-/** Most bytes of such an error that are read. */
+/** Maximum number of bytes of such an error that are read. */
 const failureLimit = 1024 * 1024;
 
 /** Returns what the container itself answered, as server-sent events where that is a stream. */
@@ -50,7 +50,7 @@ function partOf({ event, data }: Frame, lines: JsonLines): Buffer {
 }
 
 const finish = /"finish_reason":\s*"/;
-/** Most characters of the pattern above. */
+/** Maximum number of characters of the pattern above. */
 const finishLength = 32;
 
 /**

@@ -17,7 +17,7 @@ export class Deployments {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
   #known: Promise<ReadonlyMap<string, string>> | undefined;
-  #asked = 0;
+  #listedAt = 0;
 
   constructor(
     http: HttpClient,
@@ -53,8 +53,8 @@ export class Deployments {
 
   #list(age: number): Promise<ReadonlyMap<string, string>> {
     const now = Date.now();
-    if (this.#known === undefined || now - this.#asked > age) {
-      this.#asked = now;
+    if (this.#known === undefined || now - this.#listedAt > age) {
+      this.#listedAt = now;
       this.#known = this.#read().catch((error: unknown) => {
         this.#known = undefined;
         throw error instanceof GatewayError

@@ -6,7 +6,7 @@ import { chatDialect, objectsOf } from '../_kit/dialect/chat-dialect.ts';
 /** Name of the format. */
 export const orchestrationFormat = 'sap-orchestration';
 
-/** What belongs to the prompt; all other members are parameters of the model. */
+/** Members that belong to the prompt; all others are parameters of the model. */
 const ofPrompt = ['tools', 'response_format'];
 /** Members of a message; others are refused. */
 const ofMessage = ['role', 'content', 'refusal', 'tool_calls', 'tool_call_id'];

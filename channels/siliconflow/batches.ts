@@ -9,7 +9,7 @@ import {
 import { secondsOf, type BatchDialect, type Open } from '../_kit/batches/batch-dialect.ts';
 import { answerOf, requestWhole, stepOf, hasSucceeded, type Step } from '../_kit/jobs/jobs.ts';
 
-/** What stands behind the id of a batch in that of its results. */
+/** Suffix that turns the id of a batch into that of its results. */
 const behind = '-results';
 
 /**

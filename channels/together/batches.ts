@@ -12,9 +12,9 @@ export const togetherBatches: BatchDialect = {
     endpoint,
     completion_window,
   }),
-  answer(told) {
-    // What was just made stands beside a warning.
-    const job = isObject(told['job']) ? told['job'] : told;
+  answer(response) {
+    // A new job comes wrapped, together with a warning.
+    const job = isObject(response['job']) ? response['job'] : response;
     const { id, status, endpoint, model_id: model, error, input_file_id: input } = job;
     // Names of files are told before there is anything in them.
     const isOver = status !== 'VALIDATING' && status !== 'IN_PROGRESS';

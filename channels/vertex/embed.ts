@@ -14,7 +14,7 @@ import {
   type EmbedRequest,
 } from 'sluice/channel-kit';
 
-/** Most texts of one request; the newest models take one. */
+/** Maximum number of texts of one request; the newest models take one. */
 const mostTexts = 250;
 
 const tasks: { readonly [Purpose in EmbedPurpose]?: string } = {

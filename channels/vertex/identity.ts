@@ -23,7 +23,7 @@ export interface GoogleIdentity {
 type Fetch = typeof globalThis.fetch;
 
 const scopes: string[] = ['https://www.googleapis.com/auth/cloud-platform'];
-/** For tokens that do not say how long they are good. */
+/** Assumed lifetime of tokens without an expiry. */
 const ordinaryLife = 50 * 60_000;
 
 /**
@@ -55,7 +55,7 @@ export function googleTokens({ credentials }: GoogleIdentity, fetch?: Fetch): ()
   };
 }
 
-/** What gives tokens, as all clients of the library do. */
+/** Source of tokens: the part that all clients of the library share. */
 interface TokenClient {
   readonly credentials: object;
   getAccessToken(): Promise<{ token?: string | null }>;
@@ -158,7 +158,7 @@ function sourceOf(credentials: GoogleIdentity['credentials']): {
   };
 }
 
-/** What the endpoint said, without what was sent to it. */
+/** Returns the error message of the endpoint, without the credentials that were sent to it. */
 function reasonOf(error: unknown): string {
   const { response, message } = error as {
     readonly message?: string;

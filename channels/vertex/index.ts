@@ -107,7 +107,7 @@ export default defineChannel({
   },
 });
 
-/** Where a region is served: https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations */
+/** Returns the host of a region: https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations */
 function hostOf(location: string): string {
   if (location === 'global') return 'aiplatform.googleapis.com';
   if (location === 'us' || location === 'eu') return `aiplatform.${location}.rep.googleapis.com`;

@@ -56,7 +56,7 @@ function videoIn({
   };
 }
 
-/** Takes the bytes of a video out of its operation; every other request goes as it is. */
+/** Downloads a video by its operation; all other requests pass unchanged. */
 export async function openVideo(
   call: Call,
   open: ChannelParts['open'],

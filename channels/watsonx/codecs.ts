@@ -27,7 +27,7 @@ export const chatFormat = 'watsonx-chat';
 export const embedFormat = 'watsonx-embeddings';
 export const rerankFormat = 'watsonx-rerank';
 
-/** Most texts of one request: https://www.ibm.com/docs/en/watsonx/saas?topic=code-embedding-generation says 1000. */
+/** Maximum number of texts of one request: https://www.ibm.com/docs/en/watsonx/saas?topic=code-embedding-generation says 1000. */
 const mostTexts = 1000;
 
 /** The members of a chat. https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_7_x.WatsonXAI.DeploymentsTextChatStreamParams.html */

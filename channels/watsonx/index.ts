@@ -16,7 +16,7 @@ import { chat, chatFormat, embed, embedFormat, rerank, rerankFormat } from './co
 /** The day of the API that requests name. */
 const version = '2025-02-06';
 
-/** What the chat API has no member for. */
+/** Traits of models without reasoning: settings that the chat API lacks are refused. */
 const traits: ModelTraits = {
   reasoning: 'none',
   outputLimitField: 'max_tokens',
@@ -34,7 +34,7 @@ const traits: ModelTraits = {
   ],
 };
 
-/** Of models that think. https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_7_x.WatsonXAI.DeploymentsTextChatStreamParams.html */
+/** Traits of reasoning models. https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_7_x.WatsonXAI.DeploymentsTextChatStreamParams.html */
 const thinking: ModelTraits = { reasoning: 'effort', efforts: ['low', 'medium', 'high'] };
 
 /**

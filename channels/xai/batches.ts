@@ -13,10 +13,10 @@ import { answerOf, requestWhole, stepOf, hasSucceeded } from '../_kit/jobs/jobs.
 /** Results of one page. */
 const pageSize = 100;
 
-/** What a batch may be called by clients who give it no name. */
+/** Default name of a batch. */
 const usualName = 'sluice';
 
-/** It tells numbers, and no state: none at all before it has read the file, and where it refuses that. */
+/** Returns the state of a batch. xAI reports counts and no state, and no counts until it has read the file or when it refuses it. */
 function stateOf({
   state,
   cancel_time: cancelled,
@@ -45,23 +45,23 @@ export const xaiBatches: BatchDialect = {
     name: isObject(metadata) && typeof metadata['name'] === 'string' ? metadata['name'] : usualName,
     input_file_id,
   }),
-  answer(told) {
-    const { batch_id: id = null, name, state, input_file_id: input } = told;
+  answer(batch) {
+    const { batch_id: id = null, name, state, input_file_id: input } = batch;
     const counts = isObject(state) ? state : {};
-    const status = stateOf(told);
+    const status = stateOf(batch);
     const done = Number(counts['num_success'] ?? 0) + Number(counts['num_error'] ?? 0);
     return {
       id,
       object: 'batch',
-      errors: batchErrors(told['cancel_by_xai_message']),
+      errors: batchErrors(batch['cancel_by_xai_message']),
       input_file_id: input ?? null,
       completion_window: '24h',
       status,
       output_file_id: over.has(status) && done > 0 ? id : null,
       error_file_id: null,
-      created_at: secondsOf(told['create_time']),
-      expires_at: secondsOf(told['expire_time']),
-      cancelled_at: secondsOf(told['cancel_time']),
+      created_at: secondsOf(batch['create_time']),
+      expires_at: secondsOf(batch['expire_time']),
+      cancelled_at: secondsOf(batch['cancel_time']),
       request_counts: {
         total: counts['num_requests'] ?? 0,
         completed: counts['num_success'] ?? 0,

@@ -33,7 +33,7 @@ export const mediaFormat = 'xai';
 /** @ai-sdk/xai 3.0.138, src/xai-image-model.ts and xai-image-options.ts */
 const imageRatios = '1:1 16:9 9:16 4:3 3:4 3:2 2:3 2:1 1:2 19.5:9 9:19.5 20:9 9:20'.split(' ');
 
-/** Most images that are changed together: https://docs.x.ai/developers/model-capabilities/images/multi-image-editing */
+/** Maximum number of images that one request edits: https://docs.x.ai/developers/model-capabilities/images/multi-image-editing */
 const mostImages = 3;
 
 function encodeImages(request: ImageRequest, { model, drop }: EncodeTarget, own: JsonObject): EncodedRequest {

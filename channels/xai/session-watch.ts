@@ -7,7 +7,7 @@ import {
   leadingType,
 } from 'sluice/channel-kit';
 
-/** As much as is charged for at once, where no response ends before: half of what is reserved. */
+/** Maximum amounts that are charged together before a response ends: half of what is reserved. */
 const mostSeconds = 30;
 const mostItems = 10;
 
@@ -35,12 +35,12 @@ export class XaiSessionWatch implements SessionWatch {
   readonly #now: () => number;
   /** True while the time of the session counts. */
   #isTimed = true;
-  /** In seconds, but for `since`, which is in milliseconds: when the clock was read last. */
+  /** Durations in seconds. `since` is the last reading of the clock in milliseconds. */
   #since: number | undefined;
   #clock = 0;
   #sentWithClock = 0;
   #audio = 0;
-  #told = 0;
+  #charged = 0;
   #items = 0;
   /** Bytes of a second of audio in each direction: https://docs.x.ai/voice-realtime.ws.json */
   #inputRate = 48_000;
@@ -110,7 +110,7 @@ export class XaiSessionWatch implements SessionWatch {
     if (outputRate !== undefined) this.#outputRate = outputRate;
   }
 
-  /** Only what the provider says counts. */
+  /** Reads the turn detection that the provider reports, because only that counts. */
   #turns(turns: JsonValue | undefined): void {
     if (turns === undefined) return;
     this.#tick();
@@ -133,10 +133,10 @@ export class XaiSessionWatch implements SessionWatch {
     this.#since = now;
   }
 
-  /** Seconds that were not told yet. */
+  /** Returns the seconds that were not charged yet. */
   #seconds(): number {
     this.#tick();
-    return Math.max(this.#clock, this.#sentWithClock) + this.#audio - this.#told;
+    return Math.max(this.#clock, this.#sentWithClock) + this.#audio - this.#charged;
   }
 
   #due(): Usage | undefined {
@@ -147,7 +147,7 @@ export class XaiSessionWatch implements SessionWatch {
 
   #take(): NonNullable<Usage['units']> {
     const units = { seconds: this.#seconds(), calls: this.#items };
-    this.#told += units.seconds;
+    this.#charged += units.seconds;
     this.#items = 0;
     return units;
   }

@@ -82,7 +82,7 @@ function hasMember({ extra }: ChatRequest, names: ReadonlySet<string>): boolean 
   for (const fields of Object.values(extra ?? {})) {
     for (const [name, value] of Object.entries(fields)) {
       if (name === '$kept' && typeof value === 'object' && value !== null) {
-        if (Object.entries(value).some(([one, wish]) => names.has(one) && asks(one, wish))) return true;
+        if (Object.entries(value).some(([one, option]) => names.has(one) && asks(one, option))) return true;
       } else if (names.has(name) && asks(name, value)) return true;
     }
   }

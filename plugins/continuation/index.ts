@@ -72,7 +72,7 @@ class Continuation {
   readonly #target: Target;
   readonly #going: Going;
   readonly #parts = new Parts();
-  #asked = 0;
+  #requests = 0;
   /** Error that broke off the response. Failures of later continuations are only logged. */
   #cut: unknown;
 
@@ -96,13 +96,13 @@ class Continuation {
     const { most, pause, tools } = this.#going;
     const { channel } = this.#target;
     const mayPass = error.origin === 'upstream' && error.retryable && error.retryAfter === undefined;
-    if (!mayPass || !this.#parts.canGoOn || this.#asked >= most) return throwError(() => this.#cut);
-    this.#asked += 1;
-    const fields = { id: this.#call.id, channel: channel.id, code: error.code, request: this.#asked };
+    if (!mayPass || !this.#parts.canGoOn || this.#requests >= most) return throwError(() => this.#cut);
+    this.#requests += 1;
+    const fields = { id: this.#call.id, channel: channel.id, code: error.code, request: this.#requests };
     tools.log.warn(fields, 'an answer broke in its middle: it is continued');
     // The attempt goes on and may end well: that its provider failed must be known all the same.
     const failed = tools.reportFailure(this.#target, error);
-    return timer(pause * this.#asked).pipe(
+    return timer(pause * this.#requests).pipe(
       concatMap(() => this.#goOn(failed)),
       // A refused request has no stream. Errors in a stream are caught where the stream is followed.
       catchError((refusal: unknown) => of(this.#broken(refusal))),

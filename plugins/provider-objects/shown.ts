@@ -30,9 +30,13 @@ function withoutResults(collection: Collection, seen: JsonObject): JsonObject {
     case 'generate-content/batches': {
       const { response: _response, metadata, ...rest } = seen;
       if (seen['done'] !== true && !isObject(metadata)) return seen;
-      const { output: _output, endTime: _end, ...told } = isObject(metadata) ? metadata : {};
+      const { output: _output, endTime: _end, ...visible } = isObject(metadata) ? metadata : {};
       const isOver = seen['done'] === true;
-      return { ...rest, done: false, metadata: isOver ? { ...told, state: 'BATCH_STATE_RUNNING' } : told };
+      return {
+        ...rest,
+        done: false,
+        metadata: isOver ? { ...visible, state: 'BATCH_STATE_RUNNING' } : visible,
+      };
     }
     default:
       return seen;

@@ -173,9 +173,9 @@ export class ServiceMeter {
    * Returns the uses to charge: those that the provider told in `format`. Of a service that the format does not tell it is the number that was
    * reserved, and of a reply that was cut off those that were seen, and one that may have been running.
    */
-  used(told: Services | undefined, isComplete: boolean, format: string | undefined): Services {
+  used(reported: Services | undefined, isComplete: boolean, format: string | undefined): Services {
     const byWhole = isComplete ? this.#readWhole() : undefined;
-    const used: Record<string, number> = { ...told, ...(byWhole === 'unread' ? {} : byWhole) };
+    const used: Record<string, number> = { ...reported, ...(byWhole === 'unread' ? {} : byWhole) };
     const counted = byWhole === 'unread' ? undefined : countedIn[format ?? ''];
     for (const [service, most] of Object.entries(this.#requested)) {
       if (isComplete) used[service] ??= counted?.has(service) === true ? 0 : most;

@@ -62,10 +62,10 @@ class Reader {
     switch (block.type) {
       case 'text':
         if (!all && block.citations === undefined && this.#texts.isProse(block.text)) return block;
-        return this.#said(block);
+        return this.#asRead(block);
       case 'refusal':
       case 'reasoning':
-        return this.#said(block);
+        return this.#asRead(block);
       case 'tool-call':
         return this.#called(block);
       case 'tool-result': {
@@ -82,7 +82,7 @@ class Reader {
     }
   }
 
-  #said<B extends Block & { readonly text: string }>(block: B): B {
+  #asRead<B extends Block & { readonly text: string }>(block: B): B {
     return this.#texts.isMarked(block.text) ? { ...block, text: this.#wordsOf(block.text) } : block;
   }
 

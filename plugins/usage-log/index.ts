@@ -123,7 +123,7 @@ type Draft = { -readonly [Member in keyof UsageRecord]: UsageRecord[Member] };
 /** The record without bodies. */
 function draftOf(
   call: Call,
-  { record, attempts: asked, usage, cost, chargedMicroDollars, answeredBy, attribution }: Account,
+  { record, attempts, usage, cost, chargedMicroDollars, answeredBy, attribution }: Account,
 ): Draft {
   const { startedAt, error, firstMs } = record;
   // When all attempts failed the last one stands for the call, so that the records of a channel show its failures.
@@ -168,7 +168,7 @@ function draftOf(
   if (usage?.units !== undefined) draft.units = usage.units;
   if (usage?.estimated === true) draft.estimated = true;
   if (firstMs !== undefined) draft.firstMs = firstMs;
-  if (asked.askedAt !== undefined) draft.gatewayMs = rounded(asked.askedAt - startedAt);
+  if (attempts.askedAt !== undefined) draft.gatewayMs = rounded(attempts.askedAt - startedAt);
   if (error !== undefined) {
     draft.code = error.code;
     draft.reason = shownText(error.message, maxReason);

@@ -36,11 +36,11 @@ export interface ChatDialect {
   path(stream: boolean): string;
   /** Pieces for which the provider has words and chat completions have none, as parts of the provider's own. Absent where there are none. */
   prepare?(request: ChatRequest, target: EncodeTarget): ChatRequest;
-  /** As {@link Codec.wantsBytes}, where it is otherwise than with chat completions. */
+  /** Overrides {@link Codec.wantsBytes} where it differs from chat completions. */
   wantsBytes?: Codec['wantsBytes'];
   /** A body of chat completions in the provider's words. It may hold members that only a client of chat completions knew to send. */
   request(body: JsonObject, target: EncodeTarget): JsonObject;
-  /** What such a body lets the answer begin with, where the provider says that again: {@link EncodedRequest.begun}. */
+  /** Returns the beginning of the response that such a body gives, where the provider repeats it: {@link EncodedRequest.begun}. */
   begun?(body: JsonObject): string | undefined;
   /** A reader for one stream. */
   reply(): DialectReply;

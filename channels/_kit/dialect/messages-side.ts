@@ -14,7 +14,7 @@ import { overHttp, type HttpProvider } from '../http/http-channel.ts';
 export interface MessagesSide {
   /** End of the address of chat completions, and what stands in its place there: `['/v1', '/anthropic/v1']`. */
   readonly instead: readonly [chat: string, messages: string];
-  /** How the key is shown there. */
+  /** Headers that carry the key. */
   readonly headers: HttpProvider['headers'];
   /** Patterns of the models that are served so. Default: all. */
   readonly models?: readonly string[];
@@ -64,7 +64,7 @@ export function claudeBehindSlash(_chat: ModelTraits, model: string): ModelTrait
   return claudeTraits(model.slice(model.lastIndexOf('/') + 1));
 }
 
-/** What is true of a model in both formats. Thinking is asked for in the client's own words. */
+/** Returns the traits of a model that hold in both formats. Reasoning is requested in the client's own format. */
 export function inBoth(chat: ModelTraits): ModelTraits {
   const { thinksByDefault, forcedTools, namedTools, jsonSchema } = chat;
   return {

@@ -71,7 +71,7 @@ export const chat = chatDialect({
   reply: () => new MistralReply(),
 });
 
-/** The words of a last turn that is a beginning. */
+/** Members of a last turn that is a beginning. */
 function begunIn(last: JsonObject | undefined): string | undefined {
   if (last?.['prefix'] !== true) return undefined;
   const { content } = last;

@@ -24,7 +24,7 @@ export function withOwnParts(request: ChatRequest, target: EncodeTarget): ChatRe
 /** The block itself where chat completions say it as Mistral does, or not at all. Undefined for one that was dropped; throws 400 for one that cannot go. */
 function partOf(block: Block, target: EncodeTarget): Block | undefined {
   switch (block.type) {
-    // It has no other word for it than the words themselves.
+    // Mistral has no refusals, so that a refusal becomes a text.
     case 'refusal':
       return part({ type: 'text', text: block.text }, block);
     case 'video': {
@@ -44,12 +44,12 @@ function partOf(block: Block, target: EncodeTarget): Block | undefined {
   }
 }
 
-/** How a part of Mistral's own stands among those of chat completions. */
+/** Wraps a part of Mistral's own format for chat completions. */
 function part(value: JsonObject, { at }: Block): Block {
   return { type: 'opaque', format: 'chat-completions', value, ...(at === undefined ? {} : { at }) };
 }
 
-/** Only models that think take it back. `closed`: this thought has ended, what follows is another. */
+/** Encodes reasoning, which only reasoning models accept. `closed`: this thought has ended, and another may follow. */
 function thinkingOf(block: ReasoningBlock, { traits, drop }: EncodeTarget): Block {
   const { text, proof, at } = block;
   const signature = proof?.format === 'mistral-chat' ? proof.value : undefined;

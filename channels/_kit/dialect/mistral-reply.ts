@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { objectsOf, type DialectReply } from './chat-dialect.ts';
 
-/** How much text an answer has, and where what the next reference vouches for begins. */
+/** Length of the text of a choice, and the start of the text that the next reference covers. */
 interface TextPosition {
   length: number;
   from: number;
@@ -38,7 +38,7 @@ export class MistralReply implements DialectReply {
   }
 }
 
-/** What one part says, in the words of chat completions. */
+/** Converts a part into deltas of chat completions. */
 function deltasOfPart(part: JsonObject, position: TextPosition): readonly JsonObject[] {
   const { type, signature, url, title } = part;
   switch (type) {

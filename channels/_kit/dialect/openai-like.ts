@@ -19,33 +19,33 @@ export interface OpenaiLike {
   readonly baseUrl: string;
   /** Models served when the config names none; `*` stands for anything, and `discover` for whatever the provider lists. */
   readonly models: readonly string[] | 'discover';
-  /** Whether the provider is asked for its models unless the config says otherwise. Default false. */
+  /** Request the provider's list of models unless the config says otherwise. Default false. */
   readonly discover?: boolean;
   /** The provider's names in the list of known models. */
   readonly catalogue?: readonly string[];
-  /** What its models cost, by name or pattern, where the list does not know it. */
+  /** Prices of models, by name or pattern, where the catalogue does not know them. */
   readonly prices?: NonNullable<ChannelSpec<ZodObject>['prices']>;
   /** Default: chat completions for chat. */
   readonly speaks?: ChannelParts['speaks'];
   /** Codecs of words of its own, by what they do. Default: none. */
   readonly codecs?: ChannelParts['codecs'];
-  /** What the provider keeps, by the format whose API that belongs to. Default: nothing. */
+  /** Objects that the provider keeps, by the format whose API that belongs to. Default: none. */
   readonly keeps?: NonNullable<ChannelParts['keeps']>;
-  /** What the requests of a batch cost, as a share of what they cost by themselves, as its prices say. Default: half. */
+  /** Price of requests in a batch, as a share of their usual price. Default: half. */
   readonly batchShare?: number;
-  /** What models cost, as the provider lists them. */
+  /** Reads the prices of models from the provider's list. */
   readonly listedPrices?: NonNullable<HttpProvider['listedPrices']>;
-  /** What a call cost, as the provider states it in a reply. */
+  /** Reads the cost of a call that the provider states in its response. */
   readonly statedCost?: NonNullable<HttpProvider['statedCost']>;
-  /** What the provider has besides, at other addresses or with other answers. */
+  /** Further endpoints of the provider, at other addresses or with other responses. */
   readonly beside?: NonNullable<HttpProvider['beside']>;
-  /** How batches are spelled, where that is not as in chat completions. */
+  /** Differences of the batch API from that of chat completions. */
   readonly batches?: NonNullable<HttpProvider['batches']>;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
-  /** How hybrid open models are switched here, by which their families are told to think. Traits of `traits` come after it. */
+  /** Switch for the reasoning of hybrid open models at this provider. Traits in `traits` override it. */
   readonly openModels?: ModelTraits;
-  /** How models are told to think that think according to the catalogue alone. Default: by an effort. */
+  /** Traits for models that are known to reason only from the catalogue. Default: by an effort. */
   readonly thinking?: ModelTraits;
   /** True when the provider takes messages of the role `developer`. Default: they go as `system`, which all providers take. */
   readonly developerRole?: boolean;
@@ -53,7 +53,7 @@ export interface OpenaiLike {
   readonly customTools?: readonly string[];
   /** False when a key is optional. Default true. */
   readonly needsKey?: boolean;
-  /** How the key is shown. Default: `authorization: Bearer KEY`. */
+  /** Headers that carry the key. Default: `authorization: Bearer KEY`. */
   readonly headers?: (key: string | undefined) => Readonly<Record<string, string>>;
   /** Fields of the body by which the provider chooses models by itself. */
   readonly routingFields?: readonly string[];

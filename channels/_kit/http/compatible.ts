@@ -1,4 +1,4 @@
-/** Lets the config define a provider of a known API by name and base URL, as the channel kind `openai-compatible` does. */
+/** Defines channel kinds for a provider of a known API by name and base URL, such as `openai-compatible`. */
 import type { z } from 'zod';
 import type { ChannelConfig, ChannelEntry, ChannelKind, ChannelOptions } from 'sluice';
 

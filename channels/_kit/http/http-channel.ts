@@ -25,35 +25,35 @@ import { overSockets } from './realtime.ts';
 
 /** Declaration of a provider, for all its models. */
 export interface HttpProvider {
-  /** Where the paths of its formats begin; `baseUrl` in the config takes its place. It may carry a query of its own. */
+  /** Base URL of the provider's paths; `baseUrl` in the config replaces it. It may have a query. */
   readonly baseUrl: string;
   /** The headers that carry a key, in lower case. `key` is undefined when the config gives none. */
   headers(key: string | undefined): Readonly<Record<string, string>>;
-  /** For each operation the formats spoken, best first. */
+  /** Formats of each operation, best first. */
   readonly speaks: ChannelParts['speaks'];
   /** Codecs of words of its own: see `ChannelParts.codecs`. */
   readonly codecs?: ChannelParts['codecs'];
-  /** What the provider keeps: see `ChannelParts.keeps`. */
+  /** Objects that the provider keeps: see `ChannelParts.keeps`. */
   readonly keeps?: ChannelParts['keeps'];
-  /** What batches cost there: see `ChannelParts.batchShare`. */
+  /** Price of batches: see `ChannelParts.batchShare`. */
   readonly batchShare?: number;
   /** Headers for requests that bring none of that name, in lower case. */
   readonly defaults?: Readonly<Record<string, string>>;
-  /** What a model, by the provider's name, can do. */
+  /** Returns the traits of a model by the provider's name. */
   traits?(model: string): ModelTraits;
-  /** How models are told to think that think according to the catalogue alone: see `ChannelParts.thinking`. */
+  /** Traits for models that are known to reason only from the catalogue: see `ChannelParts.thinking`. */
   readonly thinking?: ModelTraits;
-  /** Where the provider lists its models: the path, and what else the first request asks for. Absent where it does not. */
+  /** Path and query of the provider's list of models. Absent for a provider without one. */
   readonly modelList?: string;
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
   /** The price of a model in its entry of the list, where the provider tells it: see `PricedModel`. */
   readonly listedPrices?: ListedPrices;
-  /** What a call cost: see `ChannelParts.statedCost`. */
+  /** Reads the cost of a call: see `ChannelParts.statedCost`. */
   readonly statedCost?: NonNullable<ChannelParts['statedCost']>;
-  /** How batches are spelled, where that is not as in chat completions. */
+  /** Differences of the batch API from that of chat completions. */
   readonly batches?: BatchDialect | ((tools: ChannelTools) => BatchDialect);
-  /** What the provider has besides, at other addresses. */
+  /** Further endpoints of the provider, at other addresses. */
   beside?(parts: ChannelParts, options: ChannelOptions, tools: ChannelTools): ChannelParts;
 }
 
@@ -212,7 +212,7 @@ function address(base: URL, request: Pick<UpstreamRequest, 'path' | 'query' | 's
   return url.href;
 }
 
-/** Most bodies have none of the fields, and stay the bytes they are. */
+/** Renames or removes fields of a body. Most bodies have none of the fields, and their bytes stay unchanged. */
 function respell(
   body: UpstreamRequest['body'],
   fields: Readonly<Record<string, string | null>>,

@@ -3,7 +3,7 @@ import { GatewayError, type UpstreamRequest, type Call, type ChannelParts, type 
 
 /** Address and key headers for the sessions of a provider. */
 export interface SocketEndpoint {
-  /** Where the paths of its formats begin: an HTTP address, with or without a query of its own. */
+  /** Base URL of the provider's paths: an HTTP address, with or without a query. */
   readonly base: URL;
   /** The headers that carry a key, in lower case. `key` is undefined when the config gives none. */
   headers(key: string | undefined): Readonly<Record<string, string>>;

@@ -22,7 +22,7 @@ interface Found extends AwsCredentials {
   readonly expiration?: Date;
 }
 
-/** How long before their end credentials are renewed, in milliseconds. */
+/** Milliseconds before their expiry at which credentials are renewed. */
 const renewBefore = 5 * 60_000;
 
 /** Links of the default chain, by their names in the package's debug lines: name for messages, and advice for the operator. */

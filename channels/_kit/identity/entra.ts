@@ -28,7 +28,7 @@ export const entraIdentity = z.discriminatedUnion('kind', [
 /** See {@link entraIdentity}. */
 export type EntraIdentity = z.output<typeof entraIdentity>;
 
-/** How requests reach the endpoints of Entra ID, as the library's pipeline takes it. */
+/** HTTP client for the endpoints of Entra ID, as the library's pipeline takes it. */
 export type EntraTransport = NonNullable<
   ConstructorParameters<typeof import('@azure/identity').ClientSecretCredential>[3]
 >['httpClient'];
@@ -111,7 +111,7 @@ function credentialOf(
   }
 }
 
-/** Where the public clouds are signed in to: https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud */
+/** Sign-in hosts of the public clouds: https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud */
 const publicHosts =
   /(?:^|\.)(?:microsoftonline\.(?:com|us|de)|chinacloudapi\.cn|microsoftonline\.cn|windows\.net)$/;
 
@@ -121,7 +121,7 @@ function isPrivate(authority: string | undefined): boolean {
   return URL.canParse(address) && !publicHosts.test(new URL(address).hostname);
 }
 
-/** What Entra ID said, in one line. Its sentences name tenants and applications, and no secret. */
+/** Returns the error of Entra ID in one line. It names tenants and applications, and no secret. */
 function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   // The library writes: Error(s): … - Timestamp: … - Description: what was said. Trace ID: … - Correlation ID: …

@@ -46,7 +46,7 @@ export function stepOf(
   return { operation, format, model, stream: false, query: {}, headers: {}, method, body: '', ...step };
 }
 
-/** Sends one request of several that a call needs, and reads its answer whole. Rejects with GatewayError, also when the call ends first. */
+/** Sends one of several requests of a call, and reads its response whole. Rejects with GatewayError, also when the call ends first. */
 export async function requestWhole(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
   const { status, headers, bytes } = await open(call, request);
   // `gathered` rejects where the call ends first.
@@ -101,7 +101,7 @@ function passes({ status }: Step): boolean {
   return status === 429 || status >= 500;
 }
 
-/** Milliseconds that are cut short by the end of the call: rejects then. */
+/** Waits for some milliseconds. Rejects when the call ends before. */
 function waited(call: Call, milliseconds: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -21,7 +21,7 @@ export function geminiLive(baseUrl: string, tools: ChannelTools): Live {
   );
 }
 
-/** Where Vertex AI is, and whose models are asked. */
+/** Location and project of Vertex AI, for sessions. */
 export interface VertexLocation {
   readonly baseUrl: string;
   /** Undefined in express mode, which has a key. */

@@ -12,7 +12,7 @@ const mostCalls = 256;
 /** Maximum number of characters of what a user said in one turn, as it is transcribed. */
 const maxTranscript = 256 * 1024;
 
-/** What the provider says of one session, as events for the client. */
+/** Translates the provider's messages of one session into events for the client. */
 export class LiveReplies {
   readonly #events: LiveEvents;
   readonly #session: () => JsonObject;
@@ -20,12 +20,12 @@ export class LiveReplies {
   #response: LiveResponse | undefined;
   #resampler: Resampler | undefined;
   #usage: LiveUsage = noUsage;
-  /** A response was asked for and has not begun. */
+  /** True while a requested response has not begun. */
   #awaited = false;
-  /** The client has cancelled the response: the rest of it is not passed on. */
+  /** True after the client has cancelled the response: the rest of it is not passed on. */
   #isMuted = false;
   #interrupted = false;
-  /** The item of what the user says, and what was heard of it. */
+  /** Item of the user's current speech, and its transcript so far. */
   #input: { readonly id: string; transcript: string } | undefined;
 
   constructor(events: LiveEvents, session: () => JsonObject) {
@@ -59,7 +59,7 @@ export class LiveReplies {
     return name;
   }
 
-  /** The client says that its turn has ended. */
+  /** Handles the end of the client's turn. */
   committed(): readonly JsonObject[] {
     const { item, created } = this.#inputItem();
     return [
@@ -68,7 +68,7 @@ export class LiveReplies {
     ];
   }
 
-  /** The client wants no more of the response. The provider has no word for that: what it still says is charged, and not passed on. */
+  /** Cancels the response for the client. Gemini cannot cancel it, so that the rest is charged and not passed on. */
   *cancel(): Iterable<JsonObject> {
     if (this.#response === undefined) {
       yield this.#events.error(
@@ -135,7 +135,7 @@ export class LiveReplies {
       yield* this.#started();
     }
     if (turnComplete !== true) return;
-    // What interrupted a response belongs to the next turn.
+    // Speech that interrupted a response belongs to the next turn.
     if (!this.#interrupted) yield* this.#transcribed();
     const end: LiveEnd = this.#interrupted
       ? { status: 'cancelled', reason: 'turn_detected' }
@@ -206,7 +206,7 @@ export class LiveReplies {
     yield* created;
   }
 
-  /** The item of what the user says now. */
+  /** Returns the item of the user's current speech, and the events that create it. */
   #inputItem(): { readonly item: string; readonly created: readonly JsonObject[] } {
     if (this.#input !== undefined) return { item: this.#input.id, created: [] };
     const id = this.#events.newItem();
@@ -232,7 +232,7 @@ export class LiveReplies {
     if (finished === true) yield* this.#transcribed();
   }
 
-  /** What the user said is complete. Its transcription is part of the tokens of the response. */
+  /** Completes the transcript of the user's speech. Its tokens are part of those of the response. */
   *#transcribed(): Iterable<JsonObject> {
     const input = this.#input;
     if (input === undefined) return;

@@ -12,7 +12,7 @@ export interface LiveCall {
   readonly args: JsonObject;
 }
 
-/** How a response ended. */
+/** Ways in which a response ended. */
 export interface LiveEnd {
   readonly status: 'completed' | 'cancelled' | 'incomplete' | 'failed';
   readonly reason?: string;
@@ -43,7 +43,7 @@ export class LiveResponse {
     yield this.#delta('response.output_audio.delta', base64);
   }
 
-  /** What the model writes, or the transcript of what it says. */
+  /** Adds text of the model, or the transcript of its speech. */
   *text(delta: string): Iterable<JsonObject> {
     yield* this.#open();
     this.#text += delta;

@@ -56,7 +56,7 @@ export class LiveSession {
     return setupMessage(this.#session, this.#model, handle);
   }
 
-  /** Tells the client of an error that leaves the session open. */
+  /** Returns the event for an error that leaves the session open. */
   failure(error: GatewayError, eventId: JsonValue | undefined): JsonObject {
     return this.#events.error(error.code, error.message, subjectOf(error.param, eventId));
   }
@@ -153,7 +153,7 @@ export class LiveSession {
       throw new GatewayError('invalid_value', 'The input audio buffer is empty.', { param: 'type' });
     this.#hasSound = false;
     const events = this.#replies.committed();
-    // With turn detection the sound before it ends with it. Without, the response that is asked for ends the turn.
+    // With turn detection, the end of the sound ends the turn. Without it, the requested response does.
     return isManual(this.#session)
       ? { toClient: events }
       : { toClient: events, toProvider: [{ realtimeInput: { audioStreamEnd: true } }] };

@@ -274,7 +274,7 @@ function schemaOf(parameters: JsonValue | undefined, drop: (path: string) => voi
   return schema === undefined ? {} : { parameters: schema };
 }
 
-/** Words of schemas that change nothing for a model. */
+/** Keywords of schemas that change nothing for a model. */
 const annotations = /(?:^|\.)(?:additionalProperties|\$schema|\$id|strict)$/;
 
 function lostSchemas(tools: JsonValue | undefined): readonly string[] {

@@ -246,13 +246,13 @@ function shown(event: JsonObject): GatewayEvent {
 }
 
 const longestHandle = 4096;
-/** Most connections in a row that last less than {@link soonMs} and over which nothing comes for the client. */
+/** Maximum number of consecutive connections that last less than {@link soonMs} and carry nothing for the client. */
 const mostFruitless = 3;
 const soonMs = 60_000;
-/** Most connections of one session. The provider gives each about ten minutes. */
+/** Maximum number of connections of one session. The provider closes each after about ten minutes. */
 const mostConnections = 500;
 
-/** Words about the channel's account, which its clients are not told. */
+/** Words about the channel's account, which clients must not see. */
 const credential = /api[ _-]?key|credential|permission|billing|quota|project/i;
 
 function closeError(code: number, reason: string): GatewayError {

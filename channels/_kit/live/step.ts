@@ -1,6 +1,6 @@
 import type { JsonObject, Usage } from 'sluice';
 
-/** What one message of either side leads to. */
+/** Messages and usage that result from one message of either side. */
 export interface LiveStep {
   readonly toProvider?: readonly JsonObject[];
   readonly toClient?: readonly JsonObject[];

@@ -87,7 +87,7 @@ function details({ text, audio, image, video }: Parts): JsonObject {
   };
 }
 
-/** Most tokens of one message: keeps what a provider gets wrong out of sums of money. */
+/** Maximum number of tokens of one message, so that a provider's mistake does not become a huge charge. */
 const most = 1e9;
 
 function count(value: JsonValue | undefined): number {
@@ -95,7 +95,7 @@ function count(value: JsonValue | undefined): number {
   return typeof number === 'number' && number > 0 ? Math.min(most, Math.trunc(number)) : 0;
 }
 
-/** What the details say nothing of is text. */
+/** Splits a total by modality. Tokens without details count as text. */
 function parts(total: JsonValue | undefined, list: JsonValue | undefined): Parts {
   const found = { ...none, total: count(total) };
   for (const one of Array.isArray(list) ? list.slice(0, 20).filter(isObject) : []) {

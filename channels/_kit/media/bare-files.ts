@@ -11,7 +11,7 @@ export function bareFiles(tools: ChannelTools): ChannelTools {
       send(call, request) {
         const file = soleFile(request.body);
         if (file === undefined) return http.send(call, request);
-        // What the bytes are counts, and not what a client wrote beside them.
+        // The type is that of the bytes, not the one that the client declared.
         const type = mediaKind(file.head) ?? 'application/octet-stream';
         return http.send(call, {
           ...request,

@@ -23,13 +23,13 @@ import { ownWords } from '../dialect/own-words.ts';
 export interface Pictures {
   /** The name under which its channel speaks. */
   readonly format: string;
-  /** Most given images that it changes; 0 where it only makes new ones. */
+  /** Maximum number of input images that the model edits; 0 where it only generates images. */
   readonly changes: number;
   /** Settings that `encode` writes, or reports by itself. */
   readonly carries?: readonly Setting[];
   /** Fields of clients that are this provider's own words. */
   readonly own?: readonly string[];
-  /** Most images of one request; more are asked for in several. Default 1. */
+  /** Maximum number of images of one request; more are made by several requests. Default 1. */
   readonly atOnce?: number;
   /** Writes a request. `own` are the client's fields in the provider's words; all images are bytes. */
   encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest;

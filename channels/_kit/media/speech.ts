@@ -2,7 +2,7 @@
 import { GatewayError, wrongValue } from 'sluice';
 import type { SpeakRequest } from 'sluice/channel-kit';
 
-/** What a table has for the kind of file that a client wants. Throws 400 where it has nothing: sound of another kind would not be played. */
+/** Returns the table's value for the requested file format. Throws 400 where there is none, because another format could not be played. */
 export function soundFor<Value>({ fileFormat }: SpeakRequest, table: Readonly<Record<string, Value>>): Value {
   const found = Object.hasOwn(table, fileFormat) ? table[fileFormat] : undefined;
   if (found !== undefined) return found;
@@ -18,7 +18,7 @@ export function soundFor<Value>({ fileFormat }: SpeakRequest, table: Readonly<Re
 /** The provider's name of a voice. Throws 400 for what is none. */
 export function voiceName({ voice }: SpeakRequest): string {
   const name = (typeof voice === 'string' ? voice : voice.id).trim();
-  // It may become a step of a path, and these lead elsewhere.
+  // May become a segment of a path, where these would lead elsewhere.
   if (/^\.*$/.test(name)) throw wrongValue('voice', 'the name of a voice');
   return name;
 }

@@ -14,7 +14,7 @@ import { ownWords } from '../dialect/own-words.ts';
 /** A word with its times, in seconds. */
 export interface TranscribedWord {
   readonly word: string;
-  /** What stands before it, where that is no space. */
+  /** Text before the word, where it is not a space. */
   readonly before?: string;
   readonly start: number;
   readonly end: number;
@@ -64,7 +64,7 @@ export function wantsSpeakers({ replyFormat }: TranscribeRequest): boolean {
   return replyFormat === 'diarized_json';
 }
 
-/** What was heard, as events. */
+/** Returns the events of a transcript. */
 export function eventsOf({ text, language, duration, ...parts }: Transcript): readonly GatewayEvent[] {
   const segments = 'words' in parts ? segmentsOf(parts.words) : parts.segments;
   const last = duration ?? segments.at(-1)?.end;

@@ -80,7 +80,7 @@ export function videosAlone(
   });
 }
 
-/** What the models of many makers call the things that differ between them, where one provider serves them all. */
+/** Names of the members that differ between the models of several makers at one provider. */
 interface ModelWords {
   readonly format: string;
   /** The member that takes the image with which a video begins. */

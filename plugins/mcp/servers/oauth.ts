@@ -34,8 +34,8 @@ export function oauthTokens(
   let used: string | undefined;
   let renewedAt = -Infinity;
   const renew: NonNullable<AuthProvider['onUnauthorized']> = async ({ response, serverUrl }) => {
-    const { resourceMetadataUrl, scope: asked } = sdk.extractWWWAuthenticateParams(response);
-    const scope = ownScope ?? asked;
+    const { resourceMetadataUrl, scope: requestedScope } = sdk.extractWWWAuthenticateParams(response);
+    const scope = ownScope ?? requestedScope;
     const refused = used;
     const obtain = async (ending?: AbortSignal): Promise<void> => {
       // Another worker may have been faster.
