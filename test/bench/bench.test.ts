@@ -8,8 +8,11 @@ import { jsonStyles, writeJson } from './json-styles.ts';
 import { roomShares } from './profile.ts';
 import { varieties } from './report.ts';
 import { requestOf } from './requests.ts';
+import { Runner } from './rounds.ts';
 import type { Scenario } from './scenarios.ts';
 import { inputs, sessionOf, type InputName } from './sessions.ts';
+import type { Stage } from './stage.ts';
+import type { Target } from './targets.ts';
 import type { IdStyle } from './tool-ids.ts';
 
 const bench = fileURLToPath(new URL('bench.ts', import.meta.url));
@@ -201,4 +204,42 @@ it('the table of varieties names each row that costs more than 1.3 times the sim
     ),
   );
   expect(rows.map((row) => row.at(-1))).toEqual(['', 'yes', 'NO', 'no: it is longer']);
+});
+
+it.each([
+  {
+    perSecond: 10_000,
+    costs: [5],
+    calls: 100_000,
+    why: 'four batches in a row that are not cheaper, in each of two warm-ups',
+  },
+  {
+    perSecond: 250,
+    costs: [5],
+    calls: 6_000,
+    why: 'at least 6,000 calls, also where batches get no cheaper',
+  },
+  { perSecond: 1, costs: [5], calls: 30, why: 'no more seconds than it may' },
+  {
+    perSecond: 10_000,
+    costs: [5, 4, 3, 2],
+    calls: 130_000,
+    why: 'further batches as long as they get cheaper',
+  },
+])('a warm-up has $why', async ({ perSecond, costs, calls }) => {
+  let batches = 0;
+  const scenario: Scenario = {
+    name: 'one',
+    title: 'one',
+    group: 'native',
+    unit: 'call',
+    run: () => {
+      const cpu = costs[Math.min(batches, costs.length - 1)] ?? 0;
+      batches += 1;
+      return Promise.resolve({ cpu, perSecond, failures: [] });
+    },
+  };
+  const runner = new Runner({} as Stage, [{ name: 'sluice' } as Target]);
+  await runner.interleaved([scenario], { warm: 30, rounds: 0, seconds: 1 });
+  expect(runner.warmUps.reduce((sum, one) => sum + one, 0)).toBe(calls);
 });

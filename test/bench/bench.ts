@@ -22,7 +22,8 @@ const help = `Usage: npm run bench -- [options]
                      more than once. Without it: native and figures.
   --rounds N         Short rounds of each scenario, in turn with all others (5), and how long each is:
   --seconds N        (1)
-  --warm N           Seconds of each scenario before the first round, for each worker, at most (30): fewer where calls do not get cheaper.
+  --warm N           Seconds of each scenario before the first round, for each worker, at most (30): fewer where
+                     6,000 calls have been made and they do not get cheaper.
   --steady N         Seconds of two long rounds of each scenario, after the short ones (0: none).
   --tree PATH        Another checkout with its node_modules, as one more target in the same rounds. May stand more than once.
   --plugin NAME=JSON Sluice with this plugin listed, with these options, as one more target in the same rounds. May stand more than once.

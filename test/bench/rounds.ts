@@ -26,6 +26,12 @@ const batch = 1;
 /** A warm-up ends after so many batches in a row that are not cheaper by 3 % than the cheapest before. */
 const unimprovedBatches = 4;
 
+/**
+ * Minimum number of calls or chunks of both warm-ups of a scenario and target, where the time suffices. On a busy machine a batch may cost as much
+ * as the one before while V8 still compiles: five batches of 450 calls would end a warm-up.
+ */
+const leastCalls = 6_000;
+
 /** Runs them, and tells what was wrong with replies. */
 export class Runner {
   readonly #stage: Stage;
@@ -44,7 +50,7 @@ export class Runner {
     // Twice, because what V8 has compiled for one scenario may not do for the next.
     for (const share of [2 / 3, 1 / 3])
       for (const scenario of scenarios)
-        for (const target of this.#targets) await this.#warmUp(scenario, target, warm * share);
+        for (const target of this.#targets) await this.#warmUp(scenario, target, warm, share);
     const done = new Map<string, Round[]>(scenarios.map(({ name }) => [name, []]));
     for (let round = 0; round < rounds; round += 1)
       for (const scenario of scenarios)
@@ -64,12 +70,14 @@ export class Runner {
     return done;
   }
 
-  /** Runs a scenario until its calls cost no less than before, or for so many seconds. */
-  async #warmUp(scenario: Scenario, target: Target, most: number): Promise<void> {
+  /** Runs a scenario until a share of the least calls is made and they cost no less than before, at most for that share of the seconds. */
+  async #warmUp(scenario: Scenario, target: Target, mostSeconds: number, share: number): Promise<void> {
+    const most = mostSeconds * share;
     let least = Number.POSITIVE_INFINITY;
     let calls = 0;
     let unimproved = 0;
-    for (let left = most; left > 0 && unimproved < unimprovedBatches; left -= batch) {
+    const isWarm = (): boolean => unimproved >= unimprovedBatches && calls >= leastCalls * share;
+    for (let left = most; left > 0 && !isWarm(); left -= batch) {
       const seconds = Math.min(batch, left);
       const { cpu, perSecond, failures } = await scenario.run(this.#stage, target, seconds);
       this.#tell(scenario, target, failures);
