@@ -43,6 +43,7 @@ const limited: Variety = {
   title: 'key with a budget, rates and a concurrency limit',
   manner: simplest,
   limited: true,
+  because: 'tokens are estimated, and rates and budgets reserved and settled, however small the call is',
 };
 
 const sentOtherwise: readonly Variety[] = [
