@@ -50,7 +50,7 @@ export default definePlugin({
     const gather = async (): Promise<string> => {
       const gathered = await workers.gather(topic);
       if (gathered === undefined || gathered.answers.length === 0)
-        throw new GatewayError('server_is_overloaded', 'No process told its metrics in time: try again.', {
+        throw new GatewayError('server_is_overloaded', 'No process reported its metrics in time. Retry.', {
           retryAfter: 1,
         });
       return textOf(gathered);

@@ -55,7 +55,7 @@ export class Poller {
         poll: (object) => this.#poll(object),
         failed: (error, object) =>
           object === undefined
-            ? tools.log.warn({ error }, 'batches cannot be looked for now')
+            ? tools.log.warn({ error }, 'looking for due batches failed')
             : tools.log.warn({ id: object.id, error }, 'what is known of a batch could not be kept'),
       },
       { ...options, longestPause: 5_000 },

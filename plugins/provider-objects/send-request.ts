@@ -87,9 +87,13 @@ function refusal({ status, headers }: Upstream, text: string): GatewayError {
   const error = upstreamError(status < 400 ? 502 : status, text, headers);
   const message = upstreamFailureOf(error)?.message ?? '';
   if (status === 404 || status === 410)
-    return new GatewayError('not_found', message === '' ? 'The provider keeps this no longer.' : message, {
-      origin: 'upstream',
-    });
+    return new GatewayError(
+      'not_found',
+      message === '' ? 'The provider does not have this object.' : message,
+      {
+        origin: 'upstream',
+      },
+    );
   if (status === 409)
     return new GatewayError('conflict', message === '' ? error.message : message, { retryable: false });
   return error;

@@ -81,7 +81,7 @@ interface Prepared {
 
 async function prepared(call: Call, { store, reference }: Creating): Promise<Prepared> {
   const video = call.request;
-  if (video.operation !== 'create-video') throw new Error('This call wants no video.');
+  if (video.operation !== 'create-video') throw new Error('This call does not create a video.');
   const origin = video.remixOf === undefined ? undefined : await originOf(call, video.remixOf, store);
   const bytes = await withBytes(video, reference);
   const request: VideoRequest =
@@ -199,7 +199,7 @@ async function undo(
   error: unknown,
   { poller, tools }: Creating,
 ): Promise<void> {
-  tools.log.error({ error, channel: task.channel }, 'a video task could not be kept: it was given up');
+  tools.log.error({ error, channel: task.channel }, 'storing a video task failed, task given up');
   await poller.cancel(task).catch(() => {});
   if (settlement === undefined) return;
   const { microDollars: _free, ...record } = settlement.record;

@@ -48,7 +48,7 @@ export class Poller {
         poll: (task) => this.#poll(task),
         failed: (error, task) =>
           task === undefined
-            ? log.warn({ error }, 'video tasks cannot be looked for now')
+            ? log.warn({ error }, 'looking for due video tasks failed')
             : log.warn({ task: task.id, error }, 'a video task could not be kept'),
       },
       { ...options, longestPause: 1_000 },
@@ -175,7 +175,7 @@ async function reportIn(call: ReturnType<InternalTools['taskCalls']>): Promise<V
   const events = await lastValueFrom((await call.send()).pipe(toArray()));
   const result = events.find((event) => event.type === 'result');
   if (result === undefined)
-    throw new GatewayError('upstream_error', 'The upstream said nothing of the task.', {
+    throw new GatewayError('upstream_error', 'The upstream returned no state of the task.', {
       origin: 'upstream',
     });
   return result.value as VideoReport;

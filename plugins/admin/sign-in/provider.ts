@@ -139,7 +139,7 @@ export class Provider {
     try {
       const answer = await this.#http.ask({ url, timeout: 8_000, limit: 512 * 1024 });
       if (answer.status !== 200)
-        throw new SignInRefused('unavailable', `The keys were answered with ${answer.status}.`);
+        throw new SignInRefused('unavailable', `The request for the keys failed with ${answer.status}.`);
       return answer.json() as JsonObject;
     } catch (error) {
       throw refusalOf(error, 'unavailable');

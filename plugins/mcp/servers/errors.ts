@@ -36,7 +36,7 @@ export function serverError(name: string, error: unknown, sdk: McpSdk | undefine
   if (error instanceof sdk.SdkError && error.code === 'CONNECTION_CLOSED')
     return new GatewayError('upstream_cut', `${server} closed its connection.`, details);
   if (error instanceof sdk.SdkError && error.code === 'INVALID_RESULT')
-    return new GatewayError('upstream_error', `${server} sent an invalid answer.`, details);
+    return new GatewayError('upstream_error', `${server} sent an invalid response.`, details);
   return new GatewayError('upstream_error', `${server} cannot be reached.`, details);
 }
 

@@ -241,7 +241,12 @@ describe('what a provider answers', () => {
 
   test.each([
     [404, error('No such file.'), { code: 'not_found', origin: 'upstream', message: 'No such file.' }, true],
-    [410, '', { code: 'not_found', origin: 'upstream', message: 'The provider keeps this no longer.' }, true],
+    [
+      410,
+      '',
+      { code: 'not_found', origin: 'upstream', message: 'The provider does not have this object.' },
+      true,
+    ],
     [409, error('It is in use.'), { code: 'conflict', retryable: false, message: 'It is in use.' }, false],
     [409, '', { code: 'conflict', retryable: false }, false],
     [302, '', { status: 502 }, false],
