@@ -15,8 +15,8 @@ const rawKey = '_raw';
 export function argumentsObject(text: string): JsonObject {
   const whole = text.trim() === '' ? {} : parseObject(text);
   if (whole !== undefined) return whole;
-  const told = new ArgumentsText();
-  return parseObject(told.push(text) + told.end()) ?? { [rawKey]: text };
+  const reader = new ArgumentsText();
+  return parseObject(reader.push(text) + reader.end()) ?? { [rawKey]: text };
 }
 
 /** The text that {@link argumentsObject} made an object of because it was none; undefined for ordinary arguments. */

@@ -134,8 +134,8 @@ export function finishOf({ finish_reason: word }: JsonObject): string | undefine
 /** Throws for a whole reply that is an error, or has no answer. */
 export function checkCompletion(body: JsonObject): void {
   const { choices } = body;
-  const told = ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'];
-  if (tellsError(body) || (!Array.isArray(choices) && told.some((key) => key in body)))
+  const errorFields = ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'];
+  if (tellsError(body) || (!Array.isArray(choices) && errorFields.some((key) => key in body)))
     throw upstreamError(200, JSON.stringify(body));
   if (!Array.isArray(choices) || choices.length === 0) throw unusableResponse('sent no answer');
 }

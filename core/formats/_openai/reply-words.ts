@@ -73,11 +73,11 @@ class CompletionWords implements ReplyWords {
   #choice(choice: JsonObject, holder: 'delta' | 'message', isWhole: boolean): JsonObject {
     const { finish_reason: finish } = choice;
     const reason = typeof finish === 'string' ? this.#reasons.get(finish) : undefined;
-    const said = isObject(choice[holder]) ? choice[holder] : undefined;
-    const named = said && this.#renames ? withUsualName(said) : said;
+    const message = isObject(choice[holder]) ? choice[holder] : undefined;
+    const named = message && this.#renames ? withUsualName(message) : message;
     const isOver = isWhole || isText(finish);
     const parted = named && this.readsAll ? this.#parted(named, numberOf(choice), isOver) : named;
-    if (reason === undefined && parted === said) return choice;
+    if (reason === undefined && parted === message) return choice;
     return {
       ...choice,
       ...(parted === undefined ? {} : { [holder]: parted }),
@@ -86,11 +86,11 @@ class CompletionWords implements ReplyWords {
   }
 
   /** Tells the thinking at the head of an answer from its text. */
-  #parted(said: JsonObject, number: number, isOver: boolean): JsonObject {
-    if (this.#read.has(number) || this.#heads.size > mostAnswers) return said;
+  #parted(message: JsonObject, number: number, isOver: boolean): JsonObject {
+    if (this.#read.has(number) || this.#heads.size > mostAnswers) return message;
     let head = this.#heads.get(number);
     if (head === undefined) this.#heads.set(number, (head = new InlineThinking()));
-    const { content } = said;
+    const { content } = message;
     const runs = [...(isText(content) ? head.push(content) : []), ...(isOver ? head.flush() : [])];
     if (isOver || head.isBehind) {
       this.#thinking -= 1;
@@ -100,20 +100,20 @@ class CompletionWords implements ReplyWords {
       runs.flatMap((run) => (run.kind === kind ? [run.text] : [])).join('');
     const reasoning = textOf('reasoning');
     const text = textOf('text');
-    if (reasoning === '' && text === (isText(content) ? content : '')) return said;
-    const { content: _, ...rest } = said;
+    if (reasoning === '' && text === (isText(content) ? content : '')) return message;
+    const { content: _, ...rest } = message;
     const parted: MutableObject = { ...rest };
     if (reasoning !== '')
       parted.reasoning_content = `${isText(rest.reasoning_content) ? rest.reasoning_content : ''}${reasoning}`;
-    if (text !== '' || 'content' in said) parted.content = text === '' && content !== '' ? null : text;
+    if (text !== '' || 'content' in message) parted.content = text === '' && content !== '' ? null : text;
     return parted;
   }
 }
 
 /** The reasoning of a message or a delta under the name that clients read. */
-function withUsualName(said: JsonObject): JsonObject {
-  if (typeof said.reasoning !== 'string' || given(said.reasoning_content)) return said;
-  const { reasoning_content: _, ...rest } = said;
+function withUsualName(message: JsonObject): JsonObject {
+  if (typeof message.reasoning !== 'string' || given(message.reasoning_content)) return message;
+  const { reasoning_content: _, ...rest } = message;
   return Object.fromEntries(
     Object.entries(rest).map(([name, value]) => [name === 'reasoning' ? 'reasoning_content' : name, value]),
   ) as JsonObject;

@@ -24,9 +24,9 @@ export class CallInput {
       return text === '' && piece !== '' ? undefined : text;
     }
     const text = JSON.stringify(piece).slice(1, -1);
-    const told = this.#begun ? text : wrapping + text;
+    const emitted = this.#begun ? text : wrapping + text;
     this.#begun = true;
-    return told;
+    return emitted;
   }
 
   /** What is left to tell. */

@@ -49,9 +49,9 @@ export function writeReasoning(options: ReasoningOptions): JsonObject | undefine
   if (reasoning.mode === 'between-tools') drop('settings.reasoning.mode');
   if (reasoning.display !== undefined && !plainDisplays.has(reasoning.display))
     drop('settings.reasoning.display');
-  const asked = traits.reasoning === 'budget' ? askByBudget(options) : askByLevel(options);
+  const thinkingFields = traits.reasoning === 'budget' ? encodeBudget(options) : encodeLevel(options);
   const includeThoughts = reasoning.show ?? (showByDefault && asksToThink(reasoning) ? true : undefined);
-  const config: JsonObject = defined({ ...asked, includeThoughts });
+  const config: JsonObject = defined({ ...thinkingFields, includeThoughts });
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
@@ -62,14 +62,14 @@ function asksToThink({ mode, effort, budget }: Reasoning): boolean {
 
 const levels: readonly Effort[] = ['minimal', 'low', 'medium', 'high'];
 
-function askByLevel(options: ReasoningOptions): JsonObject {
+function encodeLevel(options: ReasoningOptions): JsonObject {
   return { thinkingLevel: effortFor(options, levels) };
 }
 
 /** Thinking tokens that every model with budgets takes. */
 const usualBudget = { min: 512, max: 24_576 };
 
-function askByBudget(options: ReasoningOptions): JsonObject {
+function encodeBudget(options: ReasoningOptions): JsonObject {
   const { mode, budget } = options.reasoning;
   const range = options.traits.thinkingBudget ?? usualBudget;
   if (mode !== 'off' && budget !== undefined && budget !== 0) {

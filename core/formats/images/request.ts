@@ -109,7 +109,10 @@ export function encodeRequest(request: ImageRequest, target: EncodeTarget): Enco
   const spelling = spellingIn(extra, formatName);
   const path = paths[operation];
   const settings = writeSettings(request, target);
-  const said = { model: target.model, ...(operation === 'vary-image' && prompt === '' ? {} : { prompt }) };
+  const baseFields = {
+    model: target.model,
+    ...(operation === 'vary-image' && prompt === '' ? {} : { prompt }),
+  };
   if (images.every(({ kind }) => kind !== 'upload') && mask?.kind !== 'upload') {
     const rests = Array.isArray(spelling.$images) ? (spelling.$images as readonly JsonObject[]) : [];
     const pictures =
@@ -121,11 +124,11 @@ export function encodeRequest(request: ImageRequest, target: EncodeTarget): Enco
               ? {}
               : { mask: writeImage(mask, isObject(spelling.$mask) ? spelling.$mask : undefined) }),
           };
-    return { path, body: { ...said, ...pictures, ...settings, ...own } };
+    return { path, body: { ...baseFields, ...pictures, ...settings, ...own } };
   }
   if (Array.isArray(spelling.$files))
     for (const name of spelling.$files as readonly string[]) drop(name, 'content');
-  const parts: FormPart[] = Object.entries({ ...said, ...settings }).map(([name, value]) => ({
+  const parts: FormPart[] = Object.entries({ ...baseFields, ...settings }).map(([name, value]) => ({
     name,
     value: String(value),
   }));
