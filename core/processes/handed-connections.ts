@@ -67,16 +67,16 @@ export function handConnections(worker: ChildProcess, part: Part): void {
  * Runs in the worker.
  */
 export function watchWaits(): () => number | undefined {
-  let told: number | undefined;
+  let waitedMs: number | undefined;
   const internal: EventEmitter = process;
   // node:cluster emits `connection` within its own listener, which was added first and runs between these two.
   internal.prependListener('internalMessage', ({ waited }: HandingMessage) => {
-    told = waited;
+    waitedMs = waited;
   });
   internal.on('internalMessage', () => {
-    told = undefined;
+    waitedMs = undefined;
   });
-  return () => told;
+  return () => waitedMs;
 }
 
 /** Time for the rest of what a worker has sent before its end to be read, and between two looks whether it has been, in milliseconds. */

@@ -18,7 +18,7 @@ export interface PlainTokens {
 }
 
 type Parts = 'input' | 'cacheRead' | 'output';
-type PricesOf = Readonly<Record<Modality | 'untold', bigint>>;
+type PricesOf = Readonly<Record<Modality | 'general', bigint>>;
 
 /** Order in which modalities are counted when their tokens exceed the total. */
 const order = ['audio', 'image', 'video', 'text'] as const;
@@ -63,7 +63,7 @@ export class ModalityPrices {
       const reachable = modalities.filter(
         (one) => one === 'text' || possible === undefined || possible.has(one),
       );
-      return largest(prices.untold, ...reachable.map((one) => prices[one]));
+      return largest(prices.general, ...reachable.map((one) => prices[one]));
     };
     return { input: largest(of('input', input), of('cacheRead', input)), output: of('output', output) };
   }
@@ -78,7 +78,7 @@ function pricesOf(part: Parts, prices: TokenPrices): PricesOf {
     return pico(prices[`${part}${suffix}`] ?? fallback, 6);
   };
   return {
-    untold: pico(general, 6),
+    general: pico(general, 6),
     text: of('Text'),
     audio: of('Audio'),
     image: of('Image'),
@@ -94,7 +94,7 @@ function split(total: number, parts: TokensByModality | undefined, prices: Price
     rest -= tokens;
     if (tokens > 0) sum += BigInt(tokens) * prices[modality];
   }
-  return sum + BigInt(rest) * prices.untold;
+  return sum + BigInt(rest) * prices.general;
 }
 
 /** Returns the modalities of cached tokens where the provider reports none: text first. */

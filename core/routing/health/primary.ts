@@ -120,7 +120,7 @@ class PrimarySharing implements HealthSharing {
   #hear(news: HealthNews): void {
     if (!this.#isUp) this.#back();
     if (news.kind === 'turn') this.#settle(news.id, news.wait);
-    else for (const place of news.places) this.#hooks.heard(place);
+    else for (const place of news.places) this.#hooks.adopt(place);
   }
 
   /** Sends all states when the primary process responds again, because changes were not sent meanwhile. */

@@ -185,7 +185,7 @@ class RedisSharing implements HealthSharing {
       this.#revision = Number(revision);
       for (let index = 0; index + 1 < rest.length; index += 2) {
         const received = this.#read(rest[index] ?? '', rest[index + 1] ?? '', Number(now));
-        if (received !== undefined) this.#hooks.heard(received);
+        if (received !== undefined) this.#hooks.adopt(received);
       }
       this.#hooks.tick();
     } catch {
@@ -199,12 +199,12 @@ class RedisSharing implements HealthSharing {
   #read(id: string, state: string, now: number): SharedBreaker | undefined {
     const name = nameOf(parsed(id));
     const found = /^(\d+)\|(\d+)\|(.*)$/s.exec(state);
-    const told = parsed(found?.[3] ?? '');
-    if (name === undefined || found === null || !isRecord(told) || told['by'] === this.#gateway)
+    const value = parsed(found?.[3] ?? '');
+    if (name === undefined || found === null || !isRecord(value) || value['by'] === this.#gateway)
       return undefined;
-    const { rests, base, forgotten } = told;
+    const { rests, base, forgotten } = value;
     if (!isCount(rests) || !isCount(base)) return undefined;
-    const last = troubleOf(told['last']);
+    const last = troubleOf(value['last']);
     return {
       name,
       cool: Math.max(0, Number(found[1]) - now),

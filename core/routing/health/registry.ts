@@ -40,7 +40,7 @@ export class HealthRegistry implements Health, ReportReceiver {
     this.#times = { mostRest: settings.mostRest, random: random ?? Math.random };
     this.#share = settings.enabled
       ? share?.({
-          heard: (place) => this.#adopt(place),
+          adopt: (place) => this.#adopt(place),
           known: () => this.#known(),
           tick: () => this.#claims.claimAhead(this.#places.resting),
         })

@@ -17,7 +17,7 @@ export interface SharedBreaker {
 /** Callbacks into the circuit breakers of this process. */
 export interface SharingHooks {
   /** Takes a state that another gateway reports. */
-  readonly heard: (place: SharedBreaker) => void;
+  readonly adopt: (place: SharedBreaker) => void;
   /** Returns all states, for a store that may have lost its data. */
   readonly known: () => readonly SharedBreaker[];
   /** Called about twice a second, while the store answers. */

@@ -188,7 +188,7 @@ describe('a worker that shares health with the others', () => {
       listen: (one) => (listener = one),
     };
     const sharing = primarySharing(line)({
-      heard: (one) => heard.push(one),
+      adopt: (one) => heard.push(one),
       known: () => known,
       tick: () => void (ticks += 1),
     });

@@ -182,7 +182,7 @@ describe('the claim to probe a place', () => {
     fail(health, target);
     clock.now += 10_000;
     health.waitMs(target);
-    hooks.heard(heard(name));
+    hooks.adopt(heard(name));
     expect(health.standing(target)).toBe('up');
     await others.asked[0]?.answer(30_000);
     fail(health, target);
@@ -448,7 +448,7 @@ describe('what another gateway tells', () => {
     const { health, others, hooks, clock, changes } = stage();
     const target = newTarget();
     const last = { at: 5, code: 'upstream_error', message: 'broken there' };
-    hooks.heard(heard(name(target), { rest: 4_000, rests: 2, base: 2_000, last }));
+    hooks.adopt(heard(name(target), { rest: 4_000, rests: 2, base: 2_000, last }));
     expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 4_000]);
     expect(health.report()).toMatchObject([{ standing: 'resting', last }]);
     expect(changes).toMatchObject([{ before: 'up', standing: 'resting', elsewhere: true }]);
@@ -465,7 +465,7 @@ describe('what another gateway tells', () => {
   test('without a reason is reported without one', () => {
     const { health, hooks } = stage();
     const target = newTarget();
-    hooks.heard(heard(name(target), { rest: 4_000, rests: 1, base: 4_000 }));
+    hooks.adopt(heard(name(target), { rest: 4_000, rests: 1, base: 4_000 }));
     expect(health.report()).toEqual([
       {
         channel: target.channel.id,
@@ -480,23 +480,23 @@ describe('what another gateway tells', () => {
   test('of one model holds for that model alone, and its end is the end', () => {
     const { health, hooks } = stage();
     const target = newTarget();
-    hooks.heard(heard(name(target, 'model'), { cool: 9_000 }));
+    hooks.adopt(heard(name(target, 'model'), { cool: 9_000 }));
     expect([health.standing(target), health.waitMs(target)]).toEqual(['cooling', 9_000]);
     expect(health.standing(targetOf(target.channel.id, 'first', 'other'))).toBe('up');
     // A shorter limit does not shorten a longer one.
-    hooks.heard(heard(name(target, 'model'), { cool: 1_000 }));
+    hooks.adopt(heard(name(target, 'model'), { cool: 1_000 }));
     expect(health.waitMs(target)).toBe(9_000);
-    hooks.heard(heard(name(target, 'model'), { forgotten: true }));
+    hooks.adopt(heard(name(target, 'model'), { forgotten: true }));
     expect([health.standing(target), health.report()]).toEqual(['up', []]);
   });
 
   test('of an end is nothing where nothing was known', () => {
     const { health, hooks, changes } = stage();
     const target = newTarget();
-    hooks.heard(heard(name(target)));
-    hooks.heard(heard(name(target, 'model')));
+    hooks.adopt(heard(name(target)));
+    hooks.adopt(heard(name(target, 'model')));
     fail(health, target, 1);
-    hooks.heard(heard(name(target, 'model')));
+    hooks.adopt(heard(name(target, 'model')));
     expect([health.standing(target), changes]).toEqual(['up', []]);
   });
 
@@ -504,7 +504,7 @@ describe('what another gateway tells', () => {
     const { health, hooks } = stage();
     const target = newTarget();
     fail(health, target, 2);
-    hooks.heard(heard(name(target), { rest: 7_000, rests: 1, base: 7_000, forgotten: true }));
+    hooks.adopt(heard(name(target), { rest: 7_000, rests: 1, base: 7_000, forgotten: true }));
     expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 7_000]);
     expect(health.report()).toMatchObject([{ failures: 0 }]);
   });
@@ -513,7 +513,7 @@ describe('what another gateway tells', () => {
     const { health, hooks } = stage();
     const target = newTarget();
     fail(health, target, 2);
-    hooks.heard(heard(name(target, 'model'), { cool: 5_000, forgotten: true }));
+    hooks.adopt(heard(name(target, 'model'), { cool: 5_000, forgotten: true }));
     expect(health.report()[0]).toMatchObject({ failures: 2 });
     enter(health, targetOf(target.channel.id, 'first', 'other')).failed(errors.failed());
     expect(health.standing(targetOf(target.channel.id, 'first', 'other'))).toBe('resting');
@@ -527,7 +527,7 @@ describe('what another gateway tells', () => {
     health.waitMs(target);
     await others.asked[0]?.answer(50_000);
     expect(health.standing(target)).toBe('probing');
-    hooks.heard(heard(name(target), { rest: 1_000, rests: 2, base: 10_000 }));
+    hooks.adopt(heard(name(target), { rest: 1_000, rests: 2, base: 10_000 }));
     expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 1_000]);
   });
 });
