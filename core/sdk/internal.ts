@@ -10,7 +10,7 @@ export { adaptSchema } from '../formats/_shared/json-schema/adapt.ts';
 export { toSchemaSubset } from '../formats/_shared/json-schema/to-subset.ts';
 export { settleForcedTools } from '../formats/_shared/forced-tools.ts';
 export { settleFunctionTools } from '../formats/_shared/function-tools.ts';
-export { ReportedPaths as ToldPlaces, describeLosses as toldLosses } from '../formats/_shared/losses.ts';
+export { ReportedPaths, describeLosses } from '../formats/_shared/losses.ts';
 export { rewriteMembers } from '../json/edit-members.ts';
 export { eachMember, valueEnd } from '../json/members.ts';
 export { Nesting } from '../json/nesting.ts';

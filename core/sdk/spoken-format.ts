@@ -24,17 +24,17 @@ export function chatFormats({ channel, traits }: Target): readonly string[] {
 export function formatFor(
   call: Call,
   target: Target,
-  spoken: readonly string[] = chatFormats(target),
+  formats: readonly string[] = chatFormats(target),
 ): string | undefined {
   const { serverTools, functionTools } = target.traits;
   const { format: own } = call.codec;
-  if (functionTools !== undefined && functionTools !== own && spoken.includes(functionTools)) {
+  if (functionTools !== undefined && functionTools !== own && formats.includes(functionTools)) {
     if (call.operation === 'chat' && thinksWithFunctions(chatOutlineOf(call), target.traits))
       return functionTools;
   }
-  if (spoken.includes(own)) return own;
-  const isFitting = serverTools !== undefined && spoken.includes(serverTools) && asksForServerTools(call);
-  return isFitting ? serverTools : spoken[0];
+  if (formats.includes(own)) return own;
+  const isFitting = serverTools !== undefined && formats.includes(serverTools) && asksForServerTools(call);
+  return isFitting ? serverTools : formats[0];
 }
 
 /** True when the call has tools that the provider runs: web search or code execution. */

@@ -2,7 +2,7 @@
 import { GatewayError, isChat, type GatewayRequest, type UpstreamRequest, type Loss } from 'sluice';
 import type { Codec, EncodedRequest, EncodeTarget } from 'sluice/channel-kit';
 import { inClientWords } from './client-words.ts';
-import { ToldPlaces, writeJson, type Call, type Target } from 'sluice/internal';
+import { ReportedPaths, writeJson, type Call, type Target } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 import { withRoom } from './output-room.ts';
 import { needsBytes } from './inline-media.ts';
@@ -110,10 +110,10 @@ function writtenOf(call: Call, target: Target, codec: Codec, encoded: Encoded): 
 /** Returns the function by which a codec reports dropped fields: each is added once, with its path in the client's format. */
 export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarget['drop'] {
   // Made on first use: most calls lose nothing.
-  let reportedPaths: ToldPlaces | undefined;
+  let reportedPaths: ReportedPaths | undefined;
   return (path, kind = 'setting') => {
     const spelled = inClientWords(call.codec, path);
-    reportedPaths ??= new ToldPlaces();
+    reportedPaths ??= new ReportedPaths();
     if (reportedPaths.isNew(spelled))
       losses.push({ path: spelled, kind, from: call.codec.format, to: codec.format });
   };

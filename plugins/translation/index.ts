@@ -22,7 +22,7 @@ import {
   forgetMedia,
   requestLosses,
   sealMarks,
-  toldLosses,
+  describeLosses,
   type Call,
   type InternalTools,
   type Target,
@@ -205,7 +205,7 @@ function refuseWhenStrict(call: Call, { strict }: TranslationOptions, losses: re
   if (losses.length === 0 || !(strict || call.wire.headers['x-sluice-strict'] === 'true')) return;
   throw new GatewayError(
     'unsupported_parameter',
-    `The channel for this model cannot carry: ${toldLosses(losses)}.`,
+    `The channel for this model cannot carry: ${describeLosses(losses)}.`,
     { param: losses[0]?.path ?? '' },
   );
 }

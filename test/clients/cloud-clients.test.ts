@@ -1,7 +1,7 @@
 import { formatVoice, type ChannelUnderTest } from 'sluice/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { oblige, obliging } from '../../core/sdk/testing/obliging.ts';
-import { listed } from '../../core/sdk/testing/channel-cases/deeds.ts';
+import { respondWith, scriptFor } from '../../core/sdk/testing/accepting-provider.ts';
+import { listed } from '../../core/sdk/testing/channel-cases/provider-actions.ts';
 import { ownKinds } from '../channels/_kinds.ts';
 import { testedPresets } from '../channels/_presets.ts';
 import { startTokenPlace } from '../channels/_tokens.ts';
@@ -72,7 +72,7 @@ async function startProvider(tested: ChannelUnderTest): Promise<ScriptedUpstream
     if (listed(tested, request, response)) return;
     const { pathname } = new URL(request.url, 'http://provider');
     const [, voice = own] = others.find(([path]) => path.test(pathname)) ?? [];
-    oblige(voice, request, response, obliging);
+    respondWith(voice, request, response, scriptFor);
   });
 }
 

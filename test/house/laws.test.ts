@@ -323,6 +323,18 @@ describe('what the core knows', () => {
   });
 });
 
+test('names use the terms of the field', () => {
+  // `spoken` is a field of turns that are stored.
+  const unclear =
+    /\b(?:const|let|function|class|interface|type|readonly) #?(\w*(?:[tT]old|[sS]aid|[hH]eard|[wW]ish(?:es)?|[dD]eeds?|[dD]esks?|[oO]blig(?:e|ing)|[oO]bey(?:ed)?|[uU]ntold|[wW]hoever))\b/;
+  expect(
+    verdict(
+      places(product, unclear, { strings: false }),
+      'Name what it is by a term of the field: response, text, field, option, attempt, permit, recall, shared state.',
+    ),
+  ).toBe('');
+});
+
 describe('one of a kind', () => {
   /**
    * One subscription per call pulls everything: the reply's. The other files are operators, which subscribe to their source when they are

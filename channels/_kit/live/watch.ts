@@ -12,7 +12,7 @@ export class LiveWatch implements SessionWatch {
   readonly #answers: SessionWatch;
   /** Tokens of the last response, which the next one reads at least. */
   #context = 0;
-  #untold: Usage | undefined;
+  #unreported: Usage | undefined;
 
   constructor(answers: SessionWatch) {
     this.#answers = answers;
@@ -23,7 +23,7 @@ export class LiveWatch implements SessionWatch {
   }
 
   get unreported(): Usage | undefined {
-    return this.#untold;
+    return this.#unreported;
   }
 
   read(message: SocketMessage): Usage | undefined {
@@ -31,10 +31,10 @@ export class LiveWatch implements SessionWatch {
     if (used === undefined) return undefined;
     if (used.input + used.output > 0) {
       this.#context = used.input + used.output;
-      this.#untold = undefined;
+      this.#unreported = undefined;
     } else if (message.data.includes('"type":"function_call"')) {
       const output = Math.ceil(message.data.length / charactersOfToken);
-      this.#untold = {
+      this.#unreported = {
         input: this.#context,
         output,
         cacheRead: 0,

@@ -34,7 +34,7 @@ export function markFailed(content: JsonValue, type: string): JsonValue {
 }
 
 /** Returns the text of a user message that holds a result without a call. */
-export function toldOutput(
+export function labelledOutput(
   id: JsonValue | undefined,
   content: JsonValue | undefined,
   type: string,

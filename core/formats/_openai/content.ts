@@ -65,19 +65,19 @@ export function contentWriter(words: PartWords) {
     scope: Scope,
     role?: Message['role'],
   ): JsonValue => {
-    const said = scope.foreign
+    const written = scope.foreign
       ? blocks.filter((block) => block.type !== 'text' || block.text !== '')
       : blocks;
-    const one = plain === true || (words.keepsLists === true ? blocks : said).length <= 1;
-    if (one && fitsString(said, plain, scope)) {
-      for (const block of said) {
+    const one = plain === true || (words.keepsLists === true ? blocks : written).length <= 1;
+    if (one && fitsString(written, plain, scope)) {
+      for (const block of written) {
         dropOfText(block, scope);
         if (block.cache !== undefined) dropField(block, 'cache', scope);
         reportForeign(block.extra, scope.format, block.at, scope.target.drop);
       }
-      return said.map(({ text }) => text).join('');
+      return written.map(({ text }) => text).join('');
     }
-    return said.flatMap((block): readonly JsonObject[] => {
+    return written.flatMap((block): readonly JsonObject[] => {
       if (block.type === 'text') dropOfText(block, scope);
       const part =
         block.type === 'text' ? finished(words.text(block, role), block, scope) : write(block, scope, role);

@@ -9,7 +9,7 @@ const wrapping = '{"input":"';
  */
 export class CallInput {
   readonly #kind: 'verbatim' | 'object' | 'free-text';
-  readonly #told = new ArgumentsText();
+  readonly #sent = new ArgumentsText();
   #begun = false;
 
   constructor(kind: 'verbatim' | 'object' | 'free-text') {
@@ -20,7 +20,7 @@ export class CallInput {
   push(piece: string): string | undefined {
     if (this.#kind === 'verbatim') return piece;
     if (this.#kind === 'object') {
-      const text = this.#told.push(piece);
+      const text = this.#sent.push(piece);
       return text === '' && piece !== '' ? undefined : text;
     }
     const text = JSON.stringify(piece).slice(1, -1);
@@ -32,7 +32,7 @@ export class CallInput {
   /** What is left to tell. */
   end(): string {
     if (this.#kind === 'verbatim') return '';
-    if (this.#kind === 'object') return this.#told.end();
+    if (this.#kind === 'object') return this.#sent.end();
     return `${this.#begun ? '' : wrapping}"}`;
   }
 }

@@ -116,10 +116,10 @@ function add(ordered: GrowingTurn[], turn: Turn): void {
 function withoutTrailingSpace(turns: Turn[], words: TurnWords): Turn[] {
   const last = turns.at(-1);
   const block = last?.role === 'assistant' ? last.content.at(-1) : undefined;
-  const said = block === undefined ? undefined : words.textIn(block);
-  if (last === undefined || said === undefined) return turns;
-  const text = said.trimEnd();
-  if (text === said) return turns;
+  const encoded = block === undefined ? undefined : words.textIn(block);
+  if (last === undefined || encoded === undefined) return turns;
+  const text = encoded.trimEnd();
+  if (text === encoded) return turns;
   words.drop(last.at);
   return [
     ...turns.slice(0, -1),

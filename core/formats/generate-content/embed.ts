@@ -179,9 +179,9 @@ function encodeWhole({ body }: ReplyContext): WholeEncoder {
       if (given(body.instances)) return predictions(result, used);
       const vectors = result.vectors.map((vector) => ({ values: asNumbers(vector) }));
       const [only = { values: [] }] = vectors;
-      const said = given(body.requests) ? { embeddings: vectors } : { embedding: only };
+      const embeddings = given(body.requests) ? { embeddings: vectors } : { embedding: only };
       const usage = used === undefined ? {} : { usageMetadata: writeUsage(used) };
-      return { ...said, ...usage, ...result.extra?.[formatName] };
+      return { ...embeddings, ...usage, ...result.extra?.[formatName] };
     },
   };
 }

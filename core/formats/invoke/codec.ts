@@ -71,8 +71,8 @@ export const chat: Codec<ChatRequest> = {
     const decoder: StreamDecoder = {
       frame(frame) {
         if (frame.event === 'error') throw upstreamError(200, frame.data);
-        const said = opened(frame);
-        return said === undefined ? [] : inner.frame(said);
+        const content = opened(frame);
+        return content === undefined ? [] : inner.frame(content);
       },
       end: () => inner.end(),
     };

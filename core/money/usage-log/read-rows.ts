@@ -47,7 +47,7 @@ export function recordOf(row: Row): UsageRecord {
     ms: number('ms') ?? 0,
     firstMs: number('first_ms'),
     gatewayMs: number('gateway_ms'),
-    ...told(detailsIn(row)),
+    ...shapedDetails(detailsIn(row)),
     request: word('request'),
     response: word('response'),
   };
@@ -64,7 +64,7 @@ function detailsIn({ details, price }: Row): JsonObject {
 }
 
 /** What of the details has the shape that it was written in. */
-function told(details: JsonObject): object {
+function shapedDetails(details: JsonObject): object {
   const { reason, cause, price, losses, attempts, units, chargedMicroDollars } = details;
   return {
     reason: typeof reason === 'string' ? reason : undefined,

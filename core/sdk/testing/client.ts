@@ -20,13 +20,13 @@ export interface Received {
 
 /** Encodes events and the error that ended them, if any, in the client's format. */
 export function received(exchange: Exchange, events: readonly GatewayEvent[], failure: unknown): Received {
-  const told = events.filter(({ type }) => type !== 'request' && type !== 'attempt' && type !== 'loss');
-  if (failure !== undefined && (told.length === 0 || !exchange.stream)) return refused(exchange, failure);
+  const reported = events.filter(({ type }) => type !== 'request' && type !== 'attempt' && type !== 'loss');
+  if (failure !== undefined && (reported.length === 0 || !exchange.stream)) return refused(exchange, failure);
   const { name } = exchange.format;
   const context = replyContext(exchange, (path) =>
     exchange.reportLoss({ path, kind: 'response', from: '', to: name }),
   );
-  const frames = told.filter((event) => event.type === 'frames' || event.type === 'bytes');
+  const frames = reported.filter((event) => event.type === 'frames' || event.type === 'bytes');
   if (frames.length > 0) {
     const wire = Buffer.concat(frames.map(({ bytes }) => bytes)).toString();
     return { status: 200, body: exchange.stream ? undefined : (JSON.parse(wire) as JsonObject), wire };
@@ -36,14 +36,14 @@ export function received(exchange: Exchange, events: readonly GatewayEvent[], fa
       const encoder = exchange.codec.encodeStream?.(context);
       if (encoder === undefined) throw new Error(`${exchange.format.name} has no stream.`);
       const all: WireFrame[] = [
-        ...told.flatMap((event) => encoder.event(event)),
+        ...reported.flatMap((event) => encoder.event(event)),
         ...(failure === undefined ? encoder.end() : encoder.error(toGatewayError(failure))),
       ];
       const write = exchange.framing === 'sse' ? writeSse : writeNdjson;
       return { status: 200, body: undefined, wire: all.map((frame) => write(frame)).join('') };
     }
     const encoder = exchange.codec.encodeWhole(context);
-    for (const event of told) encoder.event(event);
+    for (const event of reported) encoder.event(event);
     const body = encoder.end();
     return { status: 200, body, wire: JSON.stringify(body) };
   } catch (error) {

@@ -25,4 +25,4 @@ export {
 } from './script.ts';
 export { channelCases, type ChannelCase, type ChannelUnderTest, type Lack } from './channel-cases/index.ts';
 export { startUpstream, type ScriptedUpstream, type SeenRequest } from './provider.ts';
-export { formatVoice, type Heard, type Voice } from './voice.ts';
+export { formatVoice, type ReceivedRequest, type Voice } from './voice.ts';

@@ -189,12 +189,12 @@ export interface ScriptedChannel {
 }
 
 /** Returns the channel for the catalog. */
-export function scripted([id, said]: readonly [string, readonly string[] | ScriptedChannel]): Channel {
+export function scripted([id, given]: readonly [string, readonly string[] | ScriptedChannel]): Channel {
   const {
     models,
     speaks = ['chat-completions'],
     traits = {},
-  }: ScriptedChannel = 'models' in said ? said : { models: said };
+  }: ScriptedChannel = 'models' in given ? given : { models: given };
   return {
     id,
     kind: 'scripted',

@@ -6,7 +6,7 @@ import type { Usage } from '../../model/usage.ts';
 import { GatewayError } from '../errors.ts';
 
 /** Step that is no event: a wait in milliseconds, or a failure. */
-type Deed = { readonly wait: number } | { readonly fail: Error };
+type Action = { readonly wait: number } | { readonly fail: Error };
 
 /**
  * One step of a scripted reply.
@@ -14,7 +14,7 @@ type Deed = { readonly wait: number } | { readonly fail: Error };
  * @example
  * const steps: readonly Step[] = [{ type: 'head', id: 'reply_1', model: 'any' }, { wait: 500 }];
  */
-export type Step = GatewayEvent | Deed;
+export type Step = GatewayEvent | Action;
 
 /**
  * A part of a scripted reply: a text, or what `text`, `thought`, `toolCall`, `pause`, `cut` and `fail` make.

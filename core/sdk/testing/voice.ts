@@ -14,9 +14,9 @@ import type { SeenRequest } from './provider.ts';
  * A request, decoded by the fake provider.
  *
  * @example
- * if (heard.request.tools.length > 0) return reply(toolCall('weather', {}));
+ * if (received.request.tools.length > 0) return reply(toolCall('weather', {}));
  */
-export interface Heard {
+export interface ReceivedRequest {
   readonly request: ChatRequest;
   readonly stream: boolean;
 }
@@ -30,7 +30,7 @@ export interface Heard {
  */
 export interface Voice {
   /** Decodes a request. */
-  hear(request: SeenRequest): Heard;
+  hear(request: SeenRequest): ReceivedRequest;
   /** Returns the body of a whole response. */
   whole(events: readonly GatewayEvent[], request: SeenRequest): string;
   /** Returns the pieces of a stream, one for each event with output, and its end. */

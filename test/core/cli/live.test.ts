@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { formatVoice, reply, startUpstream, toolCall, type Script } from 'sluice/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { oblige, obliging } from '../../../core/sdk/testing/obliging.ts';
-import type { Heard } from '../../../core/sdk/testing/voice.ts';
+import { respondWith, scriptFor } from '../../../core/sdk/testing/accepting-provider.ts';
+import type { ReceivedRequest } from '../../../core/sdk/testing/voice.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice } from './_process.ts';
 import { shell } from './_shell.ts';
@@ -12,11 +12,11 @@ import { shell } from './_shell.ts';
 const sluiceInShell = shell();
 
 /** A provider that speaks chat completions: what it says, and to which key. */
-async function provider(says: (heard: Heard) => Script, key?: string): Promise<string> {
+async function provider(says: (heard: ReceivedRequest) => Script, key?: string): Promise<string> {
   const voice = await formatVoice('chat-completions');
   const { url, close } = await startUpstream((request, response) => {
     if (key === undefined || request.headers.authorization === `Bearer ${key}`)
-      oblige(voice, request, response, says);
+      respondWith(voice, request, response, says);
     else
       response.writeHead(401, { 'content-type': 'application/json' }).end(voice.error(401, 'Who are you?'));
   });
@@ -68,7 +68,7 @@ describe('an operator who asks what a provider does', () => {
   });
 
   test('reads that all holds of one that does all', async () => {
-    const file = config(channel('mine', await provider(obliging, 'sk-own')));
+    const file = config(channel('mine', await provider(scriptFor, 'sk-own')));
     const { code, stdout, stderr } = await sluice(checking(file, '--yes'));
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const found = findings(stdout);
@@ -79,11 +79,11 @@ describe('an operator who asks what a provider does', () => {
   });
 
   test('reads of each thing that differs or is refused what it is, and of the others that they hold', async () => {
-    const says = (heard: Heard): Script => {
+    const says = (heard: ReceivedRequest): Script => {
       const { tools, settings } = heard.request;
       if (settings.responseFormat !== undefined) return reply('The city is Oslo.');
       if (tools.length > 0) return reply(toolCall('weather', { city: 'Oslo' }));
-      const script = obliging(heard);
+      const script = scriptFor(heard);
       return script.map((step) =>
         'type' in step && step.type === 'usage'
           ? { ...step, usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 } }
@@ -114,7 +114,7 @@ describe('an operator who asks what a provider does', () => {
   });
 
   test('chooses a channel and models', async () => {
-    const url = await provider(obliging);
+    const url = await provider(scriptFor);
     const file = config(
       `${channel('one', url)}, ${channel('two', 'http://127.0.0.1:1')}, anthropic({ key: 'sk-own' })`,
     );

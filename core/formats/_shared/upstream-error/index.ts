@@ -22,7 +22,7 @@ export function upstreamError(status: number, body: string, headers: Headers = {
   const shape = withKind(readErrorShape(body), header(headers, 'x-amzn-errortype'));
   const fault = faultOf(status, shape);
   const answer = faults[fault];
-  const told = fault === 'conversation' ? conversationAnswer(status, shape) : {};
+  const options = fault === 'conversation' ? conversationAnswer(status, shape) : {};
   const message = redact(shape.message);
   const cause: UpstreamFailure = { fault, status, message };
   const passes = fault === 'rate-limit' || fault === 'overloaded' || fault === 'timeout';
@@ -35,10 +35,10 @@ export function upstreamError(status: number, body: string, headers: Headers = {
     ...(shape.errorCode !== undefined && (fault === 'bad-request' || fault === 'conversation')
       ? { details: { error_code: shape.errorCode } }
       : {}),
-    ...defined({ status: told.status }),
+    ...defined({ status: options.status }),
   };
   return new GatewayError(
-    told.code ?? answer.code,
+    options.code ?? answer.code,
     answer.hide || message === '' ? answer.message : message,
     details,
   );

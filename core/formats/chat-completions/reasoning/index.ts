@@ -54,13 +54,13 @@ export const reasoningFields: readonly string[] = [
 
 /** What the client asked of the reasoning. Throws 400 with the path. */
 export function readReasoning(body: JsonObject): Reasoning | undefined {
-  let wish: Reasoning = {};
+  let decoded: Reasoning = {};
   for (const [holder, member, read] of spellings) {
     const value = holder === undefined ? body[member] : optionalObject(body[holder], holder)?.[member];
     if (given(value))
-      wish = Object.assign(read(value, holder === undefined ? member : `${holder}.${member}`), wish);
+      decoded = Object.assign(read(value, holder === undefined ? member : `${holder}.${member}`), decoded);
   }
-  return Object.keys(wish).length === 0 ? undefined : wish;
+  return Object.keys(decoded).length === 0 ? undefined : decoded;
 }
 
 /** Keeps how reasoning was asked for, and the members that the neutral model has no word for. */

@@ -166,8 +166,8 @@ function decodeReasoning(
   const thought = textOf(filled);
   for (const { field, text } of strings) {
     // An empty string beside no entries is given back, though there is no reasoning.
-    const isSaid = text === thought && (text !== '' || entries.length > 0 || field !== first?.field);
-    left.put(`$${field}`, isSaid ? true : text);
+    const isSame = text === thought && (text !== '' || entries.length > 0 || field !== first?.field);
+    left.put(`$${field}`, isSame ? true : text);
   }
   return filled;
 }

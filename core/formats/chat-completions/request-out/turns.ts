@@ -8,7 +8,7 @@ import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { idOf, dropBeside, dropField, markFor, withCache, type Scope } from '../../_openai/scope.ts';
-import { markFailed, toldOutput } from '../../_openai/calls.ts';
+import { markFailed, labelledOutput } from '../../_openai/calls.ts';
 import { listOf, objectsOf, textOf } from '../../_shared/fields.ts';
 
 /** The whole history in this format's messages. */
@@ -149,7 +149,7 @@ function withoutOrphans(wire: readonly JsonObject[]): JsonObject[] {
       if (count > 0) out.push(message);
       else {
         close();
-        out.push({ role: 'user', content: toldOutput(message.tool_call_id, message.content, 'text') });
+        out.push({ role: 'user', content: labelledOutput(message.tool_call_id, message.content, 'text') });
       }
       continue;
     }

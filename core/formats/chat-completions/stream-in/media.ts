@@ -34,11 +34,11 @@ export class MediaDecoder {
     const { block } = this.#sound;
     const piece = isText(data) ? this.#wholeQuads(data) : '';
     if (piece !== '' || isText(transcript)) {
-      const said = {
+      const media = {
         ...(piece === '' ? {} : { data: piece }),
         ...(isText(transcript) ? { transcript } : {}),
       };
-      events.push({ type: 'media-delta', block, choice, ...said });
+      events.push({ type: 'media-delta', block, choice, ...media });
     }
     if (given(expires)) this.close(events, { $audio: { expires_at: expires } });
   }

@@ -71,14 +71,14 @@ export class ChatFold extends CompletionFold<Answer> {
       message.function_call !== undefined;
     if (answer.content !== '') supplied.content = answer.content;
     else if (shape === undefined && answer.spoke && !silent) supplied.content = '';
-    const said: MutableObject = { role: 'assistant', ...supplied, ...message };
+    const folded: MutableObject = { role: 'assistant', ...supplied, ...message };
     if (isObject(message.audio) && answer.sound.length > 0)
-      said.audio = { ...message.audio, data: joinBase64(answer.sound) };
-    if (calls.length > 0) said.tool_calls = calls;
+      folded.audio = { ...message.audio, data: joinBase64(answer.sound) };
+    if (calls.length > 0) folded.tool_calls = calls;
     const { finish_reason: finish, ...rest } = fields;
     return {
       index,
-      message: said,
+      message: folded,
       ...(shape?.choice ?? { logprobs: null }),
       ...rest,
       finish_reason: finish ?? 'stop',

@@ -66,12 +66,12 @@ function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined 
     if (block.proof !== undefined) drop(placeOf(block));
     return undefined;
   }
-  const content = saidBy(kept.$cited, block.text);
+  const content = contentParts(kept.$cited, block.text);
   return finish({ citationsContent: { content, citations } }, kept, ['citationsContent']);
 }
 
 /** The words as the client divided them, where they are still the same. */
-function saidBy(parts: JsonValue | undefined, text: string): JsonValue {
+function contentParts(parts: JsonValue | undefined, text: string): JsonValue {
   if (!Array.isArray(parts)) return [{ text }];
   return textsIn(parts).join('') === text ? parts : [{ text }];
 }

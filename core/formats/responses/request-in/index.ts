@@ -121,8 +121,8 @@ function updated(settings: Drafted, asides: readonly Aside[]): Drafted {
   for (const { index, item } of asides) {
     if (item.type !== 'configuration_update') continue;
     const at = `input[${index}]`;
-    const wish = readReasoning(optionalObject(item.reasoning, `${at}.reasoning`) ?? {}, `${at}.reasoning`);
-    if (wish !== undefined) reasoning = Object.assign({}, reasoning, wish);
+    const decoded = readReasoning(optionalObject(item.reasoning, `${at}.reasoning`) ?? {}, `${at}.reasoning`);
+    if (decoded !== undefined) reasoning = Object.assign({}, reasoning, decoded);
     const format = optionalObject(item.text, `${at}.text`)?.format;
     if (given(format))
       responseFormat = readResponseFormat(format, `${at}.text.format`) as unknown as ResponseFormat;

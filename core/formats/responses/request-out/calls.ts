@@ -8,7 +8,7 @@ import { toolsAsWritten } from './tools.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName, kept, own } from '../wire.ts';
 import { finishPiece, idOf, dropField, type Scope } from '../../_openai/scope.ts';
-import { markFailed, toldOutput, writeArguments } from '../../_openai/calls.ts';
+import { markFailed, labelledOutput, writeArguments } from '../../_openai/calls.ts';
 
 /** Output for a call that has no result in the history, because every call must have one. */
 const noOutput = '(no output)';
@@ -158,6 +158,6 @@ function isOutput(item: JsonObject): boolean {
 }
 
 function asUserMessage({ call_id: id, output }: JsonObject): JsonObject {
-  const content = toldOutput(id, output, 'input_text');
+  const content = labelledOutput(id, output, 'input_text');
   return { type: 'message', role: 'user', content };
 }

@@ -77,7 +77,7 @@ function asidesOf(request: ChatRequest, scope: Scope): readonly JsonObject[] {
     if (item.type !== 'configuration_update') return [aside];
     const { reasoning, text, ...rest } = item;
     const update: MutableObject = { ...rest };
-    if (reasoning !== undefined && wishStands(request, scope)) update.reasoning = reasoning;
+    if (reasoning !== undefined && reasoningIsUnchanged(request, scope)) update.reasoning = reasoning;
     if (text !== undefined && formatStands(request, scope)) update.text = text;
     return [{ index, item: update }];
   });
@@ -93,14 +93,14 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
   const { refuses, ranges } = target.traits;
   writeSettings(limited, rows, body, { refuses, ranges, handled, drop: target.drop });
   writeUserAndTier(settings, own(request.extra), body, scope, tiers);
-  writeWish(request, body, scope);
+  writeReasoningOptions(request, body, scope);
   const unwrapTool = writeText(request, body, scope);
   writeInclude(request, body, scope);
   return unwrapTool;
 }
 
 /** True when `reasoning` can be sent as the client of this format spelled it. */
-function wishStands(request: ChatRequest, { target, foreign }: Scope): boolean {
+function reasoningIsUnchanged(request: ChatRequest, { target, foreign }: Scope): boolean {
   const { reasoning } = request.settings;
   const { traits } = target;
   if (foreign || traits.refuses?.includes('reasoning') === true || traits.reasoning === 'none') return false;
@@ -109,9 +109,9 @@ function wishStands(request: ChatRequest, { target, foreign }: Scope): boolean {
   return isDeepStrictEqual({ ...reasoning }, kept(request.extra, '$wish') ?? {});
 }
 
-function writeWish(request: ChatRequest, body: MutableObject, scope: Scope): void {
+function writeReasoningOptions(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { $reasoning } = own(request.extra);
-  if (wishStands(request, scope)) {
+  if (reasoningIsUnchanged(request, scope)) {
     if ($reasoning !== undefined) body.reasoning = $reasoning;
     return;
   }
@@ -152,8 +152,9 @@ function writeText(request: ChatRequest, body: MutableObject, scope: Scope): str
       named: true,
       tool: (tool) => ({ type: 'function', ...tool, strict: false }),
       choice: (name) => ({ type: 'function', name }),
-      instruct(told) {
-        body.instructions = typeof body.instructions === 'string' ? `${body.instructions}\n\n${told}` : told;
+      instruct(instruction) {
+        body.instructions =
+          typeof body.instructions === 'string' ? `${body.instructions}\n\n${instruction}` : instruction;
       },
     });
   }

@@ -24,8 +24,8 @@ export function writeInput(request: ChatRequest, asides: readonly JsonObject[], 
   for (const message of system) writer.add(message);
   const messages = scope.foreign ? joinedTurns(request) : request.messages;
   for (const message of messages) {
-    const told = message.role === 'system' && scope.target.traits.midSystem === false;
-    writer.add(told ? asUserMessage(message, scope) : message);
+    const isForUser = message.role === 'system' && scope.target.traits.midSystem === false;
+    writer.add(isForUser ? asUserMessage(message, scope) : message);
   }
   const written = writer.end();
   const items = scope.foreign ? withoutOrphans(written) : written;

@@ -97,9 +97,9 @@ abstract class TextItem extends OpenItem {
     const { part } = this;
     if (part === undefined) return;
     const { kind, text, logprobs } = part;
-    const { list, says, doneEvent: said, done } = part.words;
+    const { list, says, doneEvent, done } = part.words;
     const scores = kind === 'output_text' ? { logprobs: logprobs.map(writeDeltaToken) } : {};
-    this.tell(kind, said, { [says]: text, ...scores });
+    this.tell(kind, doneEvent, { [says]: text, ...scores });
     const whole = finishedPart(part, as);
     this.tell(kind, done, { part: whole });
     this.parts[list].push(whole);

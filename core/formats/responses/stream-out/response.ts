@@ -71,16 +71,16 @@ const defaults: JsonObject = {
 
 /** Returns the members of the request that the response repeats: the client's values, else the defaults. */
 function echo({ body, model }: ReplyContext): MutableObject {
-  const told: MutableObject = { model };
-  for (const key in defaults) told[key] = given(body[key]) ? body[key] : defaults[key];
-  if (told.service_tier === 'auto') told.service_tier = defaults.service_tier;
-  if (Array.isArray(told.tools)) told.tools = told.tools.map(shownTool);
-  told.truncation = readTruncation(told.truncation) ?? null;
-  told.instructions = readInstructions(told.instructions) ?? null;
-  told.reasoning = { effort: null, summary: null, ...(isObject(body.reasoning) ? body.reasoning : {}) };
-  told.text = { format: { type: 'text' }, ...(isObject(body.text) ? body.text : {}) };
-  if (given(body.conversation)) told.conversation = conversation(body.conversation);
-  return told;
+  const snapshot: MutableObject = { model };
+  for (const key in defaults) snapshot[key] = given(body[key]) ? body[key] : defaults[key];
+  if (snapshot.service_tier === 'auto') snapshot.service_tier = defaults.service_tier;
+  if (Array.isArray(snapshot.tools)) snapshot.tools = snapshot.tools.map(shownTool);
+  snapshot.truncation = readTruncation(snapshot.truncation) ?? null;
+  snapshot.instructions = readInstructions(snapshot.instructions) ?? null;
+  snapshot.reasoning = { effort: null, summary: null, ...(isObject(body.reasoning) ? body.reasoning : {}) };
+  snapshot.text = { format: { type: 'text' }, ...(isObject(body.text) ? body.text : {}) };
+  if (given(body.conversation)) snapshot.conversation = conversation(body.conversation);
+  return snapshot;
 }
 
 /**
@@ -96,13 +96,13 @@ function shownTool(tool: JsonValue): JsonValue {
 
 /** Returns the members about stored data. They replace the provider's, because the gateway stores the data itself. */
 function kept({ body, expanded }: ReplyContext): JsonObject {
-  const told: MutableObject = {};
+  const snapshot: MutableObject = {};
   for (const key of ['previous_response_id', 'store', 'background'] as const) {
-    if (given(body[key])) told[key] = body[key];
-    else if (expanded !== undefined) told[key] = defaults[key];
+    if (given(body[key])) snapshot[key] = body[key];
+    else if (expanded !== undefined) snapshot[key] = defaults[key];
   }
-  if (given(body.conversation)) told.conversation = conversation(body.conversation);
-  return told;
+  if (given(body.conversation)) snapshot.conversation = conversation(body.conversation);
+  return snapshot;
 }
 
 function conversation(value: JsonValue): JsonValue {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { isObject, type JsonValue } from '../../../model/json.ts';
 import { Answer, at, callsOf } from '../../../conformance/trial.ts';
-import type { Heard } from '../voice.ts';
+import type { ReceivedRequest } from '../voice.ts';
 
 /** Asserts the status 200 and returns the body. */
 export async function answered(answer: Response): Promise<JsonValue> {
@@ -37,7 +37,7 @@ export function contentOf(stream: string): string {
 }
 
 /** Returns all texts of the request that the fake provider received. */
-export function textOf({ request }: Heard): string {
+export function textOf({ request }: ReceivedRequest): string {
   return request.messages
     .flatMap(({ content }) => content.map((block) => (block.type === 'text' ? block.text : '')))
     .join('\n');

@@ -12,7 +12,7 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
     one(
       'answers with a text, and tells what was used',
       { says: reply('Good day.') },
-      async ({ ask, heard }) => {
+      async ({ ask, received }) => {
         const body = await answered(await ask({}));
         assert.equal(at(body, 'choices', 0, 'message', 'content'), 'Good day.');
         assert.equal(at(body, 'choices', 0, 'finish_reason'), 'stop');
@@ -20,8 +20,8 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
           [at(body, 'usage', 'prompt_tokens'), at(body, 'usage', 'completion_tokens')],
           [10, 5],
         );
-        assert.equal(textOf(heard()), 'Hello');
-        assert.equal(heard().stream, false);
+        assert.equal(textOf(received()), 'Hello');
+        assert.equal(received().stream, false);
       },
     ),
     one(
@@ -39,8 +39,11 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
         const answer = await ask({});
         const { length } = Buffer.from(await answer.arrayBuffer());
         assert.equal(answer.status, 200);
-        const told = answer.headers.get('content-length');
-        assert.ok(told === null || Number(told) === length, `the length is ${told}, of ${length} bytes`);
+        const stated = answer.headers.get('content-length');
+        assert.ok(
+          stated === null || Number(stated) === length,
+          `the length is ${stated}, of ${length} bytes`,
+        );
         for (const name of ['content-encoding', 'etag'])
           assert.equal(answer.headers.get(name), null, `${name} is that of the provider`);
       },
@@ -50,8 +53,8 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
       { says: reply('Good day.') },
       async ({ ask, provider, gateway }) => {
         const answer = await ask({});
-        const told = `${JSON.stringify([...answer.headers])}${await answer.text()}${JSON.stringify(gateway.lines)}`;
-        assert.ok(!told.includes(key), 'the key is in the answer or in the log');
+        const shown = `${JSON.stringify([...answer.headers])}${await answer.text()}${JSON.stringify(gateway.lines)}`;
+        assert.ok(!shown.includes(key), 'the key is in the answer or in the log');
         const { body, headers } = asked(provider);
         assert.ok(!body.includes(key), 'the key is in the body of the request');
         assert.ok(
@@ -79,7 +82,7 @@ export function featureCases(one: MakeCase): readonly (readonly [Lack, ChannelCa
   return [
     [
       'images',
-      one('takes images', { says: reply('A dot.') }, async ({ ask, heard }) => {
+      one('takes images', { says: reply('A dot.') }, async ({ ask, received }) => {
         const data =
           'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
         const content = [
@@ -87,7 +90,7 @@ export function featureCases(one: MakeCase): readonly (readonly [Lack, ChannelCa
           { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
         ];
         await answered(await ask({ messages: [{ role: 'user', content }] }));
-        const blocks = heard().request.messages.flatMap((message) => message.content);
+        const blocks = received().request.messages.flatMap((message) => message.content);
         const image = blocks.find((block) => block.type === 'image');
         assert.ok(
           image?.type === 'image' && JSON.stringify(image.source).includes(data),
@@ -130,9 +133,9 @@ export function featureCases(one: MakeCase): readonly (readonly [Lack, ChannelCa
       one(
         'keeps the limit of the output',
         { says: ended({ finish: 'length' }, 'Once') },
-        async ({ ask, heard }) => {
+        async ({ ask, received }) => {
           const body = await answered(await ask({ max_tokens: 17 }));
-          assert.equal(heard().request.settings.maxOutput, 17);
+          assert.equal(received().request.settings.maxOutput, 17);
           assert.equal(at(body, 'choices', 0, 'finish_reason'), 'length');
         },
       ),

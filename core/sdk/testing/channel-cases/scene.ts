@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { tryOut, type Trial } from '../../../conformance/index.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { startGateway, type TestGateway } from '../gateway.ts';
-import { oblige, obliging } from '../obliging.ts';
+import { respondWith, scriptFor } from '../accepting-provider.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../provider.ts';
-import { formatVoice, type Heard } from '../voice.ts';
-import { listed, perform, type Deed } from './deeds.ts';
+import { formatVoice, type ReceivedRequest } from '../voice.ts';
+import { listed, perform, type ProviderAction } from './provider-actions.ts';
 import type { ChannelCase, ChannelUnderTest } from './tested.ts';
 
 /** The channel's key, which only its provider may receive. */
@@ -17,13 +17,17 @@ export interface Scene {
   readonly gateway: TestGateway;
   readonly provider: ScriptedUpstream;
   /** Returns the provider's last request, decoded. */
-  heard(): Heard;
+  received(): ReceivedRequest;
   /** Sends a chat completion request to the gateway, with the message "Hello" unless the body has others. */
   ask(body: JsonObject, signal?: AbortSignal): Promise<Response>;
 }
 
 /** Makes a case from the scripted response of the provider and the assertions. */
-export type MakeCase = (name: string, deed: Deed, run: (scene: Scene) => Promise<void>) => ChannelCase;
+export type MakeCase = (
+  name: string,
+  action: ProviderAction,
+  run: (scene: Scene) => Promise<void>,
+) => ChannelCase;
 
 /** Default model and format of the requests. */
 const ordinary = { model: 'test-model', format: 'chat-completions' } as const;
@@ -31,12 +35,12 @@ const ordinary = { model: 'test-model', format: 'chat-completions' } as const;
 /** Returns the function that makes cases of a channel. Each case has a provider and a gateway of its own. */
 export function caseMaker(tested: ChannelUnderTest): MakeCase {
   const { model, format } = { ...ordinary, ...tested };
-  return (name, deed, run) => ({
+  return (name, action, run) => ({
     name,
     async run() {
       const voice = tested.voice ?? (await formatVoice(format));
       const provider = await startUpstream((request, response) =>
-        listed(tested, request, response) ? undefined : perform(deed, voice, request, response),
+        listed(tested, request, response) ? undefined : perform(action, voice, request, response),
       );
       const gateway = await startGateway({
         channels: [tested.channel({ url: provider.url, key })],
@@ -46,7 +50,7 @@ export function caseMaker(tested: ChannelUnderTest): MakeCase {
         await run({
           gateway,
           provider,
-          heard: () => voice.hear(asked(provider)),
+          received: () => voice.hear(asked(provider)),
           ask: (body, signal) =>
             fetch(`${gateway.url}/v1/chat/completions`, {
               method: 'POST',
@@ -71,7 +75,7 @@ export function trialCase(tested: ChannelUnderTest, trial: Trial): ChannelCase {
     async run() {
       const voice = tested.voice ?? (await formatVoice(format));
       const provider = await startUpstream((request, response) =>
-        listed(tested, request, response) ? undefined : oblige(voice, request, response, obliging),
+        listed(tested, request, response) ? undefined : respondWith(voice, request, response, scriptFor),
       );
       const { kind, spec, options } = tested.channel({ url: provider.url, key });
       const stranger = 'sluice-no-such-model';

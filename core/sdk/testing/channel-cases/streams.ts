@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { reply, text } from '../script.ts';
 import { contentOf } from './answers.ts';
-import { going } from './deeds.ts';
+import { going } from './provider-actions.ts';
 import { asked, type MakeCase } from './scene.ts';
 import type { ChannelCase } from './tested.ts';
 
@@ -17,7 +17,7 @@ export function streamCases(one: MakeCase): readonly ChannelCase[] {
         // The provider goes on only when the client has read what came first.
         step: (index) => (index === 2 ? new Promise((resolve) => (release = () => resolve('on'))) : going()),
       },
-      async ({ ask, heard }) => {
+      async ({ ask, received }) => {
         const answer = await ask({ stream: true });
         let read = '';
         const decoder = new TextDecoder();
@@ -25,7 +25,7 @@ export function streamCases(one: MakeCase): readonly ChannelCase[] {
           read += decoder.decode(bytes, { stream: true });
           release();
         }
-        assert.equal(heard().stream, true);
+        assert.equal(received().stream, true);
         assert.equal(contentOf(read), 'Good day to you.');
         assert.match(read, /data: \[DONE\]\s*$/);
       },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { at, streamedCalls } from '../../../conformance/trial.ts';
 import { reply, toolCall } from '../script.ts';
 import { answered, citiesOf, framesOf } from './answers.ts';
-import { going } from './deeds.ts';
+import { going } from './provider-actions.ts';
 import type { MakeCase } from './scene.ts';
 import type { ChannelCase, Lack } from './tested.ts';
 
@@ -20,15 +20,15 @@ export function toolCases(one: MakeCase, lacks: readonly Lack[]): readonly Chann
   const calls = reply(...cities.map((city, index) => toolCall('weather', { city }, `call_${index}`)));
   const wanted = cities.map((city) => ({ name: 'weather', city }));
   return [
-    one('calls tools', { says: calls }, async ({ ask, heard }) => {
+    one('calls tools', { says: calls }, async ({ ask, received }) => {
       const body = await answered(await ask({ tools: [weather] }));
       assert.deepEqual(citiesOf(at(body, 'choices', 0, 'message', 'tool_calls')), wanted);
       assert.equal(at(body, 'choices', 0, 'finish_reason'), 'tool_calls');
-      const [tool] = heard().request.tools;
+      const [tool] = received().request.tools;
       assert.ok(tool?.type === 'function' && tool.name === 'weather', 'the provider got no tool');
       assert.deepEqual(at(tool.schema ?? null, 'required'), ['city']);
     }),
-    one('takes what tools have given', { says: reply('It rains.') }, async ({ ask, heard }) => {
+    one('takes what tools have given', { says: reply('It rains.') }, async ({ ask, received }) => {
       const asking = cities.map((city, index) => ({
         id: `call_${index}`,
         type: 'function',
@@ -45,7 +45,7 @@ export function toolCases(one: MakeCase, lacks: readonly Lack[]): readonly Chann
         ...given,
       ];
       await answered(await ask({ tools: [weather], messages }));
-      const blocks = heard().request.messages.flatMap(({ content }) => content);
+      const blocks = received().request.messages.flatMap(({ content }) => content);
       const results = blocks.filter((block) => block.type === 'tool-result');
       assert.deepEqual(
         results.map(({ content }) => content.map((block) => ('text' in block ? block.text : '')).join('')),

@@ -57,10 +57,10 @@ export class ApiError extends Error {
 }
 
 /** Which calls of the log are wanted; empty members do not narrow. */
-export type UsageWish = Readonly<Record<string, string | undefined>>;
+export type UsageQuery = Readonly<Record<string, string | undefined>>;
 
 /** Filter of API keys, and the length of a page. */
-interface KeysWish {
+interface KeysQuery {
   readonly search?: string | undefined;
   readonly owner?: string | undefined;
   readonly limit?: number | undefined;
@@ -160,8 +160,8 @@ async function remember(asked: Promise<Session>): Promise<Session> {
 }
 
 /** A query string of what is set, with its question mark. */
-export function queryOf(wish: Readonly<Record<string, string | number | undefined>>): string {
-  const entries = Object.entries(wish).flatMap(([name, value]) =>
+export function queryOf(query: Readonly<Record<string, string | number | undefined>>): string {
+  const entries = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [[name, String(value)]],
   );
   return entries.length === 0 ? '' : `?${new URLSearchParams(entries).toString()}`;
@@ -189,8 +189,8 @@ export const api = {
     ),
   acceptInvitation: (token: string, password: string) =>
     ask<unknown>('POST', 'invitation', { token, password }),
-  users: (wish: { readonly search?: string; readonly after?: string | undefined }) =>
-    ask<UserPage>('GET', `users${queryOf(wish)}`),
+  users: (query: { readonly search?: string; readonly after?: string | undefined }) =>
+    ask<UserPage>('GET', `users${queryOf(query)}`),
   createUser: (user: NewUserFields) => ask<InvitedUser>('POST', 'users', user),
   user: (id: string) => ask<UserView>('GET', `users/${at(id)}`),
   /** 412 where somebody else has changed the user since this version. */
@@ -213,8 +213,8 @@ export const api = {
   endOwnSessions: () => ask<unknown>('DELETE', 'me/sessions'),
   logout: () => ask<LoggedOut>('POST', 'logout', {}),
   overview: (range: OverviewRange) => ask<Overview>('GET', `overview?range=${range}`),
-  keys: (wish: KeysWish, after: string | undefined) =>
-    ask<KeyPage>('GET', `keys${queryOf({ ...wish, after })}`),
+  keys: (query: KeysQuery, after: string | undefined) =>
+    ask<KeyPage>('GET', `keys${queryOf({ ...query, after })}`),
   key: (id: string) => ask<KeyView>('GET', `keys/${at(id)}`),
   createKey: (key: NewKey) => ask<KeyWithValue>('POST', 'keys', key),
   updateKey: (id: string, changes: KeyChanges, version: string) =>
@@ -229,22 +229,22 @@ export const api = {
   tokens: () => ask<TokenList>('GET', 'tokens'),
   createToken: (token: NewToken) => ask<TokenWithValue>('POST', 'tokens', token),
   revokeToken: (id: string) => ask<unknown>('DELETE', `tokens/${at(id)}`),
-  owners: (wish: {
+  owners: (query: {
     readonly kind?: OwnerView['kind'] | undefined;
     readonly organisation?: string | undefined;
     readonly search?: string | undefined;
     readonly limit?: number;
     readonly after?: string | undefined;
-  }) => ask<OwnerPage>('GET', `owners${queryOf(wish)}`),
+  }) => ask<OwnerPage>('GET', `owners${queryOf(query)}`),
   owner: (id: string) => ask<OwnerView>('GET', `owners/${at(id)}`),
   createOwner: (owner: NewOwner) => ask<OwnerView>('POST', 'owners', owner),
   updateOwner: (id: string, changes: OwnerChanges, version: string) =>
     ask<OwnerView>('PATCH', `owners/${at(id)}`, changes, ifMatch(version)),
   switchOwner: (id: string, on: boolean) => ask<OwnerView>('PATCH', `owners/${at(id)}`, { enabled: on }),
   deleteOwner: (id: string) => ask<unknown>('DELETE', `owners/${at(id)}`),
-  usage: (wish: UsageWish, after: string | undefined) =>
-    ask<UsagePageView>('GET', `usage${queryOf({ limit: 50, ...wish, after })}`),
-  sums: (wish: UsageWish) => ask<UsageSumsList>('GET', `usage/sums${queryOf(wish)}`),
+  usage: (query: UsageQuery, after: string | undefined) =>
+    ask<UsagePageView>('GET', `usage${queryOf({ limit: 50, ...query, after })}`),
+  sums: (query: UsageQuery) => ask<UsageSumsList>('GET', `usage/sums${queryOf(query)}`),
   call: (id: string) => ask<UsageRecordView>('GET', `usage/${at(id)}`),
   channels: () => ask<ChannelList>('GET', 'channels'),
   testChannel: (id: string) => ask<ChannelTestResult>('POST', `channels/${at(id)}/test`, {}),

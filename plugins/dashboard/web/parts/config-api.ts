@@ -11,7 +11,7 @@ import type {
 import { ask, at, queryOf } from './api.ts';
 
 /** Filter of entries. */
-interface ConfigWish {
+interface ConfigQuery {
   readonly kind: ConfigEntryView['kind'];
   readonly search?: string;
 }
@@ -23,8 +23,8 @@ const pathOf = ({ kind, name }: ConfigName): string => `config/entries/${at(`${k
 
 /** Every function rejects with an `ApiError`. */
 export const configApi = {
-  list: (wish: ConfigWish, after: string | undefined) =>
-    ask<ConfigPage>('GET', `config${queryOf({ ...wish, limit: 500, after })}`),
+  list: (query: ConfigQuery, after: string | undefined) =>
+    ask<ConfigPage>('GET', `config${queryOf({ ...query, limit: 500, after })}`),
   find: (named: ConfigName) => ask<ConfigEntryView>('GET', pathOf(named)),
   create: (entry: ConfigName & { readonly value: unknown }) => ask<ConfigChanged>('POST', 'config', entry),
   /** 412 where somebody else has changed the entry since `version`. */

@@ -57,10 +57,10 @@ export function problemsOf(
 ): FoundProblems {
   if (!(error instanceof ApiError)) return { at: {}, others: [error.message] };
   const { param = '', message, problems } = error;
-  const told = problems.length > 0 ? problems : [{ option: fieldOf(param), message }];
+  const shown = problems.length > 0 ? problems : [{ option: fieldOf(param), message }];
   const at: Record<string, string> = {};
   const others: string[] = [];
-  for (const one of told) {
+  for (const one of shown) {
     const path = one.option === undefined ? '' : pathWithin({ kind, name }, one.option);
     if (path !== '' && hasField(path.split('.')[0] ?? '')) at[path] ??= one.message;
     else others.push(one.message);

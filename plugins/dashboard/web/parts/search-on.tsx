@@ -12,12 +12,12 @@ const mostSearches = 5;
 export function useSearch(
   { data, hasNextPage, isFetching, isError, isPlaceholderData, fetchNextPage }: Search,
   limit: number,
-  wish: unknown,
+  filter: unknown,
 ): { readonly isShort: boolean; readonly isSearching: boolean; readonly goOn: () => void } {
   const pages = data?.pages.length ?? 0;
-  const [allowed, setAllowed] = useState({ wish, pages: mostSearches });
+  const [allowed, setAllowed] = useState({ filter, pages: mostSearches });
   const isShort = hasNextPage && (data?.pages.at(-1)?.records.length ?? 0) < limit;
-  const isAllowed = pages < (allowed.wish === wish ? allowed.pages : mostSearches);
+  const isAllowed = pages < (allowed.filter === filter ? allowed.pages : mostSearches);
   const goesOn = isShort && isAllowed && !isError && !isPlaceholderData;
   useEffect(() => {
     if (goesOn && !isFetching) void fetchNextPage();
@@ -25,7 +25,7 @@ export function useSearch(
   return {
     isShort,
     isSearching: goesOn || isFetching,
-    goOn: () => setAllowed({ wish, pages: pages + mostSearches }),
+    goOn: () => setAllowed({ filter, pages: pages + mostSearches }),
   };
 }
 

@@ -63,7 +63,7 @@ const joined = (values: unknown, pick: (value: unknown) => string): string => li
 const set = (members: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 
-const said = (turns: readonly Turn[], prompt: string) =>
+const messagesOf = (turns: readonly Turn[], prompt: string) =>
   [...turns, { role: 'user', text: prompt }].map((turn) => ({ role: turn.role, content: turn.text }));
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -80,7 +80,10 @@ const chatCompletions: Wire = {
     headers: {},
     body: set({
       model,
-      messages: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...said(turns, prompt)],
+      messages: [
+        ...(system === '' ? [] : [{ role: 'system', content: system }]),
+        ...messagesOf(turns, prompt),
+      ],
       max_completion_tokens: maxTokens,
       temperature,
       stream: stream || undefined,
@@ -109,7 +112,7 @@ const messages: Wire = {
       model,
       max_tokens: maxTokens ?? 1024,
       system: system === '' ? undefined : system,
-      messages: said(turns, prompt),
+      messages: messagesOf(turns, prompt),
       temperature,
       stream: stream || undefined,
     }),
@@ -161,7 +164,7 @@ const responses: Wire = {
     body: set({
       model,
       instructions: system === '' ? undefined : system,
-      input: turns.length === 0 ? prompt : said(turns, prompt),
+      input: turns.length === 0 ? prompt : messagesOf(turns, prompt),
       max_output_tokens: maxTokens,
       temperature,
       store: false,

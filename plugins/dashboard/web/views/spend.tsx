@@ -22,16 +22,17 @@ export function Spend() {
   const span = useMemo(() => spanOf(query, Date.now()), [query]);
   const by = askedBy(query);
   const narrowed = narrowingOf(query);
-  const wish = { ...narrowed, since: String(span.since), until: String(span.until), zone: span.zone };
+  const filter = { ...narrowed, since: String(span.since), until: String(span.until), zone: span.zone };
   const sums = useQuery({
-    queryKey: ['spend', by, wish],
-    queryFn: () => api.sums({ ...wish, by, compare: 'previous', limit: '200' }),
+    queryKey: ['spend', by, filter],
+    queryFn: () => api.sums({ ...filter, by, compare: 'previous', limit: '200' }),
     placeholderData: keepPreviousData,
   });
   const isFine = span.until - span.since <= 48 * hour;
   const series = useQuery({
-    queryKey: ['spend-series', wish, isFine],
-    queryFn: () => api.sums({ ...wish, ...(isFine ? { by: 'time', bucket: String(hour) } : { by: 'day' }) }),
+    queryKey: ['spend-series', filter, isFine],
+    queryFn: () =>
+      api.sums({ ...filter, ...(isFine ? { by: 'time', bucket: String(hour) } : { by: 'day' }) }),
     placeholderData: keepPreviousData,
   });
   return (

@@ -1,7 +1,7 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import type { UsageRecordView } from '../../../admin/schemas/index.ts';
-import { api, queryOf, type UsageWish } from '../parts/api.ts';
+import { api, queryOf, type UsageQuery } from '../parts/api.ts';
 import { Breakable, Formats, Status } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
@@ -42,7 +42,7 @@ const numbers = [
 ] as const;
 
 /** Returns the filter in the address. `now` changes only on a refresh, so that pages fit together. */
-function wishOf(query: URLSearchParams, now: number): UsageWish {
+function usageQueryOf(query: URLSearchParams, now: number): UsageQuery {
   const entries = narrowing.map((name) => [name, query.get(name) ?? undefined] as const);
   const range = ranges[query.get('range') ?? ''];
   const time = (name: string): string | undefined => {
@@ -148,10 +148,10 @@ const orderOf = (query: URLSearchParams): string => {
 };
 
 /** Pages of the calls that fit. */
-function useUsage(wish: ReturnType<typeof wishOf>, sort: string, limit: string) {
+function useUsage(filter: ReturnType<typeof usageQueryOf>, sort: string, limit: string) {
   return useInfiniteQuery({
-    queryKey: ['usage', wish, sort],
-    queryFn: ({ pageParam }) => api.usage({ ...wish, sort, limit }, pageParam),
+    queryKey: ['usage', filter, sort],
+    queryFn: ({ pageParam }) => api.usage({ ...filter, sort, limit }, pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next,
     placeholderData: keepPreviousData,
@@ -162,12 +162,12 @@ function useUsage(wish: ReturnType<typeof wishOf>, sort: string, limit: string) 
 export function UsageLog() {
   const { query } = usePlace();
   const [now, setNow] = useState(() => Date.now());
-  const wish = useMemo(() => wishOf(query, now), [query, now]);
+  const filter = useMemo(() => usageQueryOf(query, now), [query, now]);
   const call = query.get('call');
   const sort = orderOf(query);
   const limit = sort === 'time' ? pageSize : sortedPageSize;
-  const usage = useUsage(wish, sort, limit);
-  const search = useSearch(usage, Number(limit), wish);
+  const usage = useUsage(filter, sort, limit);
+  const search = useSearch(usage, Number(limit), filter);
   const inFilter = usage.data?.pages
     .flatMap((page) => page.records)
     .find(({ keyId }) => keyId === query.get('keyId'));
@@ -194,7 +194,7 @@ export function UsageLog() {
           >
             Refresh
           </button>
-          <a className="button" href={`/api/admin/usage.csv${queryOf(wish)}`} download>
+          <a className="button" href={`/api/admin/usage.csv${queryOf(filter)}`} download>
             <Icon name="download" />
             CSV
           </a>

@@ -4,16 +4,16 @@ import type { ChatRequest, Message } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { SeenRequest } from './provider.ts';
 import { ended, reply, text, thought, toolCall, type Script } from './script.ts';
-import { streamHeaders, type Heard, type Voice } from './voice.ts';
+import { streamHeaders, type ReceivedRequest, type Voice } from './voice.ts';
 
 /**
  * Returns the response of a provider that supports all features that channels are tested for: tools, images, documents, structured output,
  * reasoning and prompt caches. Answers any other request with "Apple."
  *
  * @example
- * await startUpstream((request, response) => oblige(voice, request, response, (heard) => obliging(heard)));
+ * await startUpstream((request, response) => respondWith(voice, request, response, scriptFor));
  */
-export function obliging({ request }: Heard): Script {
+export function scriptFor({ request }: ReceivedRequest): Script {
   const { settings, messages, tools, toolChoice } = request;
   const blocks = messages.flatMap(({ content }) => content);
   const asked = wordsOf(messages.slice(-1));
@@ -51,13 +51,13 @@ function wordsOf(messages: readonly Message[]): string {
  * one event per write.
  *
  * @example
- * const provider = await startUpstream((request, response) => oblige(voice, request, response, obliging));
+ * const provider = await startUpstream((request, response) => respondWith(voice, request, response, scriptFor));
  */
-export function oblige(
+export function respondWith(
   voice: Voice,
   request: SeenRequest,
   response: ServerResponse,
-  says: (heard: Heard) => Script,
+  says: (received: ReceivedRequest) => Script,
 ): void {
   const json = { 'content-type': 'application/json' };
   const refuse = (status: number, sentence: string): void =>
@@ -72,19 +72,19 @@ export function oblige(
     refuse(404, 'There is no such model.');
     return;
   }
-  let heard: Heard;
+  let received: ReceivedRequest;
   try {
-    heard = voice.hear(request);
+    received = voice.hear(request);
   } catch (error) {
     refuse(400, (error as Error).message);
     return;
   }
-  if (isWrong(heard.request)) {
+  if (isWrong(received.request)) {
     refuse(400, 'temperature: must be at most 2.');
     return;
   }
-  const events = says(heard).filter((step): step is GatewayEvent => 'type' in step);
-  if (!heard.stream) {
+  const events = says(received).filter((step): step is GatewayEvent => 'type' in step);
+  if (!received.stream) {
     response.writeHead(200, json).end(voice.whole(events, request));
     return;
   }

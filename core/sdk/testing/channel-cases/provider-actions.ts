@@ -5,13 +5,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { SeenRequest } from '../provider.ts';
 import type { Script } from '../script.ts';
-import { streamHeaders, type Heard, type Voice } from '../voice.ts';
+import { streamHeaders, type ReceivedRequest, type Voice } from '../voice.ts';
 import type { ChannelUnderTest } from './tested.ts';
 
 /** Response of the fake provider to a request. */
-export type Deed =
+export type ProviderAction =
   /** A whole response with its length; `compressed`: with gzip, although the request did not accept it. */
-  | { readonly says: Script | ((heard: Heard) => Script); readonly compressed?: true }
+  | { readonly says: Script | ((received: ReceivedRequest) => Script); readonly compressed?: true }
   | { readonly status: number }
   /** A stream: each piece is sent when the `step` before it has resolved. */
   | { readonly streams: Script; step(index: number): Promise<'on' | 'cut' | 'stay'> };
@@ -39,7 +39,7 @@ export function listed(
 
 /** Sends the scripted response. */
 export async function perform(
-  deed: Deed,
+  action: ProviderAction,
   voice: Voice,
   request: SeenRequest,
   response: ServerResponse,
@@ -49,21 +49,21 @@ export async function perform(
     response.writeHead(404, json).end('{}');
     return;
   }
-  if ('status' in deed) {
-    response.writeHead(deed.status, { ...json, ...voice.errorHeaders?.(deed.status) });
-    response.end(voice.error(deed.status, 'The provider says no.'));
+  if ('status' in action) {
+    response.writeHead(action.status, { ...json, ...voice.errorHeaders?.(action.status) });
+    response.end(voice.error(action.status, 'The provider says no.'));
     return;
   }
-  if ('says' in deed) {
-    const script = typeof deed.says === 'function' ? deed.says(voice.hear(request)) : deed.says;
-    writeWhole(response, voice.whole(eventsOf(script), request), deed.compressed);
+  if ('says' in action) {
+    const script = typeof action.says === 'function' ? action.says(voice.hear(request)) : action.says;
+    writeWhole(response, voice.whole(eventsOf(script), request), action.compressed);
     return;
   }
-  const { pieces, end } = voice.stream(eventsOf(deed.streams), request);
+  const { pieces, end } = voice.stream(eventsOf(action.streams), request);
   response.writeHead(200, streamHeaders(voice));
   for (const [index, piece] of pieces.entries()) {
     // oxlint-disable no-await-in-loop -- one after the other is what a stream is
-    const goes = await deed.step(index);
+    const goes = await action.step(index);
     if (goes === 'stay') return;
     if (goes === 'cut') {
       // The bytes written so far must arrive before the connection is closed.
