@@ -5,6 +5,7 @@ import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import { errorFormat } from './client-format.ts';
 import type { Front } from './front.ts';
 import type { PluginRoute } from './gateway.ts';
+import { readUntil } from '../state/waiting-reader.ts';
 import { linger, refuse } from './refusal.ts';
 import { matchedParams } from './wire.ts';
 
@@ -15,8 +16,9 @@ export function pluginRoute(front: Front, { plugin, handler }: PluginRoute): (ct
     ctx.params = matchedParams(ctx);
     // Who writes to a client that has left hears of it elsewhere.
     ctx.res.on('error', () => {});
+    const context = ctx as Context & { params: Record<string, string> };
     try {
-      await handler(ctx as Context & { params: Record<string, string> });
+      await (ctx.method === 'GET' ? readUntil(leaving(ctx), () => handler(context)) : handler(context));
     } catch (thrown) {
       const error = errorOf(thrown);
       if (error.code === 'internal_error')
@@ -33,6 +35,16 @@ export function pluginRoute(front: Front, { plugin, handler }: PluginRoute): (ct
       linger(ctx.req);
     }
   };
+}
+
+/** Returns a signal that is aborted when the client leaves before it has the whole response. */
+function leaving({ res }: Context): AbortSignal {
+  const controller = new AbortController();
+  res.once('close', () => {
+    if (!res.writableFinished)
+      controller.abort(new GatewayError('client_closed_request', 'The client has left.'));
+  });
+  return controller.signal;
 }
 
 /** What `ctx.throw` makes is for the client to read, unless it is a failure of the server's. */

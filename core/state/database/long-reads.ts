@@ -1,4 +1,5 @@
 /** Runs long SELECT statements on either kind of database without blocking calls: in a thread, on a replica, or with a timeout of its own. */
+import { readAlways } from '../waiting-reader.ts';
 import type { Database } from './index.ts';
 import type { PostgresSession } from './postgres.ts';
 import type { Row } from './sql-values.ts';
@@ -42,7 +43,7 @@ export function askedOnce(ask: Ask): Ask {
     const name = JSON.stringify([sql, values]);
     const known = running.get(name);
     if (known !== undefined) return known;
-    const asked = ask(sql, values).finally(() => running.delete(name));
+    const asked = readAlways(() => ask(sql, values)).finally(() => running.delete(name));
     running.set(name, asked);
     return asked;
   };

@@ -8,8 +8,11 @@ export type ThreadTarget =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly settings: PostgresSettings };
 
-/** A message to the thread: a question, or that it is to end. */
-export type ToThread = { readonly id: number; readonly question: unknown } | { readonly isOver: true };
+/** A message to the thread: a question, that nobody waits for its answer any more, or that the thread is to end. */
+export type ToThread =
+  | { readonly id: number; readonly question: unknown }
+  | { readonly abandoned: number }
+  | { readonly isOver: true };
 
 /** A message from the thread: an answer, a failure, or an error that no question waits for. */
 export type FromThread =
@@ -49,10 +52,14 @@ export class ReadingThread {
     this.#report = report;
   }
 
-  /** Asks the program. Rejects with what it rejects with, and when the thread ends. */
-  ask(question: unknown): Promise<unknown> {
+  /**
+   * Asks the program. Rejects with what it rejects with, when the thread ends, and with the reason of the signal when that is aborted: the program
+   * runs no further statement for the question.
+   */
+  ask(question: unknown, signal?: AbortSignal): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(new Error('The database is closed.'));
     return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
       clearTimeout(this.#timer);
       const thread = (this.#thread ??= this.#start());
       this.#ids += 1;
@@ -60,6 +67,11 @@ export class ReadingThread {
       this.#waiting.set(id, { resolve, reject });
       thread.ref();
       send(thread, { id, question });
+      signal?.addEventListener('abort', () => {
+        if (!this.#waiting.has(id)) return;
+        reject(signal.reason as Error);
+        if (this.#thread === thread) send(thread, { abandoned: id });
+      });
     });
   }
 

@@ -5,6 +5,7 @@ import { usualPoolSize } from './postgres-pool.ts';
 import type { ThreadTarget } from './reading-thread.ts';
 import { openSqliteToRead } from './sqlite-to-read.ts';
 import { send } from './thread-answers.ts';
+import { inTurn, Turns } from './turns.ts';
 
 /** The thread's own connections to the database. */
 export interface ThreadDatabase {
@@ -20,7 +21,7 @@ export async function openThreadDatabase(): Promise<ThreadDatabase> {
   const target = workerData as ThreadTarget;
   if (target.kind === 'sqlite') {
     const read = openSqliteToRead(target.path);
-    const ask: Ask = async (sql, values) => read(sql, values);
+    const ask = inTurn(async (sql, values) => read(sql, values), new Turns(1));
     return { kind: 'sqlite', ask, askLarge: ask, close: async () => {} };
   }
   // Not loaded for a file.
@@ -30,13 +31,15 @@ export async function openThreadDatabase(): Promise<ThreadDatabase> {
   ]);
   const { poolSize = usualPoolSize, ...settings } = target.settings;
   // Beside the connections of the process itself.
-  const database = openPostgres({ ...settings, poolSize: Math.ceil(poolSize / 2) }, schema, (error) =>
+  const size = Math.ceil(poolSize / 2);
+  const database = openPostgres({ ...settings, poolSize: size }, schema, (error) =>
     send({ report: error.message }),
   );
+  const turns = new Turns(size);
   return {
     kind: 'postgres',
-    ask: operatorReads(database),
-    askLarge: largeReads(database),
+    ask: inTurn(operatorReads(database), turns),
+    askLarge: inTurn(largeReads(database), turns),
     close: () => database.close(),
   };
 }

@@ -1,0 +1,22 @@
+/** Program of a thread that runs statements of some milliseconds, one at a time, and counts them. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { answerQuestions } from '../../../../core/state/database/thread-answers.ts';
+import { inTurn, Turns } from '../../../../core/state/database/turns.ts';
+
+let count = 0;
+const ask = inTurn(async () => {
+  await pause(10);
+  count += 1;
+  return [];
+}, new Turns(1));
+
+answerQuestions<{ readonly statements: number } | 'count'>(
+  async (question) => {
+    if (question === 'count') return count;
+    for (let index = 0; index < question.statements; index += 1)
+      // oxlint-disable-next-line no-await-in-loop -- one statement after the other
+      await ask('', []);
+    return 'done';
+  },
+  async () => {},
+);
