@@ -197,6 +197,12 @@ function detailsOf(model: string, status: string): string {
  * of keys took more than 20 minutes.
  */
 async function withoutTriggers({ run }: Statements, work: () => Promise<void>): Promise<void> {
+  const [found] = await run("SELECT to_regproc('api_key_own') IS NOT NULL AS has");
+  if (found?.['has'] !== true) {
+    // A database of a version without these tables.
+    await work();
+    return;
+  }
   const indexes = await run(
     "SELECT indexname AS name, indexdef AS text FROM pg_indexes WHERE tablename = 'api_keys' AND indexname <> 'api_keys_pkey'",
   );
