@@ -6,6 +6,7 @@ import type { SecretReference } from '../../settings/secret-reference.ts';
 import { keyOfKnown, type KnownSecret } from './known.ts';
 import { readSecret, reasonOf, textOfSecret, type SecretValue } from './read.ts';
 import { ownSources } from './sources.ts';
+import { Semaphore } from '../../sdk/semaphore.ts';
 
 /** Longest time for all reads of secrets of a config file together, and of those of run-time entries, in milliseconds. */
 export const startTime = 30_000;
@@ -67,8 +68,7 @@ export class Secrets {
   readonly #entries = new Map<string, Entry>();
   /** Reads that run, by source, name and version: several fields of a secret share one. */
   readonly #reading = new Map<string, Promise<SecretValue>>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #permits = new Semaphore(atOnce);
   #isBuilt = false;
   #close: () => Promise<void>;
 
@@ -249,24 +249,11 @@ export class Secrets {
     const key = JSON.stringify([name, path, version]);
     const running = this.#reading.get(key);
     if (running !== undefined) return running;
-    const read = this.#inTurn(() =>
-      readSecret(source, reference, { timeout: this.#timeout, retries, signal }),
-    ).finally(() => this.#reading.delete(key));
+    const read = this.#permits
+      .run(() => readSecret(source, reference, { timeout: this.#timeout, retries, signal }))
+      .finally(() => this.#reading.delete(key));
     this.#reading.set(key, read);
     return read;
-  }
-
-  async #inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
-    if (this.#running >= atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      // The next read that waits runs in its place.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** Lists the groups with the most calls by adding up those alone that may be among them. */
 import type { UsageFilter, UsageGrouping, UsageSumsList, UsageSumsOptions } from './index.ts';
 import { foldGrace } from './folds.ts';
-import { day, hour } from './levels.ts';
+import { day, halfDay, hour } from './levels.ts';
 
 /** Reads sums of groups, as `UsageLog` does. */
 type ReadSums<Options> = (
@@ -10,25 +10,23 @@ type ReadSums<Options> = (
   options: Options,
 ) => Promise<UsageSumsList>;
 
-/** Groups that there may be very many of, and that few calls of an hour are of. */
+/** Groupings that may have very many groups, most of them with few calls in an hour. */
 const groupings: ReadonlySet<UsageGrouping> = new Set<UsageGrouping>(['keyId', 'member', 'team']);
 
 /** Filters that sums of days have for these groups. */
 const filters: ReadonlySet<string> = new Set(['since', 'until', 'organisation', 'team']);
 
-/** Maximum number of groups that are listed so. */
+/** Maximum number of listed groups. */
 const mostListed = 20;
 
-/** Number of groups that are added up for each that is listed: of a time within two days, some are far ahead on the other day. */
+/** Number of candidates for each listed group. Several, because a group may have most of its calls in the parts of the days that are outside of the time. */
 const candidatesOfEach = 10;
 
-/** Fewest hours outside of whole days for which it is done: those of days are about as many sums as those of five hours. */
+/** Minimum number of hours outside of whole days. With fewer, the days are more to read, because two days have about as many sums as five hours. */
 const fewestHours = 6;
 
-/** How long it is not tried again where it found too few, in milliseconds. */
+/** Pause in milliseconds after an attempt whose candidates were too few. */
 const pause = 600_000;
-
-const halfDay = 12 * hour;
 
 /**
  * Opens the list of the groups with the most calls. Whole days that contain a time have at least the calls of that time. So the groups with the most

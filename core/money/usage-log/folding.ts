@@ -3,7 +3,7 @@ import type { Database } from '../../state/database/index.ts';
 import { row, rows, type Row, type Work } from '../../state/database/sql.ts';
 import { foldedOf, foldsQuestion, isWhole, largestId } from './folded.ts';
 import { foldGrace, folds, foldsOfKind, latestStart, longestFold, type Fold } from './folds.ts';
-import { amounts, day, hour, largestSum, minute, segmentsOf, type Folded } from './levels.ts';
+import { amounts, day, halfDay, hour, largestSum, minute, segmentsOf, type Folded } from './levels.ts';
 import { isRefused } from './narrowing.ts';
 
 /** How long after there was nothing left to fold it looks again, in milliseconds. */
@@ -13,7 +13,7 @@ const pause = 600_000;
 export const fewestFolded = 50_000;
 
 /** In minutes. */
-const halfDay = (12 * hour) / minute;
+const halfDayMinutes = halfDay / minute;
 
 /** A time to be folded. */
 interface Tile {
@@ -63,11 +63,11 @@ export class Folding {
     const [cursor] = yield* rows('SELECT at FROM usage_summing');
     // Half a day is the shortest time that is folded.
     const found = yield* rows(
-      `SELECT start / ${halfDay} AS half, SUM(calls) AS calls FROM usage_totals WHERE level = 1 AND start >= ? GROUP BY start / ${halfDay}`,
+      `SELECT start / ${halfDayMinutes} AS half, SUM(calls) AS calls FROM usage_totals WHERE level = 1 AND start >= ? GROUP BY start / ${halfDayMinutes}`,
       cursor === undefined ? 0 : Math.ceil(Number(cursor['at']) / minute),
     );
     const halves = found.map((one) => ({
-      start: Number(one['half']) * halfDay * minute,
+      start: Number(one['half']) * halfDay,
       calls: Number(one['calls']),
     }));
     const calls = new Map<number, number>();

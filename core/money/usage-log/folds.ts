@@ -1,5 +1,5 @@
 /** Sums of many days, and of half a day, which are made of finer sums when their time has passed. */
-import { day, hour, type Needs, type Segment } from './levels.ts';
+import { day, halfDay, hour, type Needs, type Segment } from './levels.ts';
 import type { SubjectKind } from './subjects.ts';
 
 /** One way in which sums are folded into coarser ones. `from`: the level, or the fold, that they are made of. */
@@ -29,7 +29,6 @@ const foldsOf = (kind: Fold['kind'], ...rows: readonly Row[]): readonly Fold[] =
     kind,
   }));
 
-const halfDay = 12 * hour;
 const [short, middle, long] = [3 * day, 9 * day, 27 * day];
 /** What the last 30 and the last 7 days have in common whatever the hour is, but for the days that are left out by {@link foldGrace}. */
 const [month, week] = [28 * day, 5 * day];

@@ -1,6 +1,7 @@
 /** In milliseconds. Widths of all levels are multiples of it. */
 export const minute = 60_000;
 export const hour = 60 * minute;
+export const halfDay = 12 * hour;
 export const day = 24 * hour;
 
 /** One way in which records are summed: the width of its times in milliseconds, and by what they are grouped. */

@@ -1,11 +1,12 @@
 /** The database as the program of a thread reads it. */
 import { workerData } from 'node:worker_threads';
+import { Semaphore } from '../../sdk/semaphore.ts';
 import { largeReads, operatorReads, type Ask } from './long-reads.ts';
 import { usualPoolSize } from './postgres-pool.ts';
 import type { ThreadTarget } from './reading-thread.ts';
 import { openSqliteToRead } from './sqlite-to-read.ts';
 import { send } from './thread-answers.ts';
-import { inTurn, Turns } from './turns.ts';
+import { inTurn } from './turns.ts';
 
 /** The thread's own connections to the database. */
 export interface ThreadDatabase {
@@ -21,7 +22,7 @@ export async function openThreadDatabase(): Promise<ThreadDatabase> {
   const target = workerData as ThreadTarget;
   if (target.kind === 'sqlite') {
     const read = openSqliteToRead(target.path);
-    const ask = inTurn(async (sql, values) => read(sql, values), new Turns(1));
+    const ask = inTurn(async (sql, values) => read(sql, values), new Semaphore(1));
     return { kind: 'sqlite', ask, askLarge: ask, close: async () => {} };
   }
   // Not loaded for a file.
@@ -35,11 +36,11 @@ export async function openThreadDatabase(): Promise<ThreadDatabase> {
   const database = openPostgres({ ...settings, poolSize: size }, schema, (error) =>
     send({ report: error.message }),
   );
-  const turns = new Turns(size);
+  const permits = new Semaphore(size);
   return {
     kind: 'postgres',
-    ask: inTurn(operatorReads(database), turns),
-    askLarge: inTurn(largeReads(database), turns),
+    ask: inTurn(operatorReads(database), permits),
+    askLarge: inTurn(largeReads(database), permits),
     close: () => database.close(),
   };
 }

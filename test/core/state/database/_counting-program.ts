@@ -1,14 +1,15 @@
 /** Program of a thread that runs statements of some milliseconds, one at a time, and counts them. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { Semaphore } from '../../../../core/sdk/semaphore.ts';
 import { answerQuestions } from '../../../../core/state/database/thread-answers.ts';
-import { inTurn, Turns } from '../../../../core/state/database/turns.ts';
+import { inTurn } from '../../../../core/state/database/turns.ts';
 
 let count = 0;
 const ask = inTurn(async () => {
   await pause(10);
   count += 1;
   return [];
-}, new Turns(1));
+}, new Semaphore(1));
 
 answerQuestions<{ readonly statements: number } | 'count'>(
   async (question) => {
