@@ -104,7 +104,7 @@ export class SocketConnection {
   /** Takes no more calls; those that wait are refused with the error. When the running ones have ended it is closed with the code; `told`: and the error is sent before. */
   retire(error: GatewayError, code: number, sendsError: boolean): void {
     if (this.#retired !== undefined) return;
-    this.#retired = { error, code, sendsError: sendsError };
+    this.#retired = { error, code, sendsError };
     for (const lane of this.#lanes.clear()) this.#refuse(error, lane);
     // Nothing waits any more. A client that still sends may cancel the call that runs.
     this.#readOn();
@@ -230,8 +230,8 @@ export class SocketConnection {
   #closeWhenIdle(): void {
     if (this.#retired === undefined || !this.#lanes.isIdle || this.#closingAt > 0) return;
     if (this.#fullSince > 0) return;
-    const { error, code, sendsError: told } = this.#retired;
-    if (told) this.#refuse(error, '');
+    const { error, code, sendsError } = this.#retired;
+    if (sendsError) this.#refuse(error, '');
     this.#closingAt = performance.now();
     this.#socket.close(code, error.code);
   }

@@ -124,14 +124,14 @@ class Attempts {
     this.#repeat = undefined;
     if (repeat !== undefined) {
       const report = health.enter(repeat);
-      if (report !== undefined) return { target: repeat, report: report };
+      if (report !== undefined) return { target: repeat, report };
     }
     let refused: Target[] | undefined;
     let entered: Entered | undefined;
     for (let target = this.#choice.next(beside); target !== undefined; target = this.#choice.next(beside)) {
       const report = health.enter(target);
       if (report !== undefined) {
-        entered = { target, report: report };
+        entered = { target, report };
         break;
       }
       (refused ??= []).push(target);
@@ -158,7 +158,7 @@ class Attempts {
       const report = health.enter(target);
       if (report === undefined) continue;
       this.#choice.take(target);
-      return { target, report: report };
+      return { target, report };
     }
     const soonest = left[0]?.wait;
     if (soonest === undefined) throw this.#failure();
@@ -182,7 +182,7 @@ class Attempts {
     const report = error.staleConnection ? this.#options.health.enter(entered.target) : undefined;
     if (report !== undefined) {
       try {
-        return await this.#attempt({ ...entered, report: report }, current);
+        return await this.#attempt({ ...entered, report }, current);
       } catch (second) {
         error = toGatewayError(second);
       }
@@ -192,9 +192,9 @@ class Attempts {
   }
 
   /** Sends the call to one target. `current` shows which attempt runs. */
-  #attempt({ target, report: visit }: Entered, current?: Current): Promise<Observable<GatewayEvent>> {
+  #attempt({ target, report }: Entered, current?: Current): Promise<Observable<GatewayEvent>> {
     const { load, translate } = this.#options;
-    const attempt = new Attempt(this.#call, target, visit, load);
+    const attempt = new Attempt(this.#call, target, report, load);
     if (current !== undefined) current.attempt = attempt;
     return attempt.begin(translate, this.#patience(target));
   }

@@ -21,9 +21,9 @@ export interface Reconciled {
 }
 
 /**
- * Returns the alerts after a look. `wasNotified` says that a condition with `once` was told before its alert was forgotten. An alert is told at
- * most once within `throttle` milliseconds, and again when it has become more severe than destinations were told; what was told as firing is
- * told as resolved.
+ * Returns the alerts after a look. `wasNotified` says that a condition with `once` was notified before its alert was forgotten.
+ * Destinations are notified of an alert at most once within `throttle` milliseconds, again when it has become more severe, and of its end where they
+ * were notified that it fires.
  */
 export function reconcile(
   { alerts, mutes }: Pick<AlertState, 'alerts' | 'mutes'>,

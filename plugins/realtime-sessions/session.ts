@@ -48,10 +48,10 @@ export interface SessionTools {
 
 /** Returns the usage of a session that is not charged yet; undefined where there is none. */
 function unpaid(watch: SessionWatch | undefined): Usage | undefined {
-  const { unfinished, unreported: untold } = watch ?? {};
-  return unfinished === undefined || untold === undefined
-    ? (unfinished ?? untold)
-    : sumUsage(unfinished, untold);
+  const { unfinished, unreported } = watch ?? {};
+  return unfinished === undefined || unreported === undefined
+    ? (unfinished ?? unreported)
+    : sumUsage(unfinished, unreported);
 }
 
 /** One session and its charges. */

@@ -54,7 +54,7 @@ export function rowsToAdd(
   columns: string,
 ): Source {
   const id = idOf(table);
-  const parts = (among === undefined ? segments : segments.flatMap(splitAtTomorrow)).map(
+  const parts = (among === undefined ? segments : segments.flatMap(splitAfterTomorrow)).map(
     ({ level, since, until }): Source => {
       // As the index by keys has it.
       const hasKeys = table === 'usage_totals' && Number(level) >= 5;
@@ -100,13 +100,13 @@ function rangeOfStarts(since: number, until: number): Source {
   return { sql: 't.start >= ? AND t.start < ?', values: [minutesOf(since), minutesOf(until)] };
 }
 
-/** Divides a stretch that has no end where hardly any sum can be behind: only of a time that ends the parts can be looked up one by one. */
-function splitAtTomorrow({ level, since, until }: Segment): readonly Segment[] {
-  const tomorrow = (Math.floor(Date.now() / day) + 2) * day;
-  if (until <= tomorrow || since >= tomorrow) return [{ level, since, until }];
+/** Splits a stretch without an end at the end of tomorrow, because the times of a stretch that ends can be looked up one by one. Hardly any sum is later. */
+function splitAfterTomorrow({ level, since, until }: Segment): readonly Segment[] {
+  const end = (Math.floor(Date.now() / day) + 2) * day;
+  if (until <= end || since >= end) return [{ level, since, until }];
   return [
-    { level, since, until: tomorrow },
-    { level, since: tomorrow, until },
+    { level, since, until: end },
+    { level, since: end, until },
   ];
 }
 

@@ -56,7 +56,7 @@ export function openSumsThread(database: Database): SumsReader | undefined {
       const answer = thread.ask(question, abandoned.signal).finally(() => {
         if (running.get(text) === shared) running.delete(text);
       });
-      // Nobody may be left who waits for its failure.
+      // Handled here, because every client may have left when the question fails.
       answer.catch(() => {});
       shared = { answer, abandoned, askers: 0 };
       running.set(text, shared);

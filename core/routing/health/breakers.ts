@@ -33,7 +33,7 @@ export class Breakers {
   readonly #window: number;
   #keys = 0;
 
-  /** `window`: how long visits count, in milliseconds. */
+  /** `window`: time in milliseconds for which attempts count. */
   constructor(window: number) {
     this.#window = window;
   }

@@ -116,7 +116,7 @@ export class HealthRegistry implements Health, ReportReceiver {
     await this.#share?.close();
   }
 
-  /* ---- What visits tell ------------------------------------------------------------------------------------------- */
+  /* ---- Reports of attempts ---------------------------------------------------------------------------------------- */
 
   /** Closes the breakers that the attempt probes. For any other attempt, the start of a response says nothing yet. */
   answered(attempt: ReportedAttempt): void {

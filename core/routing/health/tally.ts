@@ -1,7 +1,7 @@
-/** How many visits went well lately, and how many failed. */
+/** Counts recent attempts and their failures. */
 const slices = 10;
 
-/** How many visits of the last while went well and how many failed: ten slices of the window, the oldest of which falls away. */
+/** Numbers of attempts and of failures within a window, in ten slices. The oldest slice is dropped as time passes. */
 export class Tally {
   readonly #slice: number;
   readonly #calls = new Uint32Array(slices);

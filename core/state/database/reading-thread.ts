@@ -8,7 +8,7 @@ export type ThreadTarget =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly settings: PostgresSettings };
 
-/** A message to the thread: a question, that nobody waits for its answer any more, or that the thread is to end. */
+/** A message to the thread: a question, the id of a question that was abandoned, or the request to end. */
 export type ToThread =
   | { readonly id: number; readonly question: unknown }
   | { readonly abandoned: number }

@@ -22,11 +22,11 @@ type News = RatesAnswer | RatesRecall;
 class Office {
   readonly cut = new Set<number>();
   readonly questions: RatesQuestion[] = [];
-  readonly desk: RatesServer;
+  readonly server: RatesServer;
   readonly #listeners = new Map<number, (news: News) => void>();
 
   constructor(lengths: RateTimes = {}) {
-    this.desk = new RatesServer((worker, news) => {
+    this.server = new RatesServer((worker, news) => {
       if (!this.cut.has(worker)) setImmediate(() => this.#listeners.get(worker)?.(news));
     }, lengths);
   }
@@ -37,7 +37,7 @@ class Office {
         this.questions.push(question);
         // As it goes between processes.
         const copy = JSON.parse(JSON.stringify(question)) as typeof question;
-        setImmediate(() => this.desk.ask(worker, copy));
+        setImmediate(() => this.server.ask(worker, copy));
         return true;
       },
       listen: (listener) => void this.#listeners.set(worker, listener),
@@ -60,7 +60,7 @@ test('workers share a limit, and the slots of one that has ended are free', asyn
   expect((await here!.take([one(subject, 10)], slots)).allowed).toBe(true);
   expect((await there!.take([one(subject, 10)], slots)).allowed).toBe(true);
   expect(await there!.take([one(subject, 10)], slots)).toMatchObject({ allowed: false, exceeded: running });
-  office.desk.forget(1);
+  office.server.forget(1);
   const { states, allowed } = await there!.take([one(subject, 10)], slots);
   expect([allowed, states[0]?.remaining]).toEqual([true, 7]);
 });
@@ -79,7 +79,7 @@ describe.each(['refuse', 'local'] as const)('while it does not answer (%s)', (wh
     expect(verdict).toMatchObject({ allowed: whenDown === 'local', degraded: true });
     expect(rates.state).toBe('degraded');
     office.cut.delete(1);
-    office.desk.forget(1);
+    office.server.forget(1);
     expect(await rates.take([], slots)).toMatchObject({ allowed: true });
     expect(rates.state).toBe('ok');
     expect(told).toEqual(['gone', 'back']);
@@ -88,12 +88,12 @@ describe.each(['refuse', 'local'] as const)('while it does not answer (%s)', (wh
 
 test('an answer that comes too late keeps no slot', async () => {
   const answers: News[] = [];
-  const desk = new RatesServer((_worker, answer) => answers.push(answer));
+  const server = new RatesServer((_worker, answer) => answers.push(answer));
   let hear: ((news: News) => void) | undefined;
   const rates = new PrimaryRates(
     {
       send(question) {
-        desk.ask(1, question);
+        server.ask(1, question);
         return true;
       },
       listen: (listener) => {

@@ -22,16 +22,16 @@ const namesIn = (news: HealthNews | undefined): readonly string[] =>
 /** What workers say to the process that started them, and what each of them is told. */
 function workers() {
   const clock = { now: 1_000 };
-  const desk = new HealthServer(() => clock.now);
+  const server = new HealthServer(() => clock.now);
   const told = new Map<number, HealthNews[]>();
   const say = (member: number, word: HealthWord): void => {
     const news = told.get(member) ?? [];
     told.set(member, news);
-    desk.hear(member, word, (one) => news.push(one));
+    server.hear(member, word, (one) => news.push(one));
   };
   return {
     clock,
-    desk,
+    server,
     join: (member: number): HealthNews | undefined => {
       say(member, { kind: 'join' });
       return told.get(member)?.pop();
@@ -51,11 +51,11 @@ function workers() {
 
 describe('what workers tell of places', () => {
   test('goes to all others that have joined, and not back to who told it', () => {
-    const { join, tell, heard, desk } = workers();
+    const { join, tell, heard, server } = workers();
     for (const member of [1, 2, 3]) join(member);
     tell(1, place('x', { cool: 5_000 }));
     expect([heard(1), namesIn(heard(2)[0]), namesIn(heard(3)[0])]).toEqual([[], ['x'], ['x']]);
-    desk.forget(3);
+    server.forget(3);
     tell(1, place('y', { cool: 5_000 }));
     expect([namesIn(heard(2)[0]), heard(3)]).toEqual([['y'], []]);
   });
@@ -124,18 +124,18 @@ describe('the claim to probe a place', () => {
   });
 
   test('of a worker that has ended is free, those of others are not', () => {
-    const { claim, desk } = workers();
+    const { claim, server } = workers();
     claim(1, 'x');
     claim(2, 'y');
-    desk.forget(1);
+    server.forget(1);
     expect([claim(3, 'x'), claim(3, 'y')]).toEqual([0, 5_000]);
   });
 
   test('is that of a key, a model, or nothing else', () => {
-    const { desk } = workers();
+    const { server } = workers();
     const waits: number[] = [];
     const ask = (member: number, model?: string): void =>
-      desk.hear(
+      server.hear(
         member,
         {
           kind: 'claim',

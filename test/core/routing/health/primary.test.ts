@@ -22,18 +22,18 @@ import {
 /** As it goes between processes. */
 const copied = <Message>(message: Message): Message => JSON.parse(JSON.stringify(message)) as Message;
 
-/** A worker's way to a desk, that can be cut, or hang. */
+/** A worker's way to a server, that can be cut, or hang. */
 class Line implements HealthLine {
   cut = false;
   readonly words: HealthWord[] = [];
-  readonly #desk: HealthServer;
+  readonly #server: HealthServer;
   readonly #worker: number;
   #listener: ((news: HealthNews) => void) | undefined;
   /** What waits while the other side hangs. */
   #held: (() => void)[] | undefined;
 
-  constructor(desk: HealthServer, number: number) {
-    this.#desk = desk;
+  constructor(server: HealthServer, number: number) {
+    this.#server = server;
     this.#worker = number;
   }
 
@@ -44,7 +44,7 @@ class Line implements HealthLine {
       setImmediate(() => this.#listener?.(copied(news)));
     };
     const deliver = (): void => {
-      setImmediate(() => this.#desk.hear(this.#worker, copied(word), tell));
+      setImmediate(() => this.#server.hear(this.#worker, copied(word), tell));
     };
     if (this.#held === undefined) deliver();
     else this.#held.push(deliver);
@@ -73,12 +73,12 @@ afterEach(async () => {
 let workers = 0;
 
 function worker(
-  desk: HealthServer,
+  server: HealthServer,
   settings: Partial<HealthSettings> = {},
   now?: () => number,
 ): { readonly health: Health; readonly line: Line; readonly number: number } {
   const number = (workers += 1);
-  const line = new Line(desk, number);
+  const line = new Line(server, number);
   const health = createHealth(settingsOf(settings), {
     share: primarySharing(line),
     ...(now === undefined ? {} : { now }),
@@ -89,8 +89,8 @@ function worker(
 const pass = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
 describe('health that workers share', () => {
-  const desk = new HealthServer();
-  healthSuite((settings, clock) => worker(desk, settings, () => clock.now).health);
+  const server = new HealthServer();
+  healthSuite((settings, clock) => worker(server, settings, () => clock.now).health);
   sharedHealthSuite((count, settings) => {
     const own = new HealthServer();
     return Promise.resolve(Array.from({ length: count }, () => worker(own, settings).health));
@@ -99,16 +99,16 @@ describe('health that workers share', () => {
 
 test('a worker that starts later knows what holds by then, and nothing that is over', async () => {
   let now = 0;
-  const desk = new HealthServer(() => now);
-  const { health: early } = worker(desk);
+  const server = new HealthServer(() => now);
+  const { health: early } = worker(server);
   const [refused, limited, over] = [newTarget(), newTarget(), newTarget()];
   enter(early, refused).failed(errors.refused());
   enter(early, limited).failed(errors.limited(60));
   enter(early, over).failed(errors.limited(10));
-  const { health: second } = worker(desk);
+  const { health: second } = worker(server);
   await expect.poll(() => second.standing(over)).toBe('cooling');
   now += 20_000;
-  const { health: late } = worker(desk);
+  const { health: late } = worker(server);
   await expect.poll(() => late.standing(refused)).toBe('resting');
   await expect.poll(() => late.standing(limited)).toBe('cooling');
   expect(late.waitMs(limited)).toBeLessThanOrEqual(40_000);
@@ -120,8 +120,8 @@ test('a worker that starts later knows what holds by then, and nothing that is o
 });
 
 test('one worker at a time finds out; the turn of one that ends is free', async () => {
-  const desk = new HealthServer();
-  const all = [1, 2, 3].map(() => worker(desk, { rest: 300 }));
+  const server = new HealthServer();
+  const all = [1, 2, 3].map(() => worker(server, { rest: 300 }));
   const target = newTarget();
   fail(all[0]!.health, target);
   for (const { health } of all) await expect.poll(() => health.standing(target)).toBe('resting');
@@ -134,14 +134,14 @@ test('one worker at a time finds out; the turn of one that ends is free', async 
   const begun = performance.now();
   while (performance.now() - begun < 2_000) await round();
   expect(probing).toHaveLength(1);
-  desk.forget(probing[0] ?? 0);
+  server.forget(probing[0] ?? 0);
   const others = all.filter(({ number }) => number !== probing[0]);
   // Those who were told to wait learn of it when that time has passed, or when somebody asks.
   expect(await claimOf(others[0]!.line, target.channel.id)).toBe(0);
   expect(await claimOf(others[1]!.line, target.channel.id)).toBeGreaterThan(0);
 });
 
-/** How long a place belongs to somebody else, as the desk tells this worker. */
+/** How long a place belongs to somebody else, as the server tells this worker. */
 function claimOf(line: Line, channel: string): Promise<number> {
   return new Promise((resolve) => {
     line.listen((news) => {
@@ -152,8 +152,8 @@ function claimOf(line: Line, channel: string): Promise<number> {
 }
 
 test('a storm of changes is few messages, and the last word arrives', async () => {
-  const desk = new HealthServer();
-  const [one, two] = [worker(desk), worker(desk)];
+  const server = new HealthServer();
+  const [one, two] = [worker(server), worker(server)];
   const target = newTarget();
   for (let count = 1; count <= 2_000; count += 1) {
     one.health.enter(target)?.failed(errors.limited(count % 60));
@@ -166,8 +166,8 @@ test('a storm of changes is few messages, and the last word arrives', async () =
 });
 
 test('while nobody answers each worker goes on with what it knows; then all is shared again', async () => {
-  const desk = new HealthServer();
-  const [one, two] = [worker(desk, { rest: 300 }), worker(desk, { rest: 300 })];
+  const server = new HealthServer();
+  const [one, two] = [worker(server, { rest: 300 }), worker(server, { rest: 300 })];
   const [before, during] = [newTarget(), newTarget()];
   fail(one.health, before);
   await expect.poll(() => two.health.standing(before)).toBe('resting');
@@ -186,10 +186,10 @@ test('while nobody answers each worker goes on with what it knows; then all is s
 });
 
 test('what is remembered for all is bounded', async () => {
-  const desk = new HealthServer();
+  const server = new HealthServer();
   const told: number[] = [];
   for (let count = 0; count < 7_000; count += 1)
-    desk.hear(
+    server.hear(
       1,
       {
         kind: 'tell',
@@ -197,7 +197,7 @@ test('what is remembered for all is bounded', async () => {
       },
       () => {},
     );
-  desk.hear(2, { kind: 'join' }, (news) => {
+  server.hear(2, { kind: 'join' }, (news) => {
     if (news.kind === 'heard') told.push(news.places.length);
   });
   expect(told).toEqual([5_000]);
