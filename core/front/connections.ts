@@ -14,6 +14,7 @@ export class Connections {
   /** With the time at which each was opened. */
   readonly #open = new Map<Socket, number>();
   #closed: Promise<void> | undefined;
+  #onAllClosed: (() => void) | undefined;
 
   /** `waited` tells how long the connection that is opened waited for this process, where that is known. */
   constructor(server: Server, waited: () => number | undefined = () => undefined) {
@@ -22,16 +23,23 @@ export class Connections {
       this.#open.set(socket, performance.now());
       const time = waited();
       if (time !== undefined) noteArrival(socket, time);
-      socket.once('close', () => this.#open.delete(socket));
+      socket.once('close', () => {
+        this.#open.delete(socket);
+        if (this.#open.size === 0) this.#onAllClosed?.();
+      });
     });
   }
 
-  /** Takes no more connections, and leaves those there are alone. Resolves when all of them have ended. */
+  /** Takes no more connections, and leaves those there are alone. Resolves when all of them have ended, and their calls know of it. */
   takeNoMore(): Promise<void> {
     this.#closed ??= new Promise<void>((resolve) => {
       NetServer.prototype.close.call(this.#server, () => {
         // Takes Node's own timers off; it says that the server is closed already.
-        this.#server.close(() => resolve());
+        this.#server.close(() => {
+          // Node counts a connection as ended before its `close` event, by which its call learns that the client has left.
+          if (this.#open.size === 0) resolve();
+          else this.#onAllClosed = resolve;
+        });
       });
     });
     return this.#closed;

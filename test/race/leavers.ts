@@ -96,7 +96,9 @@ export async function runLeavers(
     if (gateway === undefined) throw new Error('There is no gateway.');
     const result = await new Run(gateway, provider, stores, keys).leave(options.leavers, options.atHalf);
     say(JSON.stringify(result));
-    if (Object.values(result.faults).some((count) => count !== 0)) say(suspectLines(gateway));
+    // What they say is all that is left of a fault that comes by chance.
+    if (Object.values(result.faults).some((count) => count !== 0))
+      process.stdout.write(`${JSON.stringify(result)}\n${suspectLines(gateway)}\n`);
     return result;
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
@@ -212,8 +214,6 @@ class Run {
     const linesWith = (pattern: RegExp): number => lines.filter((line) => pattern.test(line)).length;
     const redisLost = lines.filter(isRedisLost).length;
     const errors = lines.filter((line) => /"level":"(?:error|fatal)"/.test(line) && !isRedisLost(line));
-    // What they say is all that is left of a fault that comes by chance.
-    for (const line of errors) process.stdout.write(`${line}\n`);
     return {
       faults: {
         recorded: failed,

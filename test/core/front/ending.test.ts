@@ -131,6 +131,17 @@ describe('a gateway that stops', () => {
     await stopped;
   });
 
+  test('closes everything else only after the last call has noticed that its client left', async () => {
+    const one = await stage();
+    const client = await call(one);
+    let closesBefore = -1;
+    one.open[0]?.once('close', () => (closesBefore = one.closes()));
+    const stopped = one.ending.stop();
+    client.socket.destroy();
+    await stopped;
+    expect([closesBefore, one.closes()]).toEqual([0, 1]);
+  });
+
   test('tells open calls to end when their time is over, and cuts those that do not', async () => {
     const one = await stage({ drain: 5 });
     one.detached.running = 1;
