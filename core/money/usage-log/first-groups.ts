@@ -1,7 +1,7 @@
 /** Lists the groups with the most calls by adding up those alone that may be among them. */
 import type { UsageFilter, UsageGrouping, UsageSumsList, UsageSumsOptions } from './index.ts';
 import { foldGrace } from './folds.ts';
-import { day, halfDay, hour } from './levels.ts';
+import { day, fourHours, halfDay, hour } from './levels.ts';
 
 /** Reads sums of groups, as `UsageLog` does. */
 type ReadSums<Options> = (
@@ -63,16 +63,26 @@ function isOfMostCalls({ order, rest, groups, percentiles }: UsageSumsOptions): 
   return order === 'calls' && rest === false && groups === undefined && percentiles !== true;
 }
 
-/** Returns about how many hours at the ends of a time are in no sums of days and half days; 0 for filters that these do not have. */
+/** About how many sums of hours are as many as the sums of four hours. */
+const hoursOfFour = 2.5;
+
+/** Returns the number of hours that have about as many sums as a time has outside of days and half days; 0 for filters that these do not have. */
 function hoursAround(filter: UsageFilter, now: number): number {
   const { since, until = now, ...others } = filter;
   const isOfDays = Object.entries(others).every(([name, value]) => value === undefined || filters.has(name));
   if (since === undefined || !isOfDays) return 0;
-  const noon = Math.ceil(since / halfDay) * halfDay;
-  const isFolded = noon % day === 0 || noon + halfDay + foldGrace <= now;
-  const start = Math.min(until, isFolded ? noon : Math.ceil(since / day) * day);
-  const end = until < now ? Math.max(start, Math.floor(until / halfDay) * halfDay) : until;
-  return (start - since + (until - end)) / hour;
+  const isFolded = (start: number, size: number): boolean => start + size + foldGrace <= now;
+  let hours = 0;
+  let start = since;
+  while (start % day !== 0 && start < until) {
+    const four = start % fourHours === 0 && isFolded(start, fourHours);
+    const half = start % halfDay === 0 && isFolded(start, halfDay);
+    const end = half ? start + halfDay : four ? start + fourHours : Math.floor(start / hour) * hour + hour;
+    hours += half ? 0 : four ? hoursOfFour : (end - start) / hour;
+    start = end;
+  }
+  const end = until < now ? Math.max(start, Math.floor(until / fourHours) * fourHours) : until;
+  return hours + (until - end) / hour;
 }
 
 /** Returns the filter for the days that contain a time. */

@@ -3,7 +3,17 @@ import type { Database } from '../../state/database/index.ts';
 import { row, rows, type Row, type Work } from '../../state/database/sql.ts';
 import { foldedOf, foldsQuestion, isWhole, largestId } from './folded.ts';
 import { foldGrace, folds, foldsOfKind, latestStart, longestFold, type Fold } from './folds.ts';
-import { amounts, day, halfDay, hour, largestSum, minute, segmentsOf, type Folded } from './levels.ts';
+import {
+  amounts,
+  day,
+  fourHours,
+  halfDay,
+  hour,
+  largestSum,
+  minute,
+  segmentsOf,
+  type Folded,
+} from './levels.ts';
 import { isRefused } from './narrowing.ts';
 
 /** How long after there was nothing left to fold it looks again, in milliseconds. */
@@ -12,8 +22,8 @@ const pause = 600_000;
 /** Fewest calls in the longest time that is summed together for which sums are folded: few are read soon enough. */
 export const fewestFolded = 50_000;
 
-/** In minutes. */
-const halfDayMinutes = halfDay / minute;
+/** The shortest time that is folded, in minutes. */
+const shortestMinutes = fourHours / minute;
 
 /** A time to be folded. */
 interface Tile {
@@ -61,21 +71,20 @@ export class Folding {
   /** The times that are to be folded, in the order from the end: what others are made of, and what is newer, comes first. */
   *#find(): Work<Tile[]> {
     const [cursor] = yield* rows('SELECT at FROM usage_summing');
-    // Half a day is the shortest time that is folded.
     const found = yield* rows(
-      `SELECT start / ${halfDayMinutes} AS half, SUM(calls) AS calls FROM usage_totals WHERE level = 1 AND start >= ? GROUP BY start / ${halfDayMinutes}`,
+      `SELECT start / ${shortestMinutes} AS time, SUM(calls) AS calls FROM usage_totals WHERE level = 1 AND start >= ? GROUP BY start / ${shortestMinutes}`,
       cursor === undefined ? 0 : Math.ceil(Number(cursor['at']) / minute),
     );
-    const halves = found.map((one) => ({
-      start: Number(one['half']) * halfDay,
+    const times = found.map((one) => ({
+      start: Number(one['time']) * fourHours,
       calls: Number(one['calls']),
     }));
     const calls = new Map<number, number>();
-    for (const one of halves) {
+    for (const one of times) {
       const block = Math.floor(one.start / longestFold);
       calls.set(block, (calls.get(block) ?? 0) + one.calls);
     }
-    const starts = halves
+    const starts = times
       .map(({ start }) => start)
       .filter((start) => (calls.get(Math.floor(start / longestFold)) ?? 0) >= this.#fewest);
     const made = new Map<number, Set<number>>();
@@ -86,16 +95,18 @@ export class Folding {
     const now = Date.now();
     const end = now - foldGrace;
     return folds.toReversed().flatMap((fold) => {
-      const { level, size } = fold;
+      const { level, size, keptFor = Infinity } = fold;
       if (fold.isOfLatest) {
         const start = latestStart(fold, now);
-        const within = halves.filter((one) => one.start >= start && one.start < start + size);
+        const within = times.filter((one) => one.start >= start && one.start < start + size);
         const isWorthIt = within.reduce((sum, one) => sum + one.calls, 0) >= this.#fewest;
         return isWorthIt && made.get(level)?.has(start) !== true ? [{ fold, start }] : [];
       }
       const wanted = new Set(starts.map((start) => start - (start % size)));
       return [...wanted]
-        .filter((start) => start + size <= end && made.get(level)?.has(start) !== true)
+        .filter(
+          (start) => start + size <= end && start >= now - keptFor && made.get(level)?.has(start) !== true,
+        )
         .toSorted((one, other) => one - other)
         .map((start) => ({ fold, start }));
     });
@@ -210,7 +221,7 @@ interface Part {
   readonly start: number;
 }
 
-/** Returns the sums that a fold is made of. The latest days are made of folds, too, where there are some: fewer sums are read. */
+/** Returns the sums that a fold is made of. The latest days and half days are made of folds, too, where there are some: fewer sums are read. */
 function* partsOf(fold: Fold, start: number): Work<readonly Part[]> {
   const { from, fromSize, size } = fold;
   const end = start + size;
@@ -224,14 +235,16 @@ function* partsOf(fold: Fold, start: number): Work<readonly Part[]> {
   );
 }
 
-/** Returns the folds within a time that the latest days can be made of, besides the sums that all folds of their kind are made of. */
+/** Returns the folds within a time that the latest days and half days can be made of, besides the sums that all folds of their kind are made of. */
 function* coarserThan(
-  { isOfLatest, kind, hasNames, fromSize }: Fold,
+  { isOfLatest, kind, hasNames, fromSize, size }: Fold,
   start: number,
   end: number,
 ): Work<readonly Folded[]> {
-  if (!isOfLatest) return [];
-  const coarser = foldsOfKind(kind, hasNames).filter((one) => !one.isOfLatest && one.size > fromSize);
+  if (!isOfLatest && size !== halfDay) return [];
+  const coarser = foldsOfKind(kind, hasNames).filter(
+    (one) => !one.isOfLatest && one.size > fromSize && one.size < size,
+  );
   const { sql, values } = foldsQuestion(coarser, start, end);
   return foldedOf(coarser, yield* rows(sql, ...values));
 }

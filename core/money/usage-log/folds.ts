@@ -1,5 +1,5 @@
-/** Sums of many days, and of half a day, which are made of finer sums when their time has passed. */
-import { day, halfDay, hour, type Needs, type Segment } from './levels.ts';
+/** Sums of many days, of half a day and of four hours, which are made of finer sums when their time has passed. */
+import { day, fourHours, halfDay, hour, type Needs, type Segment } from './levels.ts';
 import type { SubjectKind } from './subjects.ts';
 
 /** One way in which sums are folded into coarser ones. `from`: the level, or the fold, that they are made of. */
@@ -8,6 +8,8 @@ export interface Fold {
   readonly size: number;
   /** True: there are only those of the days before today, see {@link latestStart}; otherwise one follows the other. */
   readonly isOfLatest: boolean;
+  /** How long it is made and kept, in milliseconds after its start; undefined: as long as all sums. */
+  readonly keptFor: number | undefined;
   readonly hasNames: boolean;
   readonly from: number;
   readonly fromSize: number;
@@ -22,6 +24,7 @@ const foldsOf = (kind: Fold['kind'], ...rows: readonly Row[]): readonly Fold[] =
     level,
     size,
     isOfLatest: size === month || size === week,
+    keptFor: size === fourHours ? fourHoursKept : undefined,
     hasNames,
     from,
     fromSize,
@@ -34,15 +37,21 @@ const [short, middle, long] = [3 * day, 9 * day, 27 * day];
 const [month, week] = [28 * day, 5 * day];
 
 /**
- * How long after its end a time is folded, in milliseconds: records of calls that take long, or that waited, come in until then. Longer than the
- * 12 hours after which the version before removes the folds of a record that it adds.
+ * How long after its end a time is folded, in milliseconds: records of calls that take long, or that waited, come in until then. One that comes
+ * later removes the folds of its time, and they are made anew.
  */
-export const foldGrace = 13 * hour;
+export const foldGrace = 3 * hour;
 
 /** When the latest days begin that are folded together, in milliseconds. */
 export function latestStart({ size }: Pick<Fold, 'size'>, now: number): number {
   return Math.floor((now - foldGrace) / day) * day - size;
 }
+
+/**
+ * How long those of four hours are kept: questions of 30 days, and of the 30 days before those, begin within them. They have about two sums for
+ * three of hours, so that older ones are not worth their room.
+ */
+const fourHoursKept = 62 * day;
 
 /** The longest time that is summed together. Whether a fold is worth its room is judged by the calls of so long a time. */
 export const longestFold = long;
@@ -54,6 +63,8 @@ export const longestFold = long;
 export const folds: readonly Fold[] = [
   ...foldsOf(
     'keyId',
+    [37, fourHours, true, 5, hour],
+    [38, fourHours, false, 5, hour],
     [39, halfDay, true, 5, hour],
     [40, halfDay, false, 5, hour],
     [41, short, false, 6, day],
@@ -68,6 +79,7 @@ export const folds: readonly Fold[] = [
   ),
   ...foldsOf(
     'bearer',
+    [56, fourHours, false, 1, hour],
     [50, halfDay, false, 1, hour],
     [51, short, false, 2, day],
     [52, middle, false, 51, short],
@@ -84,6 +96,7 @@ export const folds: readonly Fold[] = [
     [64, short, true, 63, day],
     [65, middle, true, 64, short],
     [66, long, true, 65, middle],
+    [68, fourHours, false, 7, hour],
     [67, halfDay, false, 7, hour],
   ),
   ...foldsOf(
@@ -97,6 +110,7 @@ export const folds: readonly Fold[] = [
     [76, long, true, 75, middle],
     [77, month, false, 11, day],
     [78, week, false, 11, day],
+    [69, fourHours, false, 10, hour],
     [79, halfDay, false, 10, hour],
   ),
   ...foldsOf(

@@ -1,6 +1,7 @@
 /** In milliseconds. Widths of all levels are multiples of it. */
 export const minute = 60_000;
 export const hour = 60 * minute;
+export const fourHours = 4 * hour;
 export const halfDay = 12 * hour;
 export const day = 24 * hour;
 

@@ -80,11 +80,15 @@ export async function removeSums(sql: Sql, days: number): Promise<number> {
 }
 
 /** When the oldest sums begin that are kept, in milliseconds. */
-function firstKept(one: { readonly size: number; readonly isOfLatest?: boolean }, days: number): number {
-  const { size } = one;
+function firstKept(
+  one: { readonly size: number } & Partial<Pick<Fold, 'isOfLatest' | 'keptFor'>>,
+  days: number,
+): number {
+  const { size, keptFor = Infinity } = one;
   // A question that has just found the ones before reads them still.
   if (one.isOfLatest === true) return latestStart(one, Date.now()) - day;
-  return Math.floor((Date.now() - (size < hour ? minutesKept : days * day)) / size) * size;
+  const age = size < hour ? minutesKept : Math.min(days * day, keptFor);
+  return Math.floor((Date.now() - age) / size) * size;
 }
 
 /** Removes names and keys whose sums have gone. Two days more, because a sum of a day has the time at which the day began. */

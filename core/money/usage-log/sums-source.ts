@@ -80,13 +80,26 @@ export interface KeysInOrder {
   readonly listed: Source;
 }
 
-/** Returns the parts for segments that have sums. `sum`: writes the SQL of a sum; `ids`: the only keys that `others` has, absent for all. */
+/** The keys that a statement adds up, by their numbers. `before` is exclusive. Keys without a number are below zero. */
+export interface KeyRange {
+  readonly from?: number;
+  readonly before?: number;
+}
+
+/** Which keys are added up; absent for all. */
+interface KeysAdded {
+  /** The only keys that `others` has. */
+  readonly ids?: readonly string[] | undefined;
+  readonly range?: KeyRange;
+}
+
+/** Returns the parts for segments that have sums. `sum`: writes the SQL of a sum. */
 export function keysInOrder(
   kind: Database['kind'],
   filter: UsageFilter,
   segments: readonly Segment[],
   sum: (value: string) => string,
-  ids?: readonly string[],
+  { ids, range = {} }: KeysAdded = {},
 ): KeysInOrder {
   const ofSums = segments.filter(({ level }) => level !== 'records');
   const outside = joined(outsideTotals(kind, filter, segments));
@@ -98,7 +111,7 @@ export function keysInOrder(
     `${kind === 'sqlite' ? `t.${name}` : `CAST(t.${name} AS DOUBLE PRECISION)`} AS ${name}`;
   const rows = rowsToAdd(
     kind,
-    { ...conditionsOf(filter), table: 'usage_totals', segments: ofSums },
+    { ...conditionsOf(filter, range), table: 'usage_totals', segments: ofSums },
     `t.key, ${number('calls')}, ${number('micro_dollars')}`,
   );
   const ofListed = addedUp(kind, {
@@ -110,12 +123,12 @@ export function keysInOrder(
     among: { sql: chosen, values: [] },
   });
   return {
-    all: keyTotalsOf(kind, filter, ofSums),
+    all: keyTotalsOf(kind, filter, ofSums, range),
     others: {
-      sql: `SELECT COALESCE(k.id, CAST(-ROW_NUMBER() OVER () AS INTEGER)) AS key, g.* FROM (
+      sql: `SELECT * FROM (SELECT COALESCE(k.id, CAST(-ROW_NUMBER() OVER () AS INTEGER)) AS key, g.* FROM (
           SELECT key_id, ${all.map((name) => `${sum(name)} AS ${name}`).join(', ')}
           FROM (SELECT key_id, ${addedColumns} FROM (${outside.sql}) AS found${among}) AS counted GROUP BY key_id
-        ) AS g LEFT JOIN usage_keys k ON k.key_id = g.key_id`,
+        ) AS g LEFT JOIN usage_keys k ON k.key_id = g.key_id) AS numbered WHERE 1 = 1${inRange('key', range)}`,
       values: [...outside.values, ...(ids ?? [])],
     },
     compared: {
@@ -130,15 +143,17 @@ export function keysInOrder(
   };
 }
 
-/**
- * Returns the rows of all calls of segments that sums have, whatever their keys, and of those that `others` of {@link keysInOrder} has: it is read
- * by the same statement.
- */
+/** The rows of the calls that `others` of {@link keysInOrder} has: it is read by the same statement. */
+export const allOfOthers: Source = {
+  sql: `SELECT calls, ${amounts.join(', ')}, failed_calls, refused_calls FROM others`,
+  values: [],
+};
+
+/** Returns the rows of all calls of segments that sums have, whatever their keys, and {@link allOfOthers}. */
 export function allOf(kind: Database['kind'], filter: UsageFilter, segments: readonly Segment[]): Source {
   const totals = totalsOf(kind, filter, segments, undefined);
   return {
-    sql: `SELECT ${addedColumns} FROM (${totals.sql}) AS totals
-      UNION ALL SELECT calls, ${amounts.join(', ')}, failed_calls, refused_calls FROM others`,
+    sql: `SELECT ${addedColumns} FROM (${totals.sql}) AS totals UNION ALL ${allOfOthers.sql}`,
     values: totals.values,
   };
 }
@@ -146,9 +161,14 @@ export function allOf(kind: Database['kind'], filter: UsageFilter, segments: rea
 const summedColumns = ['at', ...dimensions.split(', '), 'calls', ...uncharged.split(', ')];
 
 /** Sums as `usage_totals` has them, by keys. */
-function keyTotalsOf(kind: Database['kind'], filter: UsageFilter, segments: readonly Segment[]): Source {
+function keyTotalsOf(
+  kind: Database['kind'],
+  filter: UsageFilter,
+  segments: readonly Segment[],
+  range: KeyRange,
+): Source {
   const { sql, values } = addedUp(kind, {
-    ...conditionsOf(filter),
+    ...conditionsOf(filter, range),
     table: 'usage_totals',
     segments,
     bucket: undefined,
@@ -183,15 +203,23 @@ function totalsOf(
   };
 }
 
+/** Returns the conditions of a column for a range of keys. */
+function inRange(column: string, { from, before }: KeyRange): string {
+  return `${from === undefined ? '' : ` AND ${column} >= ${Math.trunc(from)}`}${before === undefined ? '' : ` AND ${column} < ${Math.trunc(before)}`}`;
+}
+
 /** What sums are narrowed by: conditions of the table, and of names. */
-function conditionsOf({ keyId, ...others }: UsageFilter): {
+function conditionsOf(
+  { keyId, ...others }: UsageFilter,
+  range: KeyRange = {},
+): {
   readonly ofTable: Source;
   readonly ofNames: Source;
 } {
   return {
     ofTable:
       keyId === undefined
-        ? { sql: '', values: [] }
+        ? { sql: inRange('t.key', range), values: [] }
         : { sql: ' AND t.key = (SELECT id FROM usage_keys WHERE key_id = ?)', values: [keyId] },
     ofNames: narrowing(others, 'n.'),
   };

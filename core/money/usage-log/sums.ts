@@ -1,25 +1,17 @@
 /** Reads sums of usage by groups: selects the levels and folds to read, and limits the groups. */
 import type { Database } from '../../state/database/index.ts';
-import type {
-  UsageFilter,
-  UsageGrouping,
-  UsageLog,
-  UsageSums,
-  UsageSumsList,
-  UsageSumsOptions,
-  UsageTotals,
-} from './index.ts';
+import type { UsageFilter, UsageGrouping, UsageLog, UsageSumsList, UsageSumsOptions } from './index.ts';
 import { sumIn } from './added-up.ts';
 import { binsStatement, percentileBins } from './bins.ts';
 import { createFirstGroups } from './first-groups.ts';
 import { foldedIn } from './folded.ts';
 import { foldsFor, foldsOfKind, usedFolds, type Fold } from './folds.ts';
 import { day, levelFor, minute, segmentsOf, type Folded, type Segment } from './levels.ts';
+import { FoldsGone, listOf } from './listed-sums.ts';
 import { percentilesStatement, timesOf, type TimesOfCalls } from './percentiles.ts';
 import { askedOnce, type Ask } from '../../state/database/long-reads.ts';
 import { groupOf, type Group } from './sums-grouping.ts';
 import { rangeOf } from './questions.ts';
-import type { Row } from './read-rows.ts';
 import { namedMembers, type Source } from './narrowing.ts';
 import { subjectPlan, subjectSegments, subjectSource } from './subject-source.ts';
 import {
@@ -27,16 +19,18 @@ import {
   chosenKeysStatement,
   groupsStatement,
   keysStatement,
-  listedRows,
   type Listed,
 } from './sums-statement.ts';
-import { allOf, keysInOrder, sourceOf, sourceWithBins, type KeysInOrder } from './sums-source.ts';
+import { allOf, allOfOthers, keysInOrder, sourceOf, sourceWithBins, type KeyRange } from './sums-source.ts';
 
 /** Maximum number of groups in one result. */
 export const mostGroups = 5_000;
 
 /** Maximum number of keys whose amounts are looked up one by one. For more keys, adding the sums of all keys is faster. */
 const mostLookedUp = 1_000;
+
+/** Number of keys from which on their sums are read in two halves. Fewer keys are added up in some milliseconds. */
+const fewestInHalves = 10_000;
 
 /** Members of a filter that sums do not have, so that the records are read. */
 const ofRecords = ['id', 'minMs', 'maxMs', 'minMicroDollars', 'maxMicroDollars'] as const;
@@ -49,13 +43,15 @@ const longestOfBins = 62 * day;
 /** Maximum number of attempts of a query whose folds were removed while it ran. The last attempt uses no folds. */
 const attempts = 3;
 
-/** Thrown when folds of a query were removed while it ran. */
-class FoldsGone extends Error {}
-
-/** Opens the sums of a log. `askLarge`: for statements that add up very many rows. */
-export function createSums(ask: Ask, askLarge: Ask, kind: Database['kind']): UsageLog['sums'] {
+/** Opens the sums of a log. `askLarge`: for statements that add up very many rows. `halvesFrom`: number of keys whose sums are read in two halves. */
+export function createSums(
+  ask: Ask,
+  askLarge: Ask,
+  kind: Database['kind'],
+  { halvesFrom = fewestInHalves }: { readonly halvesFrom?: number } = {},
+): UsageLog['sums'] {
   // Shares equal queries, because an overview requests many sums of one range.
-  const sums = createReading(askedOnce(ask), askLarge, kind);
+  const sums = createReading(askedOnce(ask), askLarge, kind, halvesFrom);
   const first = createFirstGroups(sums);
   return async (filter, grouping, options) => {
     for (let attempt = 1; ; attempt += 1) {
@@ -70,7 +66,7 @@ export function createSums(ask: Ask, askLarge: Ask, kind: Database['kind']): Usa
   };
 }
 
-function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
+function createReading(ask: Ask, askLarge: Ask, kind: Database['kind'], halvesFrom: number) {
   return async (
     filter: UsageFilter,
     grouping: UsageGrouping,
@@ -102,7 +98,8 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
       if (segments.length === 0) return { sums: [] };
       const source = subjectSource(kind, owned, filter, segments, group.bucket, groups);
       const listed = { limit: groups === undefined ? most : mostGroups, order, used: usedFolds(segments) };
-      const list = await listOf(askLarge, kind, groupsStatement(kind, source, group, listed), group, listed);
+      const statement = groupsStatement(kind, source, group, listed);
+      const list = await listOf(askLarge, kind, [statement], group, listed);
       return withRest ? among(groups, list) : { sums: list.sums };
     }
     const needsKeys = filter.keyId !== undefined || grouping === 'keyId';
@@ -125,17 +122,18 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind']) {
     const byKey = grouping === 'keyId';
     const listed = { limit: groups === undefined ? most : mostGroups, order, used: usedFolds(segments) };
     const isOfKeys = byKey && segments.some(({ level }) => level !== 'records');
-    const inOrder = isOfKeys && most <= mostLookedUp && (!withRest || (await hasHoursSince(ask, start)));
-    const keys = (): KeysInOrder => keysInOrder(kind, filter, segments, sumIn(kind), groups);
-    const statement = (): Source => {
-      if (isOfKeys && groups !== undefined) return chosenKeysStatement(kind, keys(), groups, listed);
-      if (inOrder)
-        return keysStatement(kind, keys(), withRest ? wholeOf(kind, filter, segments) : undefined, listed);
-      if (isOfKeys) return allKeysStatement(kind, keys(), listed);
-      const source = sourceOf(kind, filter, segments, { bucket: group.bucket, byKey });
-      return groupsStatement(kind, source, group, listed);
-    };
-    const list = among(groups, await listOf(askLarge, kind, statement(), group, listed));
+    const asked = { kind, filter, segments, groups, listed, withRest, halvesFrom };
+    const statements = isOfKeys
+      ? await keyStatements(ask, { ...asked, isLookedUp: most <= mostLookedUp })
+      : [
+          groupsStatement(
+            kind,
+            sourceOf(kind, filter, segments, { bucket: group.bucket, byKey }),
+            group,
+            listed,
+          ),
+        ];
+    const list = among(groups, await listOf(askLarge, kind, statements, group, listed));
     const times =
       percentiles && !needsKeys ? await timesIn({ askLarge, kind }, filter, segments, group) : undefined;
     return {
@@ -218,70 +216,48 @@ async function unsummedBefore(ask: Ask, start: number): Promise<number | undefin
   return row === undefined ? undefined : Number(row['at']);
 }
 
-async function listOf(
-  ask: Ask,
-  kind: Database['kind'],
-  statement: Source,
-  { bucket, isNumber }: Pick<Group, 'bucket' | 'isNumber'>,
-  { order, used }: Listed,
-): Promise<UsageSumsList> {
-  const rows = await listedRows(ask, kind, statement);
-  if (rows.some(({ folds }) => Number(folds) !== used.length)) throw new FoldsGone();
-  const sums: UsageSums[] = [];
-  let all: UsageSumsList['rest'];
-  for (const row of rows) {
-    if (Number(row['listed']) === 1)
-      sums.push({ group: isNumber ? Number(row['name']) : String(row['name'] ?? ''), ...totalsOf(row) });
-    else all = { groups: Number(row['groups']), ...totalsOf(row) };
+/** A question by keys that sums answer. */
+interface KeysAsked {
+  readonly kind: Database['kind'];
+  readonly filter: UsageFilter;
+  readonly segments: readonly Segment[];
+  readonly groups: readonly string[] | undefined;
+  readonly listed: Listed;
+  readonly withRest: boolean;
+  readonly halvesFrom: number;
+  /** True for a list of few enough keys that their amounts are looked up one by one. */
+  readonly isLookedUp: boolean;
+}
+
+/** Returns the statements that together list the first keys. */
+async function keyStatements(ask: Ask, asked: KeysAsked): Promise<readonly Source[]> {
+  const { kind, filter, segments, groups, listed, withRest, halvesFrom, isLookedUp } = asked;
+  const sum = sumIn(kind);
+  if (groups !== undefined) {
+    const keys = keysInOrder(kind, filter, segments, sum, { ids: groups });
+    return [chosenKeysStatement(kind, keys, groups, listed)];
   }
-  const rest = all === undefined || all.groups <= sums.length ? undefined : without(all, sums);
-  return {
-    sums:
-      bucket === undefined
-        ? sums.toSorted(byOrder(order))
-        : sums.toSorted((a, b) => Number(a.group) - Number(b.group)),
-    ...(rest === undefined ? {} : { rest }),
-  };
+  const inOrder = isLookedUp && (!withRest || (await hasHoursSince(ask, segments[0]?.since ?? 0)));
+  // An overview, which has no rest, asks many things at once already.
+  const ranges = withRest && filter.keyId === undefined ? await keyRanges(ask, kind, halvesFrom) : [{}];
+  return ranges.map((range, index) => {
+    const keys = keysInOrder(kind, filter, segments, sum, { range });
+    if (!inOrder) return allKeysStatement(kind, keys, listed);
+    if (!withRest) return keysStatement(kind, keys, undefined, listed);
+    // One of the statements adds up the sums of all keys, and each those of its own keys that are in no sums.
+    return keysStatement(kind, keys, index === 0 ? wholeOf(kind, filter, segments) : allOfOthers, listed);
+  });
 }
 
-/** Returns the totals of all groups minus those that are listed. */
-function without(
-  all: NonNullable<UsageSumsList['rest']>,
-  listed: readonly UsageSums[],
-): NonNullable<UsageSumsList['rest']> {
-  const { chargedMicroDollars, ...others } = all;
-  const left = { ...others, groups: all.groups - listed.length };
-  // Never below zero, because numbers of providers may be too large to be exact.
-  for (const { calls, failed, refused, input, output, microDollars } of listed) {
-    left.calls = Math.max(0, left.calls - calls);
-    left.failed = Math.max(0, left.failed - failed);
-    left.refused = Math.max(0, left.refused - refused);
-    left.input = Math.max(0, left.input - input);
-    left.output = Math.max(0, left.output - output);
-    left.microDollars = Math.max(0, left.microDollars - microDollars);
-  }
-  const ofListed = listed.reduce((sum, one) => sum + (one.chargedMicroDollars ?? one.microDollars), 0);
-  const charged = Math.max(0, (chargedMicroDollars ?? all.microDollars) - ofListed);
-  if (charged !== left.microDollars) return { ...left, chargedMicroDollars: charged };
-  return left;
-}
-
-function byOrder(order: 'cost' | 'calls'): (one: UsageSums, other: UsageSums) => number {
-  const [first, second] =
-    order === 'cost' ? (['microDollars', 'calls'] as const) : (['calls', 'microDollars'] as const);
-  return (one, other) => other[first] - one[first] || other[second] - one[second];
-}
-
-function totalsOf(row: Row): UsageTotals {
-  const microDollars = Number(row['micro_dollars'] ?? 0);
-  const more = Number(row['charged_more'] ?? 0);
-  return {
-    calls: Number(row['calls']),
-    failed: Number(row['failed']),
-    refused: Number(row['refused']),
-    input: Number(row['input']),
-    output: Number(row['output']),
-    microDollars,
-    ...(more === 0 ? {} : { chargedMicroDollars: microDollars + more }),
-  };
+/**
+ * Returns the ranges of keys whose sums are read beside each other, each in a statement of its own. PostgreSQL adds up in one process, because its
+ * own parallel plans send groups of keys from process to process, which takes longer than it gains.
+ */
+async function keyRanges(ask: Ask, kind: Database['kind'], halvesFrom: number): Promise<readonly KeyRange[]> {
+  if (kind === 'sqlite') return [{}];
+  const [row] = await ask('SELECT MAX(id) AS id FROM usage_keys', []);
+  const last = Number(row?.['id'] ?? 0);
+  if (last < halvesFrom) return [{}];
+  const half = Math.ceil(last / 2);
+  return [{ before: half }, { from: half }];
 }

@@ -72,7 +72,7 @@ const times: readonly (readonly [since: number, until: number])[] = [
   [31 * day + 12 * hour, 39 * day],
 ];
 /** A time in the day after the last call. */
-const later = start + 38 * day + 10 * hour;
+const later = start + 38 * day + 2 * hour;
 
 async function answersOf(log: UsageLog): Promise<readonly unknown[]> {
   const answers: unknown[] = [];
@@ -309,6 +309,49 @@ function foldsSuite(url: () => string | Promise<string>): void {
       `SELECT level FROM usage_folds WHERE after IS NULL AND level IN (43, 72) AND start = ${start / 60_000}`,
     );
     expect(left).toHaveLength(2);
+  });
+
+  test('four hours have folds for two months, and half days are made of what there is', async () => {
+    const lastFour = async (): Promise<readonly unknown[]> => {
+      const found = await ask(
+        `SELECT level, MIN(start) AS first, MAX(start) AS last FROM usage_folds WHERE level IN (37, 38, 56, 68, 69) GROUP BY level ORDER BY level`,
+      );
+      return found.map(({ level, first, last }) => [
+        Number(level),
+        ...[first, last].map((one) => (Number(one) * 60_000 - start) / (4 * hour)),
+      ]);
+    };
+    setTime(start + 3 * day + 2 * hour);
+    await addAll(folding());
+    const levels = [37, 38, 56, 68, 69];
+    expect(await lastFour()).toEqual(levels.map((level) => [level, 0, 16]));
+    const halves = await ask('SELECT COUNT(*) AS count FROM usage_folds WHERE level = 39');
+    expect(halves).toEqual([{ count: 5 }]);
+
+    setTime(start + 64 * day);
+    await addAll(folding());
+    await unfolded.prune({ days: 1_000, records: 1_000_000, sumDays: 1_000 });
+    const [[, oldest] = []] = (await lastFour()) as readonly number[][];
+    expect(oldest).toBe((2 * day) / (4 * hour));
+    const old = await ask(
+      `SELECT 1 FROM usage_totals WHERE level = 37 AND start < ${(start + 2 * day) / 60_000}`,
+    );
+    expect(old).toEqual([]);
+    // A late record: the half day of two months ago is made of hours.
+    await insertRecords(stores, [{ ...call(3), id: 'late', at: start + 5 * hour }]);
+    await addAll(folding());
+    expect(
+      await ask(
+        `SELECT SUM(calls) AS calls FROM usage_totals WHERE level = 39 AND start = ${start / 60_000}`,
+      ),
+    ).toEqual(
+      await ask(
+        `SELECT SUM(calls) AS calls FROM usage_totals WHERE level = 5 AND start >= ${start / 60_000} AND start < ${(start + 12 * hour) / 60_000}`,
+      ),
+    );
+    expect(
+      await ask(`SELECT start FROM usage_folds WHERE level = 37 AND start < ${(start + 2 * day) / 60_000}`),
+    ).toEqual([]);
   });
 
   test('folds that are too old go with the other sums, also those of times without sums', async () => {
