@@ -11,7 +11,7 @@ import { listRoutes } from './models.ts';
 import { pluginRoute } from './plugin-route.ts';
 import { readinessRoute } from './readiness.ts';
 import { refuse } from './refusal.ts';
-import { createRouter } from './router.ts';
+import { addRoute, createRouter } from './router.ts';
 import { queryOf } from './wire.ts';
 import { FixedRoutes } from './fixed-routes.ts';
 
@@ -32,9 +32,8 @@ export function createRoutes(front: Front, sockets: ReadonlyMap<string, Format>)
   });
   router.get('/readyz', readinessRoute(front));
   addFormats(front, router, fixed);
-  for (const endpoint of gateway.endpoints)
-    router.register(endpoint.path, [endpoint.method], endpointRoute(front, endpoint));
-  for (const route of gateway.routes) router.register(route.path, [route.method], pluginRoute(front, route));
+  for (const endpoint of gateway.endpoints) addRoute(router, endpoint, endpointRoute(front, endpoint));
+  for (const route of gateway.routes) addRoute(router, route, pluginRoute(front, route));
   for (const [path, format] of sockets) router.get(path, (ctx) => askForUpgrade(ctx, format, path));
   return { router, fixed };
 }
@@ -50,13 +49,13 @@ function addFormats(front: Front, router: Router, fixed: FixedRoutes): void {
   // Headers choose among the routes of these paths. The router asks routes with a condition first.
   const shared = new Set(chosen.map(({ route }) => keyOf(route)));
   for (const { format, route } of new Set([...chosen, ...all])) {
-    const { operation, method, path } = route;
+    const { operation } = route;
     if (operation === 'list-models' || operation === 'get-model') {
-      router.register(path, [method], list(format, operation === 'get-model'));
+      addRoute(router, route, list(format, operation === 'get-model'));
       continue;
     }
     const handler = callRoute(front, format, route, codecOf(format, route, operation));
-    router.register(path, [method], isConditional(route) ? where(route, handler) : (ctx) => handler(ctx));
+    addRoute(router, route, isConditional(route) ? where(route, handler) : (ctx) => handler(ctx));
     if (route.query === undefined && !shared.has(keyOf(route))) fixed.add(route, handler);
   }
 }
