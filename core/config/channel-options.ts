@@ -194,15 +194,26 @@ export const commonOptions = z.object({
  * values that every kind takes count all the same.
  */
 export function optionsSchema({ spec, options: { identity, credentials } }: ChannelEntry): z.ZodObject {
-  const own = { ...commonOptions.shape, ...spec.options?.shape };
   const isOAuth2 =
     typeof identity === 'object' && identity !== null && 'kind' in identity && identity.kind === 'oauth2';
+  const isForwarding = credentials === 'client';
+  const ofKind = schemas.get(spec) ?? new Map<string, z.ZodObject>();
+  schemas.set(spec, ofKind);
+  const variant = `${isOAuth2} ${isForwarding}`;
+  const schema = ofKind.get(variant) ?? makeSchema(spec, isOAuth2, isForwarding);
+  ofKind.set(variant, schema);
+  return schema;
+}
+
+/** Schemas by kind and variant, because zod compiles each schema when it first parses a value. */
+const schemas = new WeakMap<ChannelEntry['spec'], Map<string, z.ZodObject>>();
+
+function makeSchema(spec: ChannelEntry['spec'], isOAuth2: boolean, isForwarding: boolean): z.ZodObject {
+  const own = { ...commonOptions.shape, ...spec.options?.shape };
   return z.strictObject({
     ...own,
     ...(isOAuth2 || !('identity' in own) ? { identity: oauth2Identity.optional() } : {}),
-    ...(credentials === 'client' || !('credentials' in own)
-      ? { credentials: z.literal('client').optional() }
-      : {}),
+    ...(isForwarding || !('credentials' in own) ? { credentials: z.literal('client').optional() } : {}),
   });
 }
 
