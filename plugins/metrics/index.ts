@@ -3,7 +3,7 @@ import { definePlugin, GatewayError, secret, toGatewayError, type WorkerAnswer }
 import { createAccess } from './access.ts';
 import { countedByPlugins } from './plugins.ts';
 import { processMetrics } from './process.ts';
-import { measured, textOf } from './scrape.ts';
+import { measured, textOf, totalsOf } from './scrape.ts';
 import { Series } from './series.ts';
 
 /** Under this name the workers ask each other. */
@@ -34,8 +34,8 @@ export default definePlugin({
     tools.onNotice('refusal-learned', ({ channel }) => series.countLearned(channel));
 
     const ofProcess = processMetrics(() => operations.figures().lostLogLines);
-    const measure = async (): Promise<WorkerAnswer> =>
-      measured([series.registry, ofProcess, countedByPlugins(tools.metrics.all())]);
+    const registries = () => [series.registry, ofProcess, countedByPlugins(tools.metrics.all())];
+    const measure = async (): Promise<WorkerAnswer> => measured(registries());
     const stopAnswering = workers.answer(topic, () =>
       measure().catch((error: unknown) => {
         log.error({ error }, 'the metrics of this process could not be read');
@@ -44,7 +44,7 @@ export default definePlugin({
     );
     tools.onClose(async () => {
       stopAnswering();
-      await workers.leave(topic, (await measure()).totals ?? {});
+      await workers.leave(topic, await totalsOf(registries()));
     });
 
     const gather = async (): Promise<string> => {

@@ -1,5 +1,5 @@
 /** Joins the metrics of all workers into one page. */
-import { AggregatorRegistry, type Registry } from 'prom-client';
+import { AggregatorRegistry, Gauge, type Metric, type Registry } from 'prom-client';
 import { z } from 'zod';
 import type { WorkerAnswer, WorkerAnswers } from 'sluice';
 
@@ -25,7 +25,7 @@ const series = z.tuple([z.string(), z.string(), sample.shape.labels]);
 export async function measured(registries: readonly Registry[]): Promise<WorkerAnswer> {
   const counted: z.output<typeof kind>[] = [];
   const gauges: z.output<typeof metric>[] = [];
-  const totals: Record<string, number> = {};
+  const totals: Totals = {};
   const all = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()));
   for (const found of z.array(metric).parse(all.flat())) {
     const { name, help, type, values } = found;
@@ -34,12 +34,27 @@ export async function measured(registries: readonly Registry[]): Promise<WorkerA
       continue;
     }
     counted.push({ name, help, type });
-    for (const { labels, value, metricName = name } of samplesOf(values)) {
-      const key = JSON.stringify([name, metricName, labels] satisfies z.input<typeof series>);
-      totals[key] = (totals[key] ?? 0) + value;
-    }
+    addTotals(totals, name, values);
   }
   return { value: { counted, gauges }, totals };
+}
+
+/** Returns the totals alone, for the end of a process: its gauges end with it, and are not measured. */
+export async function totalsOf(registries: readonly Registry[]): Promise<Totals> {
+  const all = registries.flatMap((registry) => registry.getMetricsAsArray() as unknown as readonly Metric[]);
+  const found = await Promise.all(all.filter((one) => !(one instanceof Gauge)).map((one) => one.get()));
+  const totals: Totals = {};
+  for (const { name, values } of found) addTotals(totals, name, values);
+  return totals;
+}
+
+type Totals = Record<string, number>;
+
+function addTotals(totals: Totals, name: string, values: readonly unknown[]): void {
+  for (const { labels, value, metricName = name } of samplesOf(values)) {
+    const key = JSON.stringify([name, metricName, labels] satisfies z.input<typeof series>);
+    totals[key] = (totals[key] ?? 0) + value;
+  }
 }
 
 /** Returns the metrics of all processes together, in the text format of Prometheus. */

@@ -9,7 +9,7 @@ import { createRequestAddress } from '../../core/front/client-address.ts';
 import type { Gathered } from '../../core/state/links/peers.ts';
 import { createAccess } from '../../plugins/metrics/access.ts';
 import metrics from '../../plugins/metrics/index.ts';
-import { measured, textOf } from '../../plugins/metrics/scrape.ts';
+import { measured, textOf, totalsOf } from '../../plugins/metrics/scrape.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream } from '../support/upstream.ts';
 
@@ -163,8 +163,8 @@ test('calls that run are seen while they run, and one that its client left is co
 });
 
 describe('several processes are one', () => {
-  /** What a process says that has measured so much. */
-  const tellingOf = async (count: number, lag: number) => {
+  /** Metrics of a process that has measured so much. */
+  const registryOf = (count: number, lag: number): Registry => {
     const registry = new Registry();
     const registers = [registry];
     new Counter({ name: 'calls', help: 'h', labelNames: ['code'], registers }).inc({ code: 'a"\n' }, count);
@@ -173,8 +173,17 @@ describe('several processes are one', () => {
     new Gauge({ name: 'lag', help: 'h', registers, aggregator: 'max' }).set(lag);
     new Gauge({ name: 'began', help: 'h', registers, aggregator: 'omit' }).set(1_000 + lag);
     new Gauge({ name: 'unknown', help: 'h', registers }).set(Number.NaN);
-    return measured([registry]);
+    return registry;
   };
+  const tellingOf = (count: number, lag: number): ReturnType<typeof measured> =>
+    measured([registryOf(count, lag)]);
+
+  test('a worker that ends leaves the same totals behind that it would report', async () => {
+    const registries = [registryOf(3, 0.5)];
+    const { totals = {} } = await measured(registries);
+    expect(Object.keys(totals)).toContain('["calls","calls",{"code":"a\\"\\n"}]');
+    expect(await totalsOf(registries)).toEqual(totals);
+  });
 
   test('counters and histograms are added up, gauges as each of them wants; who is silent is told', async () => {
     const answers = [await tellingOf(3, 0.5), await tellingOf(4, 0.25)];
