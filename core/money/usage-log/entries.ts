@@ -1,11 +1,12 @@
 /** Reads so many entries of an index, and their records that fit a filter, in one statement. */
 import type { UsageRecord } from '../../model/usage-record.ts';
 import { kindColumns, ofKind, ownColumns } from '../../state/database/tables/usage-log.ts';
+import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
 import type { Source } from './narrowing.ts';
 import { conditions } from './questions.ts';
-import { recordOf } from './read-rows.ts';
+import { recordOf, rowsOf } from './read-rows.ts';
 import { recordColumns } from './rows.ts';
 
 /** Which entries are read, and which of their records are returned. */
@@ -47,7 +48,7 @@ function callsOf(records: string): string {
  * Reads entries. The rest of the filter is kept out of their SELECT, because a server might choose another index for it and read more than
  * the entries.
  */
-export async function readEntries(ask: Ask, asked: EntriesAsked): Promise<Entries> {
+export async function readEntries(ask: Ask, kind: Database['kind'], asked: EntriesAsked): Promise<Entries> {
   const { entries, looks, edge, filter, only, order, limit } = asked;
   const { where, values } = conditions(filter);
   const sorted = (table: string): string => [...order, 'id'].map((name) => `${table}${name} DESC`).join(', ');
@@ -59,7 +60,9 @@ export async function readEntries(ask: Ask, asked: EntriesAsked): Promise<Entrie
     isRead,
     ...(only === undefined ? [] : [only.sql]),
   ];
-  const rows = await ask(
+  const rows = await rowsOf(
+    ask,
+    kind,
     `WITH entries AS MATERIALIZED (${entries.sql}),
        edges AS MATERIALIZED (SELECT COUNT(*) AS entries, ${edges} FROM entries)
      SELECT edges.*, ${recordColumns} FROM edges LEFT JOIN (

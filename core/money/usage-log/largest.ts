@@ -1,7 +1,6 @@
 /** Lists the longest and the most expensive calls. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
 import type { Candidates } from './candidate-entries.ts';
 import { fewest, offerFor, ofTime } from './candidates.ts';
 import { hasMany } from './matching-hours.ts';
@@ -173,23 +172,23 @@ function entriesOf({ ask, kind }: Reading, asked: Asked, looks: number): Promise
       AND ${column} ${isBelow && place.at === 0 ? '<' : '<='} ? ${days.length === 0 ? '' : 'AND at >= ? AND at < ?'} ORDER BY ${column} DESC LIMIT ?`,
     values: [...(least === undefined ? [] : [least]), isBelow ? place.value : greatest, ...days, looks + 1],
   };
-  return read(ask, asked, { entries, looks, edge: column });
+  return read({ ask, kind }, asked, { entries, looks, edge: column });
 }
 
 /** Reads entries of another index, which has few of them. */
-function readFew({ ask }: Reading, asked: Asked, entries: Source, looks: number): Promise<Entries> {
-  return read(ask, asked, { entries, looks, edge: undefined });
+function readFew(reading: Reading, asked: Asked, entries: Source, looks: number): Promise<Entries> {
+  return read(reading, asked, { entries, looks, edge: undefined });
 }
 
 function read(
-  ask: Ask,
+  { ask, kind }: Pick<Reading, 'ask' | 'kind'>,
   asked: Asked,
   entries: Pick<EntriesAsked, 'entries' | 'looks' | 'edge'>,
 ): Promise<Entries> {
   const { filter, by, limit, start, end } = asked;
   const column = measureColumns[by];
   const behind = behindOf(asked);
-  return readEntries(ask, {
+  return readEntries(ask, kind, {
     ...entries,
     filter: { ...filter, since: start, until: end },
     only: {

@@ -48,7 +48,7 @@ export function openUsageLog(
     return (await addOwned()) || hasMore;
   };
 
-  const select = createSelect(ask);
+  const select = createSelect(ask, database.kind);
   const indexes = createRecordIndexes(database.kind, ask);
   const reading = { ask, kind: database.kind, indexes, select, slices };
   const newest = createNewest(reading);

@@ -2,6 +2,8 @@
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
+import type { Database } from '../../state/database/index.ts';
+import type { Ask } from '../../state/database/long-reads.ts';
 
 /** A row as the drivers give it; large whole numbers may come as texts. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -16,7 +18,7 @@ export function recordOf(row: Row): UsageRecord {
     const value = row[name];
     return value === null || value === undefined ? undefined : Number(value);
   };
-  const record = {
+  const members = {
     id: word('id') ?? '',
     at: number('at') ?? 0,
     keyId: word('key_id'),
@@ -51,9 +53,30 @@ export function recordOf(row: Row): UsageRecord {
     request: word('request'),
     response: word('response'),
   };
-  return Object.fromEntries(
-    Object.entries(record).filter(([, value]) => value !== undefined),
-  ) as unknown as UsageRecord;
+  const record: Record<string, unknown> = {};
+  for (const name in members) {
+    const value = members[name as keyof typeof members];
+    if (value !== undefined) record[name] = value;
+  }
+  return record as unknown as UsageRecord;
+}
+
+/**
+ * Runs a SELECT of many columns. PostgreSQL gives all rows as one text, because its driver takes several times as long for 200 records as they take to
+ * be parsed as JSON. Numbers are exact up to 2^53, as they are in records.
+ */
+export async function rowsOf(
+  ask: Ask,
+  kind: Database['kind'],
+  sql: string,
+  values: readonly (string | number)[],
+): Promise<readonly Row[]> {
+  if (kind === 'sqlite') return ask(sql, values);
+  const [row] = await ask(
+    `SELECT CAST(json_agg(selected) AS TEXT) AS rows_as_json FROM (${sql}) AS selected`,
+    values,
+  );
+  return JSON.parse(String(row?.['rows_as_json'] ?? '[]')) as readonly Row[];
 }
 
 /** The details of a row, with the price of its kind. */

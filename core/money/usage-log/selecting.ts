@@ -1,10 +1,11 @@
 /** Selects records of a filter. */
 import type { UsageRecord } from '../../model/usage-record.ts';
+import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageFilter, UsageMeasure } from './index.ts';
 import type { Source } from './narrowing.ts';
 import { conditions } from './questions.ts';
-import { recordOf } from './read-rows.ts';
+import { recordOf, rowsOf } from './read-rows.ts';
 import { recordColumns } from './rows.ts';
 
 /** Columns of `usage_records` that records are sorted by. */
@@ -27,10 +28,10 @@ export interface Selection {
 export type Select = (selection: Selection) => Promise<readonly UsageRecord[]>;
 
 /** Opens the selection of records. */
-export function createSelect(ask: Ask): Select {
+export function createSelect(ask: Ask, kind: Database['kind']): Select {
   return async (selection) => {
     const { sql, values } = selectionOf(selection);
-    return (await ask(sql, values)).map(recordOf);
+    return (await rowsOf(ask, kind, sql, values)).map(recordOf);
   };
 }
 

@@ -114,8 +114,8 @@ async function readPart(
   looks: number,
   isInOrder: boolean,
 ) {
-  const { ask, filter, limit, before, found } = page;
-  const entries = await readEntries(ask, {
+  const { ask, kind, filter, limit, before, found } = page;
+  const entries = await readEntries(ask, kind, {
     entries: source.select('*', since, until, looks + 1),
     looks,
     edge: isInOrder ? 'at' : undefined,
