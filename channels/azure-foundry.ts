@@ -17,12 +17,14 @@ export default defineChannel({
   catalogue: ['azure_ai'],
   needsKey: false,
   options: z.object({
-    /** The name of the resource, where `baseUrl` (`https://NAME.services.ai.azure.com`) is not given. */
+    /** Name of the resource, if `baseUrl` (`https://NAME.services.ai.azure.com`) is not set. */
     resource: z
       .string()
       .regex(/^[a-z0-9][a-z0-9-]*$/i, 'must be the name of a resource, without dots')
       .optional(),
-    identity: entraIdentity.optional().describe('identity that signs in to the cloud, in place of a key'),
+    identity: entraIdentity
+      .optional()
+      .describe('Microsoft Entra identity that signs requests, in place of a key'),
     ...azureListing,
   }),
   setup({ resource, identity, resourceId, managementUrl, ...options }, tools: ChannelTools): ChannelParts {

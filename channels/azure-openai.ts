@@ -31,12 +31,14 @@ export default defineChannel({
   catalogue: ['azure'],
   needsKey: false,
   options: z.object({
-    identity: entraIdentity.optional().describe('identity that signs in to the cloud, in place of a key'),
+    identity: entraIdentity
+      .optional()
+      .describe('Microsoft Entra identity that signs requests, in place of a key'),
     resource: z
       .string()
       .regex(/^[a-z0-9][a-z0-9-]*$/i, 'must be the name of a resource, without dots')
       .optional()
-      .describe('name of the resource, where baseUrl is not given'),
+      .describe('name of the resource, if `baseUrl` is not set'),
     apiVersion: z
       .string()
       .regex(

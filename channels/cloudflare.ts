@@ -13,7 +13,7 @@ export default defineChannel({
       .string()
       .regex(/^[0-9a-f]{32}$/i, 'must be the 32 hexadecimal digits of an account')
       .optional()
-      .describe('id of the account, where baseUrl is not given'),
+      .describe('id of the account, if `baseUrl` is not set'),
   }),
   setup({ account, ...options }, tools) {
     if (account === undefined && options.baseUrl === undefined)

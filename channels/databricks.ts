@@ -19,7 +19,7 @@ export default defineChannel({
       .string()
       .regex(/^[a-z0-9.-]+$/i, 'must be the host of a workspace, such as adb-1234.5.azuredatabricks.net')
       .optional()
-      .describe('host of the workspace, where neither gateway nor baseUrl is given'),
+      .describe('host of the workspace, if neither `gateway` nor `baseUrl` is set'),
     gateway: z
       .string()
       .regex(

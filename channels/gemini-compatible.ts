@@ -1,4 +1,4 @@
-/** Any place that speaks generateContent, at the address that the config gives. */
+/** Channel for any API in the generateContent format, at the base URL of the config. */
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
 import { compatible, requiredBaseUrl } from './_kit/http/compatible.ts';
@@ -7,9 +7,9 @@ import { bearer, overHttp } from './_kit/http/http-channel.ts';
 const options = z.object({
   /** Header that carries the key. */
   auth: z.enum(['x-goog-api-key', 'bearer']).default('x-goog-api-key'),
-  /** What the provider keeps for keys, by the names of its paths. */
+  /** Objects that the provider stores for keys, by the names of its paths. */
   keeps: z.array(z.enum(['files', 'cachedContents', 'fileSearchStores', 'batches'])).optional(),
-  /** What the requests of a batch cost, as a share of what they cost by themselves. Default: half. */
+  /** Price of requests in a batch, as a share of their normal price. Default: 0.5. */
   batchShare: z.number().min(0).max(1).optional(),
 });
 

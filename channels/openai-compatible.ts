@@ -1,4 +1,4 @@
-/** Any place that speaks chat completions or Responses, at the address that the config gives. */
+/** Channel for any API in the chat completions or Responses format, at the base URL of the config. */
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
 import { compatible, requiredBaseUrl } from './_kit/http/compatible.ts';
@@ -48,15 +48,15 @@ const collections = [
 ] as const;
 
 const options = z.object({
-  /** For each operation the formats spoken, best first: `{ chat: ['chat-completions', 'responses'] }`. */
+  /** Formats of the provider for each operation, best first: `{ chat: ['chat-completions', 'responses'] }`. */
   speaks: z
     .partialRecord(z.enum(operations), z.array(z.enum(formats)).min(1))
     .default({ chat: ['chat-completions'], embed: ['embeddings'] }),
-  /** What the provider keeps for keys, by the names of its paths: `['files', 'batches']`. */
+  /** Objects that the provider stores for keys, by the names of its paths: `['files', 'batches']`. */
   keeps: z.array(z.enum(collections)).optional(),
-  /** What the requests of a batch cost, as a share of what they cost by themselves. Default: half. */
+  /** Price of requests in a batch, as a share of their normal price. Default: 0.5. */
   batchShare: z.number().min(0).max(1).optional(),
-  /** Fields of the body that the provider spells otherwise, or (null) refuses. */
+  /** Body fields that have another name at the provider, or that the provider refuses (null). */
   fields: z.record(z.string(), z.string().nullable()).optional(),
 });
 

@@ -16,7 +16,7 @@ export default defineChannel({
       .string()
       .regex(/^[a-z0-9_.-]+$/i, 'must be an account identifier, such as MYORG-MYACCOUNT')
       .optional()
-      .describe('account identifier, where baseUrl is not given'),
+      .describe('account identifier, if `baseUrl` is not set'),
   }),
   setup({ account, ...options }, tools) {
     if (account === undefined && options.baseUrl === undefined)

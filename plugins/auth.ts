@@ -26,22 +26,26 @@ const delays = { first: 100, longest: 2_000 };
 const lookEvery = 250;
 
 /**
- * A caller without a valid API key gets 401, one from an address that its key does not allow 403. A key is accepted in every public style
- * on every endpoint; of several the first in a fixed order counts, and no other is tried. Nobody behind this plugin sees the credential.
+ * Requires a valid API key. A caller without one gets 401; a caller from an IP address that its key does not allow gets 403. Every endpoint
+ * accepts keys in the headers of all public APIs. If a request has several, the first in a fixed order counts and no other is tried. Later
+ * plugins and providers do not see the key.
  *
- * A key in an `x-sluice-key` header comes before all others. What the request carries besides is then for a provider: channels with
- * `credentials: 'client'` get it, and nobody else.
+ * A key in an `x-sluice-key` header takes precedence. Another credential of the same request is then meant for a provider: only channels
+ * with `credentials: 'client'` receive it.
  *
- * A key that is deleted, switched off or expires while calls of it run ends them with an error.
+ * When a key is deleted, switched off or expires, its running calls end with an error.
  *
- * Whoever sends too many wrong keys within a minute gets the same answer, later each time. A valid key is let through at once all the
- * same: somebody else behind the same address may be the one who guesses.
+ * After too many wrong keys from one IP address within a minute, each further refusal is delayed longer. Valid keys from that address are
+ * not delayed, because several clients may share it.
  */
 export default definePlugin({
   name: 'auth',
   stage: 'identify',
   options: z.strictObject({
-    /** Wrong keys that one address may send within a minute, counted by all who share rates, before answers are late. 0: they never are. */
+    /**
+     * Number of wrong keys from one IP address within a minute, in all gateways that share rates, after which responses to wrong keys are
+     * delayed. 0: never delayed.
+     */
     failures: z.int().min(0).default(20),
   }),
   setup({ failures }, tools) {
@@ -67,7 +71,7 @@ export default definePlugin({
       return next(call);
     };
     const enterWith = (call: Call, next: Next, secret?: string, found?: FoundApiKey): ReturnType<Next> => {
-      // A stranger's other credentials are nobody's.
+      // Credentials beside an invalid key are dropped.
       const keeping =
         found?.state === 'valid' && readGatewayKey(call.wire) !== undefined
           ? keepCredential(call, apiKeys)

@@ -3,8 +3,8 @@ import { definePlugin } from 'sluice';
 import { createLimiter, limitsSchema, outputGuess, type Limited } from './rate-limit/limits.ts';
 
 /**
- * A channel gets no more calls than its provider's account allows: a call that would exceed its limits goes to another channel that
- * serves the model, and is answered 429 only when there is none.
+ * Limits requests per minute, tokens per minute and concurrent calls of a channel to what the provider's account allows. A call above a
+ * limit goes to another channel that serves the model. It gets 429 only if there is none.
  */
 export default definePlugin({
   name: 'channel-limits',
@@ -20,7 +20,7 @@ export default definePlugin({
   whenListed: true,
   reads: 'usage',
   options: z.strictObject({
-    /** By the channel's id: `{ groq: { requestsPerMinute: 30 } }`. */
+    /** Limits by channel id: `{ groq: { requestsPerMinute: 30 } }`. */
     channels: z.record(z.string().min(1), limitsSchema).default({}),
     output: outputGuess,
   }),

@@ -4,15 +4,15 @@ import { caller, definePlugin, type AttemptEvent, type Call, type CallResponse, 
 import { clientRequestId } from './request-id.ts';
 
 const options = z.strictObject({
-  /** Whether calls that went well are logged too. */
+  /** Logs successful calls too. */
   successes: z.boolean().default(true),
-  /** The level of lines about calls that went well. */
+  /** Level of log lines about successful calls. */
   level: z.enum(['debug', 'info']).default('info'),
 });
 
 /**
- * The operator finds one line for every call that has ended, also for one that was refused before its body was read: who called, what was
- * asked, who answered, how it ended, what it used and how long it took. Never a word of what was said.
+ * Writes one log line for each call that has ended, also for calls that were refused before their bodies were read: key, operation and
+ * model, channel, outcome, usage and duration. Never logs content of requests or responses.
  */
 export default definePlugin({
   name: 'logging',
@@ -32,7 +32,7 @@ export default definePlugin({
   },
 });
 
-/** The level of a line that must not be held back; undefined for a call that went well. */
+/** Returns the level of a line about a failed call; undefined for a successful call. */
 function troubleOf({ ended, error }: CallResponse): 'info' | 'warn' | 'error' | undefined {
   if (ended === 'complete') return undefined;
   if (error?.code === 'internal_error') return 'error';
@@ -85,7 +85,7 @@ function causeOf({ cause }: Error): string | undefined {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined;
 }
 
-/** The numbers of a usage; parts that are zero are left out. */
+/** Returns the numbers of a usage without those that are zero. */
 function counts({
   input,
   output,

@@ -17,20 +17,20 @@ import {
 import { boundBy, checkMembers, checkPaidMembers } from './_paid-members.ts';
 
 /**
- * A caller whose key names models gets 403 for every other model, and sees no other in the model lists. The name asked for and the name
- * that model-alias made of it both count, so that a key for `x` may ask for `x-high`.
+ * Restricts keys to models. A key with a list of models gets 403 for every other model, and model lists show only its own. The requested
+ * name and the name after `model-alias` both count, so that a key for `x` may request `x-high`.
  *
- * Some providers choose models by themselves where a request names several (`routingFields` of their channels): a key that names models, or
- * has a budget in dollars, gets 403 for that. The same holds for tools and members by which a provider runs a further model, see
- * `_hosted-tools.ts`: those models are checked as the model of the call is, also in messages of sessions.
+ * Some providers select a model themselves if a request names several (`routingFields` of their channels). A key with a list of models, or
+ * with a budget in dollars, gets 403 for such a request. Tools and fields by which a provider runs a further model are checked too, also in
+ * messages of sessions: that model must be allowed like the model of the call.
  */
 export default definePlugin({
   name: 'model-access',
   stage: 'admit',
   options: z.strictObject({
     /**
-     * Models that may be used, as names and patterns: under `*` by everybody, under the id of an organisation, team, member, service account or
-     * key by its calls. A call must fit in all lists that hold for it, and in those of its key and of the owners of its key.
+     * Allowed models, as names and patterns: under `*` for all calls, under the id of an organisation, team, member, service account or key
+     * for its calls. A call must match all lists that apply to it, and those of its key and of the key's owners.
      */
     models: z.record(z.string().min(1), z.array(z.string().min(1)).min(1).max(1_000)).default({}),
   }),
@@ -71,7 +71,7 @@ export default definePlugin({
   },
 });
 
-/** Returns a function that narrows the models of a key by the lists that hold for it: the same object for the same key. */
+/** Returns a function that restricts the models of a key by the lists that apply to it. It returns the same object for the same key. */
 function narrowing(lists: Readonly<Record<string, readonly string[]>>): (key: ApiKey) => ApiKey {
   if (Object.keys(lists).length === 0) return (key) => key;
   const table = new Map(Object.entries(lists));
@@ -108,10 +108,10 @@ function checkBodyModel(call: Call, key: ApiKey): void {
     checkMembers(key, [{ path: 'model', kind: 'model', models: [named] }]);
 }
 
-/** The letters of members by which a session may run a further model or service, and of names with escapes. */
+/** Matches fields by which a session may run a further model or service, and field names with escapes. */
 const sign = /tool|model|tier|mcp|\\u00/i;
 
-/** Sends a call on; of a session each message whose members must be checked. */
+/** Passes a call on. In a session, checks each message that has such fields. */
 function checked(call: Call, next: Next, key: ApiKey | undefined): ReturnType<Next> {
   if (call.operation !== 'realtime' || key === undefined || boundBy(key) === undefined) return next(call);
   return checkMessages(call, next, {
@@ -121,7 +121,7 @@ function checked(call: Call, next: Next, key: ApiKey | undefined): ReturnType<Ne
   });
 }
 
-/** Throws 403 for a request by whose words a provider may choose another model than the one that was checked. */
+/** Throws 403 for a request with fields by which a provider may select another model than the checked one. */
 function checkRouting(call: Call, bound: string, catalog: Catalog): void {
   for (const { channel } of catalog.candidates(call.model)) {
     if (channel.routingFields === undefined) continue;
@@ -135,7 +135,7 @@ function checkRouting(call: Call, bound: string, catalog: Catalog): void {
   }
 }
 
-/** Leaves the allowed models in a model list. */
+/** Removes models that are not allowed from a model list. */
 function only(allowed: readonly string[]): (event: GatewayEvent) => GatewayEvent {
   return (event) =>
     event.type === 'models'

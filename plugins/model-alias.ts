@@ -1,4 +1,4 @@
-/** Other names for models, and suffixes such as `-high`. */
+/** Resolves aliases of models and reasoning suffixes such as `-high`. */
 import { map } from 'rxjs';
 import { z } from 'zod';
 import {
@@ -14,13 +14,13 @@ import {
 } from 'sluice';
 
 const options = z.strictObject({
-  /** Other names for models: what callers may ask for, and what is served then. The latter may carry a suffix. */
+  /** Aliases: a name that callers may request, and the model that is served for it. The model may have a suffix. */
   aliases: z.record(z.string().min(1), z.string().min(1)).default({}),
-  /** Whether suffixes are read at all. */
+  /** Reads suffixes. */
   suffixes: z.boolean().default(true),
-  /** Reads `-minimal`, `-xhigh`, `-max`, `-none` and `-nothinking` too: after every model, or after those that match a pattern. */
+  /** Reads also `-minimal`, `-xhigh`, `-max`, `-none` and `-nothinking`: after every model, or after models that match a pattern. */
   extended: z.union([z.boolean(), z.array(z.string().min(1))]).default(false),
-  /** Patterns of names that are never taken apart. Names that a channel lists, and those of the catalogue, never are, and need not be here. */
+  /** Patterns of names from which no suffix is read. Not needed for names that a channel lists, or that the catalogue has. */
   keep: z.array(z.string().min(1)).default([]),
 });
 
@@ -36,12 +36,12 @@ interface Resolved {
 }
 
 /**
- * Callers may ask for a model by an alias, or with a suffix that says how hard it should think: `x-high`, `x-thinking`. What the request
- * itself says about reasoning wins over the suffix, and the reply carries the name that was asked for.
+ * Lets callers request a model by an alias, or with a suffix that sets its reasoning: `x-high`, `x-thinking`. Reasoning settings in the
+ * request take precedence over the suffix. The response has the requested name.
  *
- * A suffix is read when no channel lists the whole name and some channel serves what stands before it, also where one pattern
- * (`claude-*`) matches both: providers do not know `claude-x-high`. Names of the catalogue that do end like that are kept. Where nothing
- * reasons, as in embeddings and images, a suffix is part of the name: there is no setting that could carry it.
+ * A suffix is read if no channel lists the whole name and some channel serves the name without it, also if one pattern (`claude-*`) matches
+ * both, because providers do not know `claude-x-high`. Names of the catalogue that end like a suffix are kept. In operations without
+ * reasoning, such as embeddings and images, the suffix is part of the name.
  */
 export default definePlugin({
   name: 'model-alias',
@@ -123,7 +123,7 @@ function isKept(name: string, keep: readonly string[], catalog: Catalog): boolea
   return matchesName(keep, name) || catalog.isInModelList(name);
 }
 
-/** Names repeat; a stranger's flood of new ones is resolved each time, and does not fill the memory. */
+/** Caches resolved names, because names repeat. The size is limited because clients can send any name. */
 function remembered(resolve: (name: string) => Resolved): {
   readonly resolve: (name: string) => Resolved;
   readonly forget: () => void;
@@ -140,7 +140,7 @@ function remembered(resolve: (name: string) => Resolved): {
   return { resolve: find, forget: () => known.clear() };
 }
 
-/** Adds the requested reasoning to the settings of the client; undefined where the client has set all of it itself. */
+/** Returns the client's reasoning settings with those of the suffix added; undefined if the client has set all of them. */
 function withRequested({ effort, mode }: RequestedReasoning, own: Reasoning = {}): Reasoning | undefined {
   const isOff = own.mode === 'off' || own.effort === 'none' || own.budget === 0;
   const saysHowMuch = isOff || own.effort !== undefined || own.budget !== undefined;
@@ -153,7 +153,7 @@ function withRequested({ effort, mode }: RequestedReasoning, own: Reasoning = {}
   return Object.keys(added).length === 0 ? undefined : { ...own, ...added };
 }
 
-/** Shows the aliases in model lists to those who may use them. */
+/** Adds the aliases that the key may use to model lists. */
 function withAliases(
   call: Call,
   aliases: readonly string[],
@@ -175,7 +175,7 @@ function withAliases(
   };
 }
 
-/** Returns true for a model that a key may ask for by one of these names. */
+/** Returns true if a key may request a model by one of these names. */
 function mayUse(allowed: readonly string[] | undefined, ...names: readonly string[]): boolean {
   return allowed === undefined || names.some((name) => matchesName(allowed, name));
 }

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { definePlugin, matchesName } from 'sluice';
 import { createLimiter, limitsSchema, outputGuess, reachesModel, type Limited } from './rate-limit/limits.ts';
 
-/** Names of models that are remembered with their limits: names that match nothing are the callers' to invent. */
+/** Maximum number of model names whose limits are cached. Limited because callers can send any name. */
 const mostNames = 1_000;
 
 /**
- * All callers together get 429 when a model has had too many requests or tokens within a minute, or too many calls run. Limits stand by
- * name or pattern: one pattern is one count for all the models that match it, and every one that matches holds. The name is the one
- * behind aliases and suffixes.
+ * Limits requests per minute, tokens per minute and concurrent calls of a model, for all callers together. A call above a limit gets 429.
+ * Limits are set by name or pattern. A pattern has one count for all models that match it, and all matching limits apply. Names are
+ * compared after aliases and suffixes are resolved.
  */
 export default definePlugin({
   name: 'model-limits',
@@ -17,7 +17,7 @@ export default definePlugin({
   whenListed: true,
   reads: 'usage',
   options: z.strictObject({
-    /** `{ 'claude-*': { requestsPerMinute: 100, tokensPerMinute: 1_000_000, concurrency: 20 } }` */
+    /** Limits by name or pattern of models: `{ 'claude-*': { requestsPerMinute: 100, tokensPerMinute: 1_000_000, concurrency: 20 } }`. */
     models: z.record(z.string().min(1), limitsSchema).default({}),
     output: outputGuess,
   }),

@@ -1,4 +1,4 @@
-/** Serves `n` answers where the provider makes one for each request. */
+/** Serves `n` choices where the provider returns one per request. */
 import { concat, defer, EMPTY, finalize, from, mergeMap, type Observable } from 'rxjs';
 import { z } from 'zod';
 import {
@@ -17,21 +17,21 @@ import {
 import { JoinedReplies, type Part } from './_joined-replies.ts';
 
 const options = z.strictObject({
-  /** Most answers of one request (`n`) where the provider makes one for each request: as many requests are sent. Further answers are refused. */
+  /** Maximum `n` of a request if the provider returns one choice per request. A request for more gets 400. */
   most: z.int().min(1).max(128).default(16),
-  /** Requests that are under way at once. */
+  /** Maximum number of requests of one call that run at the same time. */
   atOnce: z.int().min(1).max(128).default(8),
 });
 
 type Options = z.output<typeof options>;
 
-/** Most bytes of words of all answers that are held for a client without a stream. */
+/** Maximum bytes of text of all choices that are buffered for a client that does not stream. */
 const mostHeld = 256 * 1024 * 1024;
 
 /**
- * Callers may ask for several answers (`n`, `candidateCount`) where the provider makes one for each request: the request is sent once for
- * each answer, and all answers come in one reply. In a stream they interleave. Usage is that of all requests. Where one of them fails the
- * reply fails and the others are given up.
+ * Serves several choices (`n`, `candidateCount`) where the provider returns one per request: sends one request per choice, and returns all
+ * choices in one response. In a stream, choices interleave. Usage is the sum of all requests. If one request fails, the response fails and
+ * the other requests are cancelled.
  */
 export default definePlugin({
   name: 'parallel-choices',
@@ -53,22 +53,22 @@ export default definePlugin({
   },
 });
 
-/** A reply that has begun, and which of all it is. */
+/** A response that has begun, with the index of its choice. */
 interface Begun {
   readonly index: number;
   readonly reply: Observable<GatewayEvent>;
 }
 
-/** The requests for the answers of one call, at one target. */
+/** Requests for the choices of one call, at one target. */
 class ParallelReplies {
   readonly #next: Next;
   readonly #count: number;
   readonly #atOnce: number;
-  /** The life of all requests together: where one fails, all end. */
+  /** Lifetime of all requests together: if one fails, all end. */
   readonly #life: ReturnType<Call['attempt']>;
   readonly #joined = new JoinedReplies();
   readonly #input: number;
-  /** The answers of a stream that somebody reads. */
+  /** Choices of a stream that the client reads. */
   readonly #read = new Set<number>();
   #requested = 0;
 
@@ -80,7 +80,7 @@ class ParallelReplies {
     this.#input = estimateInput(chatOf(call));
   }
 
-  /** Returns all choices once all are complete. Rejects where one fails. */
+  /** Returns all choices once all are complete. Rejects if one fails. */
   async whole(): Promise<Observable<GatewayEvent>> {
     const replies: (readonly GatewayEvent[])[] = [];
     let held = 0;
@@ -104,7 +104,7 @@ class ParallelReplies {
     return from(replies.flatMap((events, index) => joinedEvents(this.#joined.add(index), events)));
   }
 
-  /** The answers as they come. Resolves when the first of them begins; rejects where a request fails before that. */
+  /** Returns the events of all choices as they arrive. Resolves when the first choice begins. Rejects if a request fails before that. */
   async streamed(): Promise<Observable<GatewayEvent>> {
     const begun = Array.from({ length: this.#atOnce }, () => this.#requestNext());
     // Their failures are seen once somebody reads the stream, or not at all.
@@ -155,7 +155,10 @@ class ParallelReplies {
     return usage === undefined ? [] : [{ type: 'usage', usage }];
   }
 
-  /** Ends all requests. A reply that begins in the same moment is let go of, because one that nobody reads holds the call's gate. */
+  /**
+   * Ends all requests. Unsubscribes from a response that begins at the same moment, because an unread response keeps the call's gate
+   * closed.
+   */
   #end(begun: readonly Promise<Begun>[]): void {
     this.#life.end();
     for (const one of begun)
@@ -167,7 +170,7 @@ class ParallelReplies {
   }
 }
 
-/** The request for one of the answers. Providers that keep to a seed would give the same answer every time: each request has its own. */
+/** Returns the request for one choice. Each has its own seed, because providers return the same choice for the same seed. */
 function single(call: Call, index: number): Call {
   const { seed } = chatOutlineOf(call).settings;
   return call.with({

@@ -1,4 +1,4 @@
-/** Serves lists of prompts where a model only chats. */
+/** Serves lists of prompts of text completions with chat models. */
 import { concat, concatAll, concatMap, defer, filter, from, map, type Observable } from 'rxjs';
 import { z } from 'zod';
 import {
@@ -16,15 +16,15 @@ import { JoinedReplies } from './_joined-replies.ts';
 const format = 'text-completions';
 
 /**
- * Callers of text completions may send a list of prompts to a model that only chats: each is answered by itself, one after the other, and
- * all answers come in one reply, numbered as the format wants it. Usage is that of all of them.
+ * Lets clients of text completions send a list of prompts to a chat model. Sends one request per prompt, one after the other, and returns
+ * all completions in one response with the indexes of the format. Usage is the sum of all requests.
  */
 export default definePlugin({
   name: 'prompt-list',
   stage: 'translate',
   before: ['continuation', 'learned-refusals', 'parallel-choices', 'translation'],
   options: z.strictObject({
-    /** Most prompts of one request: each is a request of its own to the provider. */
+    /** Maximum number of prompts in one request. Each prompt is sent to the provider as a request of its own. */
     most: z.int().min(1).default(20),
   }),
   setup({ most }) {
@@ -45,19 +45,22 @@ export default definePlugin({
   },
 });
 
-/** True where the channel takes the list as it is. */
+/** Returns true if the channel accepts the list unchanged. */
 function isNative({ target }: Call): boolean {
   return target !== undefined && chatFormats(target).includes(format);
 }
 
-/** The prompts of a list that has more than one, all of them text. */
+/** Returns the prompts of a list of several texts; undefined for any other prompt. */
 function textsOf(prompt: JsonValue | undefined): readonly string[] | undefined {
   if (!Array.isArray(prompt) || prompt.length < 2) return undefined;
   const list = prompt as readonly JsonValue[];
   return list.every((one) => typeof one === 'string') ? list : undefined;
 }
 
-/** Sends the requests in order, each after the response of the one before. The first is awaited, so that another channel can still answer. */
+/**
+ * Sends the requests in order, each after the response to the one before. Awaits the first, so that a fallback to another channel is still
+ * possible.
+ */
 async function runInOrder(calls: readonly Call[], next: Next): Promise<Observable<GatewayEvent>> {
   const [first, ...others] = calls;
   if (first === undefined) throw new Error('A list of prompts has at least one.');

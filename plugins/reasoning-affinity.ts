@@ -15,7 +15,7 @@ import { forgottenIn } from './reasoning-vault/recall.ts';
 import { proofsOf, type Maker } from './reasoning-vault/turn.ts';
 
 const options = z.strictObject({
-  /** Bytes of what is known of encrypted reasoning of which each process holds a copy in memory. */
+  /** Maximum bytes of the in-memory copy of reasoning origins, in each process. */
   copies: z
     .int()
     .min(0)
@@ -23,8 +23,8 @@ const options = z.strictObject({
 });
 
 /**
- * Where several channels, or several keys of one, serve a model, a conversation goes back to the one that encrypted its reasoning: no other
- * account can read it. When that one fails another answers without it. What `reasoning-vault` has seen is what this one knows.
+ * Sends a conversation back to the channel and key that encrypted its reasoning, because no other account can read it. If that target
+ * fails, another one responds without the reasoning. Knows the reasoning that `reasoning-vault` has stored.
  */
 export default definePlugin({
   name: 'reasoning-affinity',
@@ -37,7 +37,7 @@ export default definePlugin({
     // This plugin writes nothing.
     const memory = new Memory(stores, { ttl: 0, copies, failed });
 
-    /** Whom this conversation should go back to; undefined when any will do. */
+    /** Target that this conversation should go back to; undefined if any target is suitable. */
     const home = async (call: Call): Promise<Maker | undefined> => {
       const { messages } = chatOutlineOf(call);
       return (await makerOfProofs(messages, memory)) ?? (await makerOfTurns(call, memory));

@@ -10,11 +10,11 @@ import {
   type Usage,
 } from 'sluice';
 
-/** The figures that a client can ask for, in the order in which they are sent. */
+/** Figures that a client can request, in the order in which they are sent. */
 const figures = ['model', 'channel', 'attempts', 'timing', 'cost', 'usage'] as const;
 type Figure = (typeof figures)[number];
 
-/** Figures that are known at the end of a response alone. */
+/** Figures that are known only at the end of a response. */
 const atEnd: ReadonlySet<Figure> = new Set<Figure>(['cost', 'usage']);
 
 const callers = z.union([
@@ -23,24 +23,26 @@ const callers = z.union([
 ]);
 
 const options = z.strictObject({
-  /** Figures that every response tells, also when nobody asks. Default: none. */
+  /** Figures that every response has, also if the client does not request them. Default: none. */
   always: z.array(z.enum(figures)).default([]),
-  /** Who may see which channel answered: `'all'`, or the ids of keys. */
+  /** Keys that may see which channel responded: `'all'`, or a list of key ids. */
   channelFor: callers.default('all'),
-  /** Who may see cost and usage: `'all'`, or the ids of keys. */
+  /** Keys that may see cost and usage: `'all'`, or a list of key ids. */
   costFor: callers.default('all'),
   /**
-   * Whether streams of server-sent events also end with cost and usage as comments, for clients that ask for them. Formats whose clients stop
-   * at comments (`generateContent`) have none.
+   * Ends server-sent event streams with cost and usage as comments, for clients that request them. Not in `generateContent`, because its
+   * clients stop at comments.
    */
   comments: z.boolean().default(false),
-  /** Maximum bytes of a whole response that are held back until its end, so that its head can tell the cost. 0: none are. */
+  /**
+   * Maximum bytes of a non-streamed response that are buffered until its end, so that its headers can include the cost. 0: no buffering.
+   */
   holdBytes: z.int().min(0).max(16_777_216).default(262_144),
 });
 
 /**
- * Callers read in the headers of a response which model and channel answered, after how many attempts, how long the gateway and the provider
- * took, and what it cost: those that they ask for with `x-sluice-headers`. Streams tell their cost in trailers.
+ * Adds figures about a call to its response headers, as far as the client requests them with `x-sluice-headers`: model, channel, number of
+ * attempts, time in the gateway and at the provider, cost and usage. Streams have cost and usage in trailers.
  */
 export default definePlugin({
   name: 'reply-headers',
@@ -51,7 +53,7 @@ export default definePlugin({
   setup({ always, channelFor, costFor, comments, holdBytes }) {
     const isAllowed = (call: Call, allowed: 'all' | readonly string[]): boolean =>
       allowed === 'all' || allowed.includes(call.get(caller)?.id ?? '');
-    /** The caller is known when the head is written, not before. */
+    /** Read when the headers are written, because the caller is not known before. */
     const isVisible = (call: Call, figure: Figure): boolean =>
       figure === 'channel' ? isAllowed(call, channelFor) : !atEnd.has(figure) || isAllowed(call, costFor);
 
@@ -75,7 +77,7 @@ export default definePlugin({
   },
 });
 
-/** Returns the figures of a request's header, `all` for all of them, and those that every response tells. Other words are ignored. */
+/** Returns the figures of a request's header, `all` for all of them, and those that every response tells. Unknown names are ignored. */
 function wantedFigures(header: string | string[] | undefined, always: readonly Figure[]): readonly Figure[] {
   if (header === undefined) return always;
   const words = new Set(
@@ -116,7 +118,7 @@ function usageText({ input, output, cacheRead, cacheWrite, reasoning }: Usage): 
 /** Durations of one call for `server-timing`, in milliseconds. */
 class Clock {
   readonly #call: Call;
-  /** Time for which the request waited for its turn, before any plugin ran. */
+  /** Time for which the request waited for capacity, before any plugin ran. */
   readonly #queueMs: number;
 
   constructor(call: Call) {
@@ -126,7 +128,7 @@ class Clock {
 
   /**
    * `upstream` lasts from the first request to a provider until the first event of its response, or until the whole of it, and includes
-   * attempts that failed; `queue` is the wait for a turn; `gateway` is the rest.
+   * attempts that failed; `queue` is the wait for capacity; `gateway` is the rest.
    */
   timing(): string {
     const { queuedMs, firstMs, totalMs } = this.#call.progress.times;
@@ -141,10 +143,10 @@ function entry(name: string, milliseconds: number): string {
   return `${name};dur=${milliseconds.toFixed(1)}`;
 }
 
-/** Maximum number of pieces that are held, because each of them takes memory beside its bytes. */
+/** Maximum number of chunks that are buffered. Limited because each chunk takes memory beside its bytes. */
 const maxPieces = 1_000;
 
-/** Holds the bytes of a whole response back until its end, when its usage is known. More than `limit` of them go on at once. */
+/** Buffers a non-streamed response until its end, when its usage is known. Passes the bytes on at once when there are more than `limit`. */
 function heldToEnd(reply: Observable<GatewayEvent>, limit: number): Observable<GatewayEvent> {
   let held: GatewayEvent[] | undefined = [];
   let length = 0;

@@ -4,9 +4,7 @@ import { callKey, definePlugin } from 'sluice';
 /** Request id that the client sent, for log lines about the call. */
 export const clientRequestId = callKey<string>('client request id');
 
-/**
- * Callers find their own `x-client-request-id` (or `x-request-id`) in the operator's log, beside the gateway's id that the reply carries.
- */
+/** Logs the client's `x-client-request-id` (or `x-request-id`) beside the gateway's id, which the response has in its headers. */
 export default definePlugin({
   name: 'request-id',
   stage: 'observe',

@@ -1,4 +1,4 @@
-/** The config names secrets of AWS Secrets Manager by reference: `aws:NAME-OR-ARN?version=STAGE-OR-ID#FIELD`. */
+/** Reads secrets of AWS Secrets Manager that the config names by reference: `aws:NAME-OR-ARN?version=STAGE-OR-ID#FIELD`. */
 import { createHash, createHmac } from 'node:crypto';
 import { z } from 'zod';
 import {
@@ -11,19 +11,19 @@ import {
 } from 'sluice';
 
 const options = z.strictObject({
-  /** Region of the secrets whose reference is no ARN, which names its own: `eu-central-1`. */
+  /** AWS region of secrets whose reference is not an ARN: `eu-central-1`. */
   region: z.string().regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'must be a region, such as eu-central-1'),
-  /** Default: AWS's own search, for which `@aws-sdk/credential-providers` must be installed. */
+  /** Access key of AWS. Default: the default provider chain of AWS, for which `@aws-sdk/credential-providers` must be installed. */
   credentials: z
     .strictObject({
       accessKeyId: z.string().min(1).describe('id of the access key'),
-      secretAccessKey: secret(z.string().min(1)).describe('its secret'),
-      sessionToken: secret(z.string().min(1)).optional().describe('token of a temporary key'),
+      secretAccessKey: secret(z.string().min(1)).describe('secret access key'),
+      sessionToken: secret(z.string().min(1)).optional().describe('session token of a temporary key'),
     })
     .optional(),
-  /** Profile of the shared files, for AWS's own search. */
+  /** Profile of the shared AWS configuration files, for the default provider chain. */
   profile: z.string().min(1).optional(),
-  /** Address in place of the region's, such as that of a VPC endpoint. */
+  /** URL in place of the region's endpoint, such as a VPC endpoint. */
   endpoint: secretUrl(z.url({ protocol: /^https?$/ })).optional(),
 });
 
@@ -35,7 +35,7 @@ const answered = z.object({ SecretString: z.string().optional(), SecretBinary: z
 
 const target = 'secretsmanager.GetSecretValue';
 
-/** Largest answer, in bytes: a secret has at most 64 KiB. */
+/** Maximum bytes of a response. A secret has at most 64 KiB. */
 const maxBytes = 512 * 1024;
 
 const advice: Readonly<Record<string, string>> = {
@@ -49,7 +49,7 @@ const advice: Readonly<Record<string, string>> = {
   ThrottlingException: 'read secrets less often with secrets.refresh',
 };
 
-/** Reads secrets by the API of 2017-10-17. */
+/** Reads secrets of AWS Secrets Manager, by its API of 2017-10-17. */
 export default defineSecrets({ name: 'secrets-aws', source: 'aws', options, open });
 
 function open(chosen: Options, { http }: SecretTools): SecretSource {
@@ -95,7 +95,9 @@ function versionOf(version: string | undefined): { VersionId?: string; VersionSt
   return /^[0-9A-Fa-f-]{32,64}$/.test(version) ? { VersionId: version } : { VersionStage: version };
 }
 
-/** The name of an error stands in `__type`, behind a namespace or not. Its message may quote what was sent, and is not shown. */
+/**
+ * Returns the name of an error from `__type`, without its namespace. The error's message is not shown, because it may quote the request.
+ */
 function codeOf(text: string): string {
   try {
     const { __type: type } = JSON.parse(text) as { readonly __type?: unknown };
@@ -114,7 +116,7 @@ function utf8(bytes: Buffer): string {
   }
 }
 
-/** Returns a function that finds credentials, and keeps and renews them. */
+/** Returns a function that finds credentials, caches them and renews them. */
 function credentialsOf({ credentials, profile, region }: Options): () => Promise<Credentials> {
   if (credentials !== undefined) return () => Promise.resolve(credentials);
   requirePackage('@aws-sdk/credential-providers', '3', 'find credentials of AWS');
@@ -148,7 +150,7 @@ interface Signed {
   readonly body: string;
 }
 
-/** Signs a request with Signature Version 4, by AWS's own package. */
+/** Signs a request with Signature Version 4, with AWS's package. */
 async function sign(
   { url, headers, body }: Signed,
   credentials: Credentials,
@@ -174,7 +176,7 @@ async function sign(
   return rest;
 }
 
-/** Node's own digest in the shape that the package wants. */
+/** Digest of Node in the shape that the package requires. */
 class Sha256 {
   readonly #hash: ReturnType<typeof createHash> | ReturnType<typeof createHmac>;
 

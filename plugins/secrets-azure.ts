@@ -1,4 +1,4 @@
-/** The config names secrets of Azure Key Vault by reference: `azure:VAULT/SECRET?version=ID#FIELD`. */
+/** Reads secrets of Azure Key Vault that the config names by reference: `azure:VAULT/SECRET?version=ID#FIELD`. */
 import { z } from 'zod';
 import {
   defineSecrets,
@@ -9,33 +9,36 @@ import {
   type SecretTools,
 } from 'sluice';
 
-/** Which identity is shown to Microsoft Entra ID. */
+/** Schema of the identity for Microsoft Entra ID. */
 const identity = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('secret').describe('which identity it is'),
+    kind: z.literal('secret').describe('kind of identity'),
     tenant: z.string().min(1).describe('id of the tenant'),
     client: z.string().min(1).describe('id of the application, or of a managed identity'),
     secret: secret(z.string().min(1)).describe('secret of the application'),
   }),
-  z.strictObject({ kind: z.literal('workload').describe('which identity it is') }),
+  z.strictObject({ kind: z.literal('workload').describe('kind of identity') }),
   z.strictObject({
-    kind: z.literal('managed').describe('which identity it is'),
+    kind: z.literal('managed').describe('kind of identity'),
     client: z.string().min(1).optional().describe('id of the application, or of a managed identity'),
   }),
-  z.strictObject({ kind: z.literal('default').describe('which identity it is') }),
+  z.strictObject({ kind: z.literal('default').describe('kind of identity') }),
 ]);
 
 const options = z.strictObject({
-  /** Vault of the secrets whose reference names none. */
+  /** Name of the vault for secrets whose reference names none. */
   vault: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]$/, 'must be the name of a key vault')
     .optional(),
-  /** Who asks: `{ kind: 'secret' }`, `{ kind: 'workload' }`, `{ kind: 'managed' }`, or the default search of Azure's library. Needs `@azure/identity`. */
+  /**
+   * Identity that reads secrets: `{ kind: 'secret' }`, `{ kind: 'workload' }` or `{ kind: 'managed' }`. Default: the default credential
+   * chain of `@azure/identity`. Requires that package.
+   */
   identity: identity.default({ kind: 'default' }),
-  /** Ending of the addresses of vaults: another cloud has another one. */
+  /** Domain of vaults, which depends on the cloud. */
   domain: z.enum(['vault.azure.net', 'vault.azure.cn', 'vault.usgovcloudapi.net']).default('vault.azure.net'),
-  /** Address in place of that of the vault, such as that of a private proxy. */
+  /** URL in place of the vault's, such as that of a private proxy. */
   endpoint: secretUrl(z.url({ protocol: /^https?$/ })).optional(),
 });
 
@@ -48,7 +51,7 @@ const refused = z.object({
   error: z.object({ code: z.string(), innererror: z.object({ code: z.string() }).nullish() }),
 });
 
-/** Largest answer, in bytes: a secret has at most 25 KB. */
+/** Maximum bytes of a response. A secret has at most 25 KB. */
 const maxBytes = 256 * 1024;
 
 const advice: Readonly<Record<number, string>> = {
@@ -57,7 +60,7 @@ const advice: Readonly<Record<number, string>> = {
   429: 'the vault limits requests: read secrets less often with secrets.refresh',
 };
 
-/** Reads secrets by the REST API. */
+/** Reads secrets of Azure Key Vault, by its REST API. */
 export default defineSecrets({ name: 'secrets-azure', source: 'azure', options, open });
 
 function open(chosen: Options, { http }: SecretTools): SecretSource {
@@ -95,7 +98,10 @@ function locateSecret(name: string, otherwise: string | undefined) {
   return { vault, secretName };
 }
 
-/** Codes tell more than the status, such as ForbiddenByFirewall; messages name callers, and are not shown. */
+/**
+ * Returns the error code of a response, such as ForbiddenByFirewall, which is more precise than the status. The error's message is not
+ * shown, because it names the caller.
+ */
 function codeOf(text: string): string {
   let parsed: unknown;
   try {

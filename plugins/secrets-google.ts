@@ -11,7 +11,7 @@ import {
 } from 'sluice';
 
 const options = z.strictObject({
-  /** Project of the secrets whose reference is no `projects/PROJECT/secrets/SECRET`. */
+  /** Id of the project for secrets whose reference is not `projects/PROJECT/secrets/SECRET`. */
   project: z
     .string()
     .regex(/^[a-z0-9:.-]{1,100}$/, 'must be the id or the number of a project')
@@ -22,11 +22,11 @@ const options = z.strictObject({
     .regex(/^[a-z]+-[a-z]+\d$/, 'must be a region, such as europe-west3')
     .optional(),
   /**
-   * Key of a service account, or configuration of a workload identity pool: the path of a file, or its JSON text. Default: Google's own search. Needs
-   * `google-auth-library`.
+   * Key of a service account, or configuration of a workload identity pool: the path of a file, or its JSON text. Default: Application
+   * Default Credentials. Requires `google-auth-library`.
    */
   credentials: secret(z.string().min(1)).optional(),
-  /** Address in place of Google's. */
+  /** URL in place of Google's endpoint. */
   endpoint: secretUrl(z.url({ protocol: /^https?$/ })).optional(),
 });
 
@@ -47,7 +47,7 @@ const advice: Readonly<Record<number, string>> = {
   429: 'the quota of the project is used up: read secrets less often with secrets.refresh',
 };
 
-/** Reads secrets by the REST API, version 1. */
+/** Reads secrets of Google Secret Manager, by version 1 of its REST API. */
 export default defineSecrets({ name: 'secrets-google', source: 'google', options, open });
 
 function open(chosen: Options, { http }: SecretTools): SecretSource {

@@ -12,7 +12,7 @@ import {
 } from 'sluice';
 
 const options = z.strictObject({
-  /** Headers that name the session, lower case, the most telling first. They count where the body names none. */
+  /** Names of headers with a session id, in lower case. The first that is present counts, if the body has no session id. */
   headers: z
     .array(z.string().regex(/^[a-z0-9_-]+$/, 'must be a header in lower case'))
     .default([
@@ -29,13 +29,13 @@ const options = z.strictObject({
     ]),
 });
 
-/** Characters of a session's name that count: names are shorter, and a body may be long. */
+/** Maximum number of characters of a session id that are compared. Limited because a client can send any length. */
 const longestName = 512;
 
 /**
- * The turns of one session go to the same channel and key, where the provider has the beginning of the conversation in its cache: they
- * cost less and begin sooner. When that one is down they go elsewhere, and come back when it is well again. Nothing is kept for it: whoever
- * has the same channels in its config comes to the same choice.
+ * Sends all turns of a session to the same channel and key, because the provider has the conversation in its prompt cache: turns cost less
+ * and begin sooner. While that target fails, turns go to another one. No state is stored: gateways with the same channels make the same
+ * choice.
  */
 export default definePlugin({
   name: 'session-affinity',
@@ -57,7 +57,7 @@ export default definePlugin({
   },
 });
 
-/** The name of the session that a request belongs to; undefined when it does not say. */
+/** Returns the session id of a request; undefined if there is none. */
 function sessionOf({ body, wire, format }: Call, headers: readonly string[]): string | undefined {
   const user = format.name === 'messages' && isObject(body.metadata) ? body.metadata.user_id : undefined;
   const id = textIn(body.prompt_cache_key) ?? textIn(user);
@@ -73,16 +73,16 @@ function textIn(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value.slice(0, longestName) : undefined;
 }
 
-/** A target with its share of the sessions. */
+/** A target with its weight. */
 interface Share {
   readonly target: Target;
   readonly rank: number;
   readonly weight: number;
-  /** Hash of its name. */
+  /** Hash of the target's name. */
   readonly hash: number;
 }
 
-/** The shares of a list of candidates. The catalog gives the same one again, which may have thousands. */
+/** Weights of a list of candidates. Cached by list, because the catalog returns the same list, which may have thousands of entries. */
 const known = new WeakMap<readonly Candidate[], readonly Share[]>();
 
 function sharesOf(candidates: readonly Candidate[]): readonly Share[] {
@@ -103,8 +103,8 @@ function sharesOf(candidates: readonly Candidate[]): readonly Share[] {
 }
 
 /**
- * Rendezvous hashing among the targets of the highest rank that has any in health: each draws a number for the session, and the highest
- * wins. When one goes only its own sessions move. Undefined where there is nothing to choose.
+ * Selects a target by rendezvous hashing, among the healthy targets of the highest priority: each gets a score for the session, and the
+ * highest wins. When a target fails, only its own sessions move. Returns undefined if there is nothing to select.
  */
 function homeOf(session: number, shares: readonly Share[], health: Health): Target | undefined {
   let best: Share | undefined;
@@ -128,7 +128,7 @@ function scoreOf(session: number, share: Share): number {
   return -share.weight / Math.log(drawn);
 }
 
-/** FNV-1a, 32 bits: quick, and nobody gains by forging it. */
+/** Returns the FNV-1a hash (32 bits). Not cryptographic, because a forged session id gains nothing. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1)
@@ -136,7 +136,7 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
-/** Spreads every bit over all others, as numbers that differ in few of them must not be drawn alike. */
+/** Mixes the bits of a number, because numbers that differ in few bits must get unrelated scores. */
 function mixed(value: number): number {
   let bits = value >>> 0;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);

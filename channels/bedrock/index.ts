@@ -37,15 +37,17 @@ const options = z.object({
   endpoint: z
     .enum(['runtime', 'mantle'])
     .default('runtime')
-    .describe('mantle: the endpoint that serves models in the words of OpenAI and of Anthropic'),
+    .describe(
+      '`runtime`: the native API of Bedrock. `mantle`: the endpoint that serves models through the OpenAI and Anthropic APIs',
+    ),
   guardrail: z
     .strictObject({
       id: z.string().min(1).describe('id or ARN of the guardrail'),
-      version: z.string().min(1).describe('its version, or DRAFT'),
-      trace: z.boolean().default(false).describe('true: responses tell what it found'),
+      version: z.string().min(1).describe('version of the guardrail, or `DRAFT`'),
+      trace: z.boolean().default(false).describe('true: adds the findings of the guardrail to responses'),
     })
     .optional()
-    .describe('a guardrail for every chat that names none'),
+    .describe('guardrail for chat requests that name none'),
 });
 
 type Options = z.output<typeof options>;

@@ -32,21 +32,25 @@ const options = z.object({
     .array(z.enum(formats))
     .min(1)
     .default([...formats])
-    .describe('formats spoken for chat, best first'),
+    .describe('formats for chat, best first'),
   countsTokens: z
     .boolean()
     .default(true)
-    .describe('answers count-tokens by itself, but in chat completions, which have no such call'),
-  delay: z.int().min(0).default(0).describe('milliseconds before an answer begins'),
-  pace: z.int().min(0).default(0).describe('milliseconds between the pieces of a stream'),
+    .describe('true: counts tokens itself, except in chat completions, which have no such endpoint'),
+  delay: z.int().min(0).default(0).describe('time before a response begins, in milliseconds'),
+  pace: z.int().min(0).default(0).describe('time between the events of a stream, in milliseconds'),
   account: z
     .string()
     .default('demo')
-    .describe("channels with different accounts refuse each other's signatures"),
+    .describe(
+      "name of the simulated account. Channels with different accounts refuse each other's reasoning signatures",
+    ),
   strict: z
     .boolean()
     .default(false)
-    .describe('chat completions: refuses turns with tool calls whose reasoning_content did not come back'),
+    .describe(
+      'true: chat completions refuse turns with tool calls whose `reasoning_content` was not sent back',
+    ),
 });
 
 /** Prices, so that a budget in dollars can be tried with the demo. */

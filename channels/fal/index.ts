@@ -115,7 +115,7 @@ export default defineChannel({
   catalogue: ['fal_ai'],
   models: ['fal-ai/*'],
   options: z.object({
-    /** `queue`: an order that is asked about, as fal advises. `sync`: a request that is open until the image is there. */
+    /** `queue`: creates a job and polls it, as fal recommends. `sync`: one request that stays open until the image is complete. */
     mode: z.enum(['queue', 'sync'], 'must be "queue" or "sync"').default('queue'),
   }),
   setup({ mode, ...options }, tools: ChannelTools): ChannelParts {

@@ -62,7 +62,7 @@ export default defineChannel({
     tokenUrl: secretUrl(z.url())
       .default('https://api.github.com/copilot_internal/v2/token')
       .describe(
-        'where GitHub tokens are changed for those of Copilot; of a company: https://api.COMPANY.ghe.com/…',
+        'URL that exchanges GitHub tokens for Copilot tokens. For a company with its own host: https://api.COMPANY.ghe.com/…',
       ),
   }),
   setup({ tokenUrl, baseUrl }, tools: ChannelTools): ChannelParts {

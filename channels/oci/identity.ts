@@ -11,36 +11,42 @@ import { ofInstance, ofResource, ofWorkload } from './principals.ts';
 /** Which identity signs requests to Oracle Cloud Infrastructure, as an option of a channel. */
 export const ociIdentity = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('profile').describe('which identity signs'),
-    file: z.string().min(1).optional().describe('default: OCI_CONFIG_FILE, or ~/.oci/config'),
+    kind: z.literal('profile').describe('kind of identity that signs requests'),
+    file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('path of the configuration file. Default: `OCI_CONFIG_FILE`, or `~/.oci/config`'),
     name: z.string().min(1).default('DEFAULT').describe('name of the profile'),
     passphrase: secret(z.string().min(1)).optional().describe('passphrase of the private key'),
   }),
   z.strictObject({
-    kind: z.literal('key').describe('which identity signs'),
+    kind: z.literal('key').describe('kind of identity that signs requests'),
     tenancy: z.string().startsWith('ocid1.tenancy.').describe('OCID of the tenancy'),
     user: z.string().startsWith('ocid1.user.').describe('OCID of the user'),
     fingerprint: z
       .string()
       .regex(/^[\da-f]{2}(:[\da-f]{2})+$/i, 'must be pairs of hexadecimal digits')
       .describe('fingerprint of the public key'),
-    key: secret(z.string().min(1)).describe('the private key: a file, or the text of its PEM'),
+    key: secret(z.string().min(1)).describe('private key: the path of a file, or its PEM text'),
     passphrase: secret(z.string().min(1)).optional().describe('passphrase of the private key'),
   }),
-  z.strictObject({ kind: z.literal('resource').describe('which identity signs') }),
+  z.strictObject({ kind: z.literal('resource').describe('kind of identity that signs requests') }),
   z.strictObject({
-    kind: z.literal('instance').describe('which identity signs'),
+    kind: z.literal('instance').describe('kind of identity that signs requests'),
     federationUrl: secretUrl(z.url())
       .optional()
-      .describe('where its certificate is changed for tokens; default: https://auth.REGION.oraclecloud.com'),
+      .describe(
+        'URL that exchanges the certificate of the instance for tokens. Default: https://auth.REGION.oraclecloud.com',
+      ),
   }),
   z.strictObject({
-    kind: z.literal('workload').describe('which identity signs'),
+    kind: z.literal('workload').describe('kind of identity that signs requests'),
     tokenFile: z
       .string()
       .min(1)
       .default('/var/run/secrets/kubernetes.io/serviceaccount/token')
-      .describe("the token of the pod's service account"),
+      .describe("file with the token of the pod's service account"),
   }),
 ]);
 

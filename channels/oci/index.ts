@@ -80,22 +80,22 @@ export default defineChannel({
       .string()
       .regex(/^[a-z]{2}(-[a-z]+)+-\d+$/, 'must be the identifier of a region, such as us-chicago-1')
       .optional()
-      .describe('identifier of the region, where baseUrl is not given'),
+      .describe('identifier of the region, if `baseUrl` is not set'),
     compartment: z
       .string()
       .regex(/^ocid1\.(compartment|tenancy)\./, 'must be the OCID of a compartment')
       .optional()
-      .describe('the compartment that pays'),
+      .describe('OCID of the compartment that is charged'),
     project: z
       .string()
       .startsWith('ocid1.generativeaiproject.')
       .optional()
-      .describe('the project to which responses and conversations belong'),
-    identity: ociIdentity.optional().describe('identity that signs in to the cloud, in place of a key'),
+      .describe('id of the project that owns responses and conversations'),
+    identity: ociIdentity.optional().describe('OCI identity that signs requests, in place of a key'),
     endpoints: z
       .enum(['generic', 'cohere', 'cohere-v2'])
       .default('generic')
-      .describe('the words of chat that models behind endpoints of the account take'),
+      .describe("chat format of models behind the account's own endpoints"),
   }),
   setup(
     { region, compartment, project, identity, endpoints, ...options },

@@ -56,11 +56,16 @@ export default defineChannel({
     'all-minilm*',
   ],
   options: z.object({
-    native: z.boolean().default(false).describe('speak its own words in place of chat completions'),
+    native: z
+      .boolean()
+      .default(false)
+      .describe('true: uses the native API of Ollama in place of chat completions'),
     keepAlive: z
       .union([z.string().min(1), z.number()])
       .optional()
-      .describe('how long models stay loaded where a request does not say: `10m`, or seconds; with native'),
+      .describe(
+        'time for which models stay loaded if a request does not set it: `10m`, or a number of seconds. Only with `native`',
+      ),
   }),
   setup({ native, keepAlive, ...options }, tools): ChannelParts {
     if (!native)

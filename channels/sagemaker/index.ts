@@ -13,7 +13,9 @@ const options = z.object({
     .string()
     .min(1)
     .optional()
-    .describe("the container's own name of its model; absent: requests name none, and it takes its own"),
+    .describe(
+      'name of the model in the container. Default: requests name no model, and the container uses its own',
+    ),
 });
 
 /**

@@ -44,18 +44,18 @@ export default defineChannel({
       ]),
     )
       .optional()
-      .describe('the service key of the instance: the object, or the text of its JSON'),
+      .describe('service key of the instance: an object, or its JSON text'),
     resourceGroup: z.string().min(1).default('default').describe('resource group of the deployments'),
     apiVersion: z
       .string()
       .regex(/^\d{4}-\d{2}-\d{2}(-preview)?$/, 'must be a date such as 2024-10-21')
       .default('2024-10-21')
-      .describe('version of the API of Azure OpenAI, for its models'),
+      .describe('version of the Azure OpenAI API, for Azure OpenAI models'),
     orchestration: z
       .union([z.boolean(), z.record(z.string(), z.json())])
       .default(false)
       .describe(
-        'chat through the orchestration service; an object has its modules beside the prompt’s: filtering, masking …',
+        'true: sends chat through the orchestration service. An object does so with further modules: `filtering`, `masking` and others',
       ),
   }),
   setup(

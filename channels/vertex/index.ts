@@ -58,14 +58,14 @@ export default defineChannel({
   ],
   needsKey: false,
   options: z.object({
-    /** The project's id. Not needed in express mode. */
+    /** Id of the project. Not needed in express mode. */
     project: z.string().min(1).optional(),
-    /** A region, `us` or `eu`, or `global`. */
+    /** Location of the models: a region, `us`, `eu` or `global`. */
     location: z
       .string()
       .regex(/^[a-z0-9-]+$/, 'must be a region such as us-central1, or global')
       .default('global'),
-    /** A service account's key or the configuration of a workload identity pool: a file, or what stands in it. */
+    /** Key of a service account, or configuration of a workload identity pool: the path of a file, its JSON text, or an object. */
     credentials: googleCredentials.optional(),
     apiVersion: z.enum(['v1', 'v1beta1']).default('v1').describe('version of the API'),
   }),

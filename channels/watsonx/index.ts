@@ -60,11 +60,11 @@ export default defineChannel({
       .regex(/^[a-z]{2}-[a-z]+$/, 'must be a region, such as us-south or eu-de')
       .default('us-south')
       .describe('region of the project'),
-    project: z.string().min(1).optional().describe('id of the project that pays'),
+    project: z.string().min(1).optional().describe('id of the project that is charged'),
     space: z.string().min(1).optional().describe('id of a deployment space, in place of a project'),
     tokenUrl: secretUrl(z.url())
       .default('https://iam.cloud.ibm.com/identity/token')
-      .describe('where API keys are changed for tokens, for accounts on private endpoints'),
+      .describe('URL that exchanges API keys for tokens, for accounts on private endpoints'),
   }),
   setup({ region, project, space, tokenUrl, ...options }, tools: ChannelTools): ChannelParts {
     if (project !== undefined && space !== undefined)

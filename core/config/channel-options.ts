@@ -1,4 +1,4 @@
-/** The options of every channel: what is wrong with them, what is secret in them. */
+/** Schema of the options that every channel kind takes, and checks of their values. */
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
@@ -13,13 +13,13 @@ import { modelsProblem } from './channel-models.ts';
 const milliseconds = z.int().min(50);
 
 function headerProblem(name: string): string | undefined {
-  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return 'is no name of a header';
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return 'is not a valid header name';
   return connectionHeaders.has(name.toLowerCase())
-    ? 'belongs to the connection: it cannot be changed'
+    ? 'belongs to the connection and cannot be changed'
     : undefined;
 }
 
-/** Names that `problemOf` finds sound. */
+/** Schema of a list of names for which `problemOf` returns undefined. */
 function namesThat(problemOf: (name: string) => string | undefined): z.ZodArray<z.ZodString> {
   return z.array(
     z.string().superRefine((name, context) => {
@@ -29,7 +29,7 @@ function namesThat(problemOf: (name: string) => string | undefined): z.ZodArray<
   );
 }
 
-/** Values under such names. */
+/** Schema of values by names for which `problemOf` returns undefined. */
 function membersThat<Value extends z.ZodType>(
   problemOf: (name: string) => string | undefined,
   value: Value,
@@ -53,9 +53,11 @@ const oauth2Identity = z.strictObject({
   clientAuth: z.enum(['basic', 'post']).default('basic'),
 });
 
-const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has signs that no header may have');
+const headerValue = z
+  .string()
+  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has characters that a header must not contain');
 
-/** Addresses of storage, or names of what a cloud project keeps. */
+/** Schema of a list of storage URLs, or of names of resources in a cloud project. */
 const addresses = z.array(
   z.string().superRefine((entry, context) => {
     if (!/^(?:[a-z][a-z0-9+.-]*:\/|projects\/)/i.test(entry))
@@ -65,22 +67,24 @@ const addresses = z.array(
   }),
 );
 
-/** What every channel kind takes. */
+/** Schema of the options that every channel kind takes. */
 export const commonOptions = z.object({
   id: z
     .string()
     .min(1)
     .optional()
-    .describe('name of the entry in logs, metrics and the usage log; default: the name of the kind'),
-  key: secret(z.string()).optional().describe('the key of the provider; several take turns: see keys'),
+    .describe('id of the channel in logs, metrics and the usage log. Default: the name of the kind'),
+  key: secret(z.string()).optional().describe('API key of the provider. For several keys, use `keys`'),
   keys: z
     .array(secret(z.string().min(1)))
     .min(1)
     .optional()
-    .describe('several keys, which take turns: one that fails is left alone for a while'),
+    .describe(
+      'API keys of the provider, used in turn. A key that fails repeatedly is not used until its cooldown ends',
+    ),
   baseUrl: secretUrl(z.url({ protocol: /^https?$/ }))
     .optional()
-    .describe('address of the provider; default: that of the kind'),
+    .describe('base URL of the provider. Default: the URL of the kind'),
   models: z
     .union([
       z.array(z.string().min(1)).min(1),
@@ -94,7 +98,7 @@ export const commonOptions = z.object({
               .string()
               .min(1)
               .optional()
-              .describe('known model behind it, whose price, limits and traits apply'),
+              .describe('model of the catalogue whose price, limits and traits apply to this one'),
           }),
         ]),
       ),
@@ -102,91 +106,104 @@ export const commonOptions = z.object({
     ])
     .optional()
     .describe(
-      'names and patterns, or public names with the names of the provider; default: those that the kind knows',
+      'models that the channel serves: a list of names and patterns, an object that maps public names to names at the provider, or `discover`. Default: the models of the kind',
     ),
-  discover: z.boolean().optional().describe('asks the provider which models it has'),
-  priority: z.number().optional().describe('higher ones are asked first; default 0'),
+  discover: z.boolean().optional().describe('true: requests the list of models from the provider'),
+  priority: z
+    .number()
+    .optional()
+    .describe('priority of the channel: channels with a higher number are tried first. Default: 0'),
   weight: z
     .number()
     .positive()
     .optional()
-    .describe('share of the calls among channels of one priority; default 1'),
+    .describe('weight of the channel: its share of the calls among channels with equal priority. Default: 1'),
   headers: z
     .strictObject({
-      set: membersThat(headerProblem, headerValue).optional().describe('values by name'),
-      remove: namesThat(headerProblem).optional().describe('names'),
+      set: membersThat(headerProblem, headerValue).optional().describe('values to set, by header name'),
+      remove: namesThat(headerProblem).optional().describe('names of headers to remove'),
     })
     .optional()
     .describe('headers that are set in or removed from requests to the provider'),
   body: z
     .strictObject({
-      set: membersThat(pathProblem, z.json()).optional().describe('values by path'),
-      remove: namesThat(pathProblem).optional().describe('paths'),
+      set: membersThat(pathProblem, z.json()).optional().describe('values to set, by path in the body'),
+      remove: namesThat(pathProblem).optional().describe('paths of fields to remove'),
     })
     .optional()
-    .describe('members that are set in or removed from requests to the provider, by their paths'),
+    .describe('body fields that are set in or removed from requests to the provider, by path'),
   systemPrompt: z
     .union([
       z.string().min(1),
       z.strictObject({
-        text: z.string().min(1).describe('the text'),
+        text: z.string().min(1).describe('text of the system prompt'),
         place: z
           .enum(['before', 'after', 'instead'])
           .optional()
-          .describe("before or after the client's own system prompt, or instead of it; default before"),
+          .describe(
+            "position of the text: before or after the client's own system prompt, or instead of it. Default: `before`",
+          ),
       }),
     ])
     .optional()
-    .describe('a text for every chat'),
+    .describe('system prompt that is added to every chat request'),
   proxy: secretUrl(
     z
       .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
       .refine(isDecodable, 'has a password that is not written with % codes'),
   )
     .optional()
-    .describe('address of an HTTP proxy on the way to the provider'),
+    .describe('URL of an HTTP proxy for connections to the provider'),
   timeouts: z
     .strictObject({
-      connect: milliseconds.optional().describe('for a connection to the provider'),
-      idle: milliseconds.optional().describe('longest silence of the provider'),
+      connect: milliseconds.optional().describe('maximum time to connect to the provider'),
+      idle: milliseconds.optional().describe('maximum time without data from the provider'),
       firstToken: milliseconds
         .optional()
-        .describe('from the request of an attempt to the first event of its response'),
-      attempt: milliseconds.optional().describe('for one attempt, until the first event of its response'),
+        .describe(
+          'maximum time from the request of an attempt to the first event of its response, for streams',
+        ),
+      attempt: milliseconds
+        .optional()
+        .describe('maximum time of one attempt, until the first event of its response'),
     })
     .optional()
-    .describe('timeouts in milliseconds, in place of those of the settings'),
+    .describe('timeouts in milliseconds, in place of those of the settings `timeouts` and `routing`'),
   tls: z
     .strictObject({
       ca: z
         .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
         .optional()
-        .describe('certificates of authorities, as PEM text; default: those of Node'),
-      cert: z.string().min(1).optional().describe('certificate that is shown to the provider, as PEM text'),
-      key: secret(z.string().min(1)).optional().describe('private key of that certificate'),
+        .describe('certificates of trusted authorities, as PEM text. Default: those of Node'),
+      cert: z.string().min(1).optional().describe('client certificate for the provider, as PEM text'),
+      key: secret(z.string().min(1))
+        .optional()
+        .describe('private key of the client certificate, as PEM text'),
       servername: z
         .string()
         .min(1)
         .optional()
-        .describe("name in the provider's certificate; default: the host of its address"),
-      verify: z.boolean().optional().describe('false accepts any certificate; default true'),
+        .describe("host name in the provider's certificate. Default: the host of its URL"),
+      verify: z.boolean().optional().describe('false: accepts any certificate. Default: true'),
     })
     .optional()
-    .describe('certificates, for a provider with an authority of its own'),
+    .describe('options of TLS for connections to the provider'),
   routingFields: z
     .array(z.string().min(1))
     .optional()
-    .describe('fields of requests by which the provider chooses models by itself'),
-  mayRead: addresses.optional().describe('addresses of storage that requests may name to be read'),
-  mayWrite: addresses.optional().describe('addresses of storage that requests may name to be written'),
+    .describe(
+      'request fields by which the provider selects other models than `model`. Keys whose models are restricted, and keys with a budget in dollars, cannot use them',
+    ),
+  mayRead: addresses.optional().describe('storage URLs that requests may name for reading'),
+  mayWrite: addresses.optional().describe('storage URLs that requests may name for writing'),
   learn: z
     .boolean()
     .optional()
-    .describe('false: sends every request as it is, also members that a model refused; default true'),
+    .describe('false: sends request fields also after a model has refused them. Default: true'),
   traits: z
     .record(z.string().min(1), traitsOption)
     .optional()
-    .describe('what models can do, by name or pattern, where it differs from what is known'),
+    .describe('traits of models, by name or pattern, that differ from those of the catalogue'),
 });
 
 /**
@@ -234,7 +251,7 @@ function isDecodable(address: string): boolean {
   }
 }
 
-/** What is wrong with options that have the right types, as the ends of sentences. */
+/** Returns the problems of options that the schema accepts, as sentences. */
 export function optionProblems({ models, tls }: ChannelOptions): readonly string[] {
   const problems: string[] = [];
   const names = models === undefined || models === 'discover' ? undefined : modelsProblem(models);
@@ -264,13 +281,15 @@ function isPem(part: string | readonly string[] | { readonly cert: string; reado
   }
 }
 
-/** Throws for what cannot be read. */
+/** Returns true for a certificate. Throws for any other text. */
 function isCertificate(text: string): boolean {
   return new X509Certificate(text).raw.length > 0;
 }
 
-/** Sentences about options that are allowed and dangerous. */
+/** Returns warnings about options that are allowed but dangerous. */
 export function optionWarnings({ tls }: ChannelOptions): readonly string[] {
   if (tls?.verify !== false) return [];
-  return ['tls.verify is false: whoever sits between here and the provider can read its key and every call.'];
+  return [
+    'tls.verify is false: anyone between the gateway and the provider can read the key and every call. Set tls.ca instead to trust the authority of the provider.',
+  ];
 }

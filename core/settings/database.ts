@@ -29,14 +29,14 @@ const url = secretUrl(
 const postgresSchema = z.strictObject({
   url: secretUrl(
     z.string().regex(postgres, 'must be a postgres:// URL, as the other options are for servers'),
-  ).describe('address of the server'),
+  ).describe('URL of the server'),
   poolSize: z
     .int()
     .min(2)
     .max(200)
     .optional()
     .describe(
-      'most connections of each process; others wait for one. Default: 8. While the admin API reads sums, half as many more',
+      'maximum number of connections of each process; further queries wait. Default: 8. While the admin API reads sums, half as many more',
     ),
   replica: secretUrl(z.string().regex(postgres, 'must be a postgres:// URL'))
     .optional()

@@ -1,4 +1,4 @@
-/** Settings of people: what new members get, and how long a sign-in lasts. */
+/** Settings of people: limits of new members, and the duration of sessions. */
 import { z } from 'zod';
 
 const hourMs = 3_600_000;
@@ -6,9 +6,11 @@ const dayMs = 24 * hourMs;
 const limit = z.int().min(1).max(1e12);
 
 const budget = z.strictObject({
-  unit: z.enum(['micro-dollar', 'token']).describe('what is counted'),
-  period: z.enum(['day', 'week', 'month', 'total']).describe('time after which it begins anew, in UTC'),
-  amount: z.int().min(0).max(1e15).describe('most of a period'),
+  unit: z.enum(['micro-dollar', 'token']).describe('unit of the budget'),
+  period: z
+    .enum(['day', 'week', 'month', 'total'])
+    .describe('period after which the budget starts anew, in UTC'),
+  amount: z.int().min(0).max(1e15).describe('maximum use in a period'),
 });
 
 /** People who sign in to the dashboard and the admin API. */
@@ -22,43 +24,43 @@ export const membersSchema = z
           .max(100)
           .exactOptional()
           .describe('id of the organisation of new users with the role member'),
-        budgets: z.array(budget).max(6).exactOptional().describe('budgets of each of them'),
-        requestsPerMinute: limit.exactOptional().describe('calls in a minute'),
-        tokensPerMinute: limit.exactOptional().describe('tokens in a minute'),
-        concurrency: limit.exactOptional().describe('calls at the same time'),
+        budgets: z.array(budget).max(6).exactOptional().describe('budgets of each new member'),
+        requestsPerMinute: limit.exactOptional().describe('maximum number of calls in a minute'),
+        tokensPerMinute: limit.exactOptional().describe('maximum number of tokens in a minute'),
+        concurrency: limit.exactOptional().describe('maximum number of calls that run at the same time'),
         models: z
           .array(z.string().min(1).max(200))
           .min(1)
           .max(50)
           .exactOptional()
-          .describe('names and patterns of the models that they may use. Default: all'),
+          .describe('names and patterns of the models that new members may use. Default: all'),
       })
       .prefault({})
-      .describe('limits of the members that are made for new users'),
+      .describe('limits of the members that are created for new users'),
     maxKeys: z
       .int()
       .min(0)
       .max(10_000)
       .default(20)
-      .describe('maximum number of API keys that a member has when it creates another'),
+      .describe('maximum number of API keys of a member. A member that has as many cannot create another'),
     invitation: z
       .int()
       .min(60_000)
       .max(30 * dayMs)
       .default(7 * dayMs)
-      .describe('time in which an invitation can be used'),
+      .describe('time for which an invitation can be used'),
     idle: z
       .int()
       .min(60_000)
       .max(30 * dayMs)
       .default(12 * hourMs)
-      .describe('time after its last use at which a session ends'),
+      .describe('idle time after which a session ends'),
     lifetime: z
       .int()
       .min(60_000)
       .max(90 * dayMs)
       .default(7 * dayMs)
-      .describe('time after the sign-in at which a session ends in any case'),
+      .describe('maximum duration of a session, from the sign-in'),
   })
   .prefault({});
 

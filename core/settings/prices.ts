@@ -13,39 +13,43 @@ const each = z
 
 const tokens = (text: string): z.ZodOptional<typeof perMillion> => perMillion.optional().describe(text);
 
-/** What tokens cost, in dollars per million. */
+/** Prices of tokens, in dollars per million. */
 const tokenPrices = {
-  input: tokens('tokens of the request'),
-  cacheRead: tokens('tokens of the request that the provider reads from its cache. Default: like `input`'),
-  cacheWrite: tokens('tokens that are written to the cache for five minutes. Default: like `input`'),
-  cacheWriteLong: tokens('tokens that are written to the cache for an hour. Default: like `cacheWrite`'),
-  output: tokens('tokens of the response'),
-  reasoning: tokens('tokens of the response that are reasoning. Default: like `output`'),
-  inputText: tokens('tokens of the request that stand for text. Default: like `input`'),
-  inputAudio: tokens('tokens of the request that stand for sound. Default: like `input`'),
-  inputImage: tokens('tokens of the request that stand for images. Default: like `input`'),
-  inputVideo: tokens('tokens of the request that stand for video. Default: like `input`'),
-  cacheReadText: tokens('cached tokens that stand for text. Default: like `cacheRead`'),
-  cacheReadAudio: tokens('cached tokens that stand for sound. Default: like `cacheRead`'),
-  cacheReadImage: tokens('cached tokens that stand for images. Default: like `cacheRead`'),
-  cacheReadVideo: tokens('cached tokens that stand for video. Default: like `cacheRead`'),
-  outputText: tokens('tokens of the response that stand for text. Default: like `output`'),
-  outputAudio: tokens('tokens of the response that stand for sound. Default: like `output`'),
-  outputImage: tokens('tokens of the response that stand for images. Default: like `output`'),
-  outputVideo: tokens('tokens of the response that stand for video. Default: like `output`'),
+  input: tokens('input tokens'),
+  cacheRead: tokens('input tokens that the provider reads from its prompt cache. Default: like `input`'),
+  cacheWrite: tokens(
+    'input tokens that are written to the prompt cache for five minutes. Default: like `input`',
+  ),
+  cacheWriteLong: tokens(
+    'input tokens that are written to the prompt cache for an hour. Default: like `cacheWrite`',
+  ),
+  output: tokens('output tokens'),
+  reasoning: tokens('output tokens of reasoning. Default: like `output`'),
+  inputText: tokens('input tokens of text. Default: like `input`'),
+  inputAudio: tokens('input tokens of audio. Default: like `input`'),
+  inputImage: tokens('input tokens of images. Default: like `input`'),
+  inputVideo: tokens('input tokens of video. Default: like `input`'),
+  cacheReadText: tokens('cached input tokens of text. Default: like `cacheRead`'),
+  cacheReadAudio: tokens('cached input tokens of audio. Default: like `cacheRead`'),
+  cacheReadImage: tokens('cached input tokens of images. Default: like `cacheRead`'),
+  cacheReadVideo: tokens('cached input tokens of video. Default: like `cacheRead`'),
+  outputText: tokens('output tokens of text. Default: like `output`'),
+  outputAudio: tokens('output tokens of audio. Default: like `output`'),
+  outputImage: tokens('output tokens of images. Default: like `output`'),
+  outputVideo: tokens('output tokens of video. Default: like `output`'),
 };
 
 const tierSchema = z.strictObject({
   above: z
     .int('must be a whole number of input tokens')
     .min(1, 'must be at least 1 input token')
-    .describe('the prices of this tier hold for calls with more input tokens than this'),
+    .describe('number of input tokens. The prices of this tier apply to calls with more'),
   ...tokenPrices,
 });
 
 const named = z.record(z.string().min(1).max(100), each);
 
-/** Prices of one service tier; what it leaves out costs what it does without the tier. */
+/** Prices of one service tier. A price that it leaves out is that of the row. */
 const serviceTierSchema = z.strictObject({
   ...tokenPrices,
   tiers: z
@@ -53,37 +57,35 @@ const serviceTierSchema = z.strictObject({
     .min(1, 'must have a tier, or be left out')
     .optional()
     .describe(
-      'prices for long contexts. Default: those of the row, or those of the service tier where these are higher',
+      'prices for long contexts. Default: the `tiers` of the row, or the prices of the service tier where these are higher',
     ),
 });
 
-/** A row of the price table: dollars per million tokens, and dollars for what is not counted in tokens. */
+/** A row of the price table: dollars per million tokens, and dollars per image, second, character, page, call or use of a service. */
 export const rowSchema = z
   .strictObject({
     ...tokenPrices,
-    perImage: each.optional().describe('dollars for an image'),
-    perSecond: each.optional().describe('dollars for a second of sound or video'),
-    perCharacter: each.optional().describe('dollars for a character that is spoken'),
-    perPage: each.optional().describe('dollars for a page of a document that is read'),
+    perImage: each.optional().describe('dollars per image'),
+    perSecond: each.optional().describe('dollars per second of audio or video'),
+    perCharacter: each.optional().describe('dollars per character of text that is turned into speech'),
+    perPage: each.optional().describe('dollars per page of a document that is read'),
     perAnnotatedPage: each
       .optional()
-      .describe('dollars for a page that is read and annotated. Default: `perPage`'),
-    perCall: each.optional().describe('dollars for a call'),
+      .describe('dollars per page that is read and annotated. Default: `perPage`'),
+    perCall: each.optional().describe('dollars per call'),
     services: named
       .optional()
       .describe(
-        "dollars for each use of a service that the provider runs for the model, by its name: `{ 'web-search': 0.01 }`. Default: as it is known",
+        "dollars per use of a service that the provider runs for the model, by its name: `{ 'web-search': 0.01 }`. Default: the price of the catalogue",
       ),
     perImageAt: named
       .optional()
-      .describe('dollars for an image of a quality, a size or both (`high/1024x1536`). Default: `perImage`'),
-    perSecondAt: named
-      .optional()
-      .describe('dollars for a second of a resolution (`720p`). Default: `perSecond`'),
+      .describe('dollars per image by quality, size or both (`high/1024x1536`). Default: `perImage`'),
+    perSecondAt: named.optional().describe('dollars per second by resolution (`720p`). Default: `perSecond`'),
     perCallAt: named
       .optional()
       .describe(
-        'dollars for a call with a search context of a size (`low`, `medium`, `high`). Default: `perCall`',
+        'dollars per call by size of the search context (`low`, `medium`, `high`). Default: `perCall`',
       ),
     serviceTiers: z
       .record(z.string().min(1).max(40), serviceTierSchema)
@@ -93,19 +95,19 @@ export const rowSchema = z
       .boolean()
       .optional()
       .describe(
-        'false: calls cost what this row says, also where the provider states their cost. Default true',
+        'false: charges the prices of this row also where the provider reports the cost. Default: true',
       ),
     tiers: z
       .array(tierSchema)
       .min(1, 'must have a tier, or be left out')
       .optional()
-      .describe('other token prices for long contexts; what a tier leaves out stays as it is'),
+      .describe('token prices for long contexts. A price that a tier leaves out is that of the row'),
   })
   .superRefine((row, context) => {
     const complain = (path: (string | number)[], message: string): void =>
       context.addIssue({ code: 'custom', path, message });
     const { input, output, tiers, serviceTiers, ...others } = row;
-    // Forgetting one of them would give it away.
+    // Both are required, because a missing price would make those tokens free.
     if (input === undefined && output !== undefined)
       complain(['input'], 'is missing beside "output": write 0 when the input is free');
     if (output === undefined && input !== undefined)
@@ -148,7 +150,7 @@ export const pricesSchema = z
   .record(z.string(), rowSchema)
   .refine((rows) => !('' in rows), 'a row has no name: it must name a model')
   .default({})
-  .describe('prices by public model name or pattern, in place of those that are known');
+  .describe('prices by public model name or pattern, in place of those of the catalogue');
 
 /** The prices of a tier. */
 export type PriceTier = z.output<typeof tierSchema>;

@@ -1,9 +1,9 @@
-/** The limits of sessions that pass through. */
+/** Settings of WebSocket sessions that pass through to a provider. */
 import { z } from 'zod';
 
 const mebibyte = 1024 * 1024;
 
-/** WebSockets that pass through to a provider. Times are in milliseconds, sizes in bytes. */
+/** Limits of WebSockets that pass through to a provider. Times are in milliseconds, sizes in bytes. */
 export const realtimeSchema = z
   .strictObject({
     frame: z
@@ -11,37 +11,43 @@ export const realtimeSchema = z
       .min(1024)
       .max(128 * mebibyte)
       .default(16 * mebibyte)
-      .describe('largest message of either side, after decompression'),
+      .describe('maximum size of a message from the client or the provider, after decompression'),
     queue: z
       .int()
       .min(1024)
       .default(mebibyte)
-      .describe('what may wait to be written in each direction before the other side is no longer read'),
+      .describe(
+        'maximum bytes that wait to be written in each direction; above it, reading from the sender pauses',
+      ),
     ping: z
       .int()
       .min(20)
       .default(25_000)
       .describe(
-        'silence after which either side is asked whether it is there; two pings without an answer are its end',
+        'idle time before Sluice pings the client or the provider. Two unanswered pings close the connection',
       ),
     stalled: z
       .int()
       .min(50)
       .default(30_000)
-      .describe('longest time that either side may leave its buffer full'),
-    idle: z.int().min(50).default(600_000).describe('longest time without a message from either side'),
-    lifetime: z.int().min(50).default(3_600_000).describe('longest session'),
+      .describe('maximum time for which the client or the provider may leave its send buffer full'),
+    idle: z
+      .int()
+      .min(50)
+      .default(600_000)
+      .describe('maximum time without a message from the client or the provider'),
+    lifetime: z.int().min(50).default(3_600_000).describe('maximum duration of a session'),
     compress: z
       .strictObject({
-        clients: z.boolean().default(false).describe('with clients'),
-        providers: z.boolean().default(false).describe('with providers'),
+        clients: z.boolean().default(false).describe('compresses messages to and from clients'),
+        providers: z.boolean().default(false).describe('compresses messages to and from providers'),
       })
       .prefault({})
       .describe(
-        'whether permessage-deflate is agreed to: it costs time and memory, and base64 audio gains little',
+        'negotiates `permessage-deflate`. It costs CPU time and memory, and hardly shortens base64 audio',
       ),
   })
   .prefault({});
 
-/** Checked settings of such sockets. */
+/** Checked settings of WebSockets that pass through. */
 export type RealtimeSettings = z.output<typeof realtimeSchema>;

@@ -1,14 +1,14 @@
-/** Schema of the setting that says what administrators may change while the gateway runs. */
+/** Schema of the setting for changes that administrators make while the gateway runs. */
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 
-/** Run-time configuration: what administrators may change, beside the file. */
+/** Run-time configuration: entries that administrators store in the database, beside those of the file. */
 export const runtimeConfigSchema = z
   .strictObject({
     enabled: z
       .boolean()
       .default(true)
-      .describe('false: what administrators have stored is neither used nor changed'),
+      .describe('false: ignores run-time entries, and refuses changes of them'),
     env: z
       .array(z.string().regex(/^\w+$/, 'must be the name of an environment variable'))
       .max(1_000)

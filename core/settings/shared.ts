@@ -1,4 +1,4 @@
-/** The shared store: its options, and how its servers are connected to. */
+/** Settings of the shared store and of connections to its servers. */
 import { z } from 'zod';
 import { secret, secretUrl } from './secret.ts';
 import { readSharedAddress } from './shared-address.ts';
@@ -12,7 +12,7 @@ const pem = z
 
 const endpoint = z.string().regex(/^(\[[^\]]+\]|[^:\s]+):\d+$/, 'must be HOST:PORT');
 
-/** State that many gateways share and may lose: rate windows, slots, health of channels. */
+/** State that several gateways share and may lose: rate windows, concurrency limits, circuit breakers. */
 export const sharedSchema = z
   .strictObject({
     url: secretUrl(
@@ -24,15 +24,13 @@ export const sharedSchema = z
     )
       .default('memory:')
       .describe(
-        'store of state that many gateways share and may lose, such as rate windows: `memory:`, `redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]`, `redis+sentinel://HOST,HOST/NAME[/DATABASE]` or `redis+cluster://HOST,HOST`. With TLS the first word is `rediss`',
+        'URL of the store for state that several gateways share and may lose, such as rate windows: `memory:`, `redis://[USER:PASSWORD@]HOST:PORT[/DATABASE]`, `redis+sentinel://HOST,HOST/NAME[/DATABASE]` or `redis+cluster://HOST,HOST`. With TLS, the scheme is `rediss`, `rediss+sentinel` or `rediss+cluster`',
       ),
     username: z
       .string()
       .min(1)
       .optional()
-      .describe(
-        'user of the ACL, in place of the one in the URL. Default: none, which is the user "default"',
-      ),
+      .describe('name of the ACL user, in place of the one in the URL. Default: the user "default"'),
     password: secret(z.string().min(1))
       .optional()
       .describe('password of the user, in place of the one in the URL'),
@@ -46,28 +44,34 @@ export const sharedSchema = z
           .union([pem, z.array(pem).min(1)])
           .optional()
           .describe('certificates of your own authority, as PEM text. Default: those of Node'),
-        cert: pem.optional().describe('certificate of the gateway, where the servers ask for one'),
-        key: secret(pem).optional().describe('private key of that certificate'),
+        cert: pem
+          .optional()
+          .describe('client certificate of the gateway, as PEM text, if the servers ask for one'),
+        key: secret(pem).optional().describe('private key of the client certificate, as PEM text'),
         servername: z
           .string()
           .min(1)
           .optional()
-          .describe('name in the certificates of the servers, when it is not that of the URL'),
-        verify: z.boolean().optional().describe('false accepts any certificate. Default: true'),
+          .describe('host name in the certificates of the servers. Default: the host of the URL'),
+        verify: z.boolean().optional().describe('false: accepts any certificate. Default: true'),
       })
       .refine(({ cert, key }) => (cert === undefined) === (key === undefined), 'cert and key come together')
       .optional()
-      .describe('options of TLS, for the rediss forms of "url"'),
+      .describe('options of TLS, for the `rediss` schemes of `url`'),
     nodeAddressMap: z
       .record(endpoint, endpoint)
       .optional()
-      .describe('addresses that Sentinels or cluster nodes name, and where the gateway reaches them instead'),
+      .describe(
+        'addresses that Sentinels or cluster nodes announce, each with the address at which the gateway reaches the node',
+      ),
     whenDown: z
       .enum(['refuse', 'local'])
       .default('local')
-      .describe('calls with limits while it is gone: refused, or counted by each process for itself'),
+      .describe(
+        'handling of calls with limits while the store is unreachable. `refuse`: they get 503. `local`: each process counts for itself',
+      ),
   })
   .prefault({});
 
-/** Where the shared store is, and how its servers are connected to. */
+/** Address of the shared store, and options of connections to its servers. */
 export type SharedStoreSettings = Omit<z.output<typeof sharedSchema>, 'whenDown'>;

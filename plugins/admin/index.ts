@@ -40,18 +40,18 @@ import { tokenHandlers } from './tokens/index.ts';
 import { usageHandlers } from './usage.ts';
 
 /**
- * The operator finds the admin API under `/api/admin`: keys, usage, channels, models, running calls and an audit of changes, behind the
- * admin password. `/api/admin/openapi.json` describes it. Callers of models notice nothing.
+ * Serves the admin API under `/api/admin`: keys, usage, channels, models, running calls and an audit log of changes. It requires a sign-in
+ * or a token. `/api/admin/openapi.json` describes it.
  */
 export default definePlugin({
   name: 'admin',
   stage: 'observe',
   options: z.strictObject({
-    /** Number of days for which a new token of the admin API works unless whoever makes it says otherwise. At most 365. */
+    /** Default lifetime of a new token of the admin API, in days. */
     tokenDays: z.int().min(1).max(tokenDays.longest).default(tokenDays.default),
-    /** Signing in at providers of identities, by OpenID Connect. */
+    /** Sign-in through identity providers, by OpenID Connect. */
     signIn: signInOptions.prefault({}),
-    /** Provisioning of users and teams by a directory, by SCIM 2.0. Absent: off. */
+    /** Provisioning of users and teams by a directory, by SCIM 2.0. Default: off. */
     scim: scimOptions.optional(),
   }),
   async setup({ tokenDays: defaultDays, ...options }, tools: InternalTools) {
@@ -125,7 +125,7 @@ export default definePlugin({
   },
 });
 
-/** Parts that the watching of running calls needs. */
+/** Services of the stream of running calls. */
 interface LiveParts {
   readonly live: LiveCalls;
   readonly sessions: Sessions;
@@ -133,7 +133,7 @@ interface LiveParts {
   readonly owners: InternalTools['apiKeys']['owners'];
 }
 
-/** Shows running calls to whoever watches them, for as long as the session or token lasts. */
+/** Streams running calls to the client, for as long as its session or token is valid. */
 function liveHandler({ live, sessions, tokens, owners }: LiveParts): Handlers<'live'>['live'] {
   return ({ ctx, session, scope, actor }) => {
     const token = sessionToken(ctx) ?? '';
@@ -154,7 +154,7 @@ function liveHandler({ live, sessions, tokens, owners }: LiveParts): Handlers<'l
   };
 }
 
-/** Every route of the table, the document that describes them, and an answer of our own for everything else below `/api/admin`. */
+/** Adds all routes of the table, the document that describes them, and a 404 for everything else below `/api/admin`. */
 function addRoutes(
   { route, log }: Pick<InternalTools, 'route' | 'log'>,
   handlers: Handlers,

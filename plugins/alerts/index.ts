@@ -2,8 +2,8 @@ import { definePlugin } from 'sluice';
 import { options } from './options.ts';
 
 /**
- * Operators are told when budgets are spent, channels fail, something expires or the gateway itself has a problem: by signed webhooks, chat
- * or e-mail. Clients notice nothing, because everything is looked at in the background.
+ * Alerts operators when budgets are spent, channels fail, keys or certificates expire, or the gateway has a problem: by signed webhooks,
+ * chat or e-mail. Clients notice nothing, because all conditions are checked in the background.
  */
 export default definePlugin({
   name: 'alerts',

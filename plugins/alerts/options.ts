@@ -1,4 +1,4 @@
-/** The options of the plugin `alerts`. */
+/** Options of the plugin `alerts`. */
 import { z } from 'zod';
 import { secret, secretUrl } from 'sluice';
 import { kinds, severities } from './alert.ts';
@@ -6,7 +6,7 @@ import { kinds, severities } from './alert.ts';
 const address = z.url({ protocol: /^https?$/ });
 const text = z.string().min(1).max(1_000);
 
-/** Where alerts go. Addresses that chat services give out are secrets as a whole. */
+/** Schema of a destination of alerts. Webhook URLs of chat services are secrets as a whole. */
 const destination = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('webhook'),
@@ -45,13 +45,13 @@ const destination = z.discriminatedUnion('type', [
 /** Checked options of one destination. */
 export type Destination = z.output<typeof destination>;
 
-/** Which alerts go to which destinations. */
+/** Schema of a route: destinations, and conditions that an alert must meet. */
 const route = z.strictObject({
   to: z.array(text).min(1).max(20),
   kinds: z.array(z.enum(kinds)).min(1).optional(),
-  /** The least severity. */
+  /** Minimum severity. */
   severity: z.enum(severities).optional(),
-  /** Ids or names of teams: alerts that concern one of them. */
+  /** Ids or names of teams. Matches alerts that concern one of them. */
   teams: z.array(text).min(1).max(100).optional(),
 });
 /** A checked route. */
@@ -62,47 +62,47 @@ const day = 86_400_000;
 /** Schema of the options. */
 export const options = z
   .strictObject({
-    /** Destinations by names of your choice. */
+    /** Destinations of alerts, by a name of your choice. */
     destinations: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,39}$/), destination).default({}),
-    /** An alert goes to the destinations of every route that it fits. Default: all alerts to all destinations. */
+    /** Routes of alerts. An alert goes to the destinations of every route that it matches. Default: all alerts go to all destinations. */
     routes: z.array(route).max(50).optional(),
-    /** Base URL of the gateway as operators reach it, for links to the page. */
+    /** Base URL at which operators reach the gateway, for links to the dashboard. */
     url: secretUrl(address).optional(),
-    /** Milliseconds between two looks at everything. */
+    /** Interval in milliseconds at which the conditions of alerts are checked. */
     interval: z.int().min(100).max(300_000).default(10_000),
-    /** Milliseconds for which an alert that was sent is not sent again. */
+    /** Milliseconds for which an alert is not repeated. */
     throttle: z
       .int()
       .min(0)
       .max(30 * day)
       .default(3_600_000),
-    /** Milliseconds that one delivery may take. */
+    /** Timeout of one delivery attempt, in milliseconds. */
     timeout: z.int().min(100).max(60_000).default(10_000),
-    /** Maximum number of tries of a delivery. */
+    /** Maximum number of attempts of a delivery. */
     attempts: z.int().min(1).max(20).default(8),
-    /** Milliseconds before the second try; each further pause is twice as long, up to 30 minutes. */
+    /** Milliseconds before the second attempt. Each further pause is twice as long, up to 30 minutes. */
     backoff: z.int().min(1).max(600_000).default(5_000),
-    /** Percentages of budgets at which an alert is raised; none switches it off. */
+    /** Percentages of a budget at which an alert is sent. An empty list switches these alerts off. */
     budgets: z.array(z.number().min(1).max(100)).max(10).default([50, 80, 100]),
-    /** Alerts on the share of failures within a window; `false` switches them off. */
+    /** Alerts about the share of failed calls within a window. `false` switches them off. */
     errorRate: z
       .union([
         z.literal(false),
         z.strictObject({
-          /** Milliseconds. */
+          /** Length of the window, in milliseconds. */
           window: z.int().min(1_000).max(3_600_000).default(300_000),
-          /** Share of calls that failed, from 0 to 1. */
+          /** Share of failed calls from which an alert is sent, from 0.01 to 1. */
           share: z.number().min(0.01).max(1).default(0.2),
-          /** Fewer calls within the window raise nothing. */
+          /** Minimum number of calls within the window for an alert. */
           calls: z.int().min(1).max(1_000_000).default(20),
         }),
       ])
       .prefault({}),
-    /** Days before an expiry at which an alert is raised; none switches it off. */
+    /** Days before an expiry at which an alert is sent. An empty list switches these alerts off. */
     expiryDays: z.array(z.number().min(0.01).max(365)).max(10).default([30, 7, 1]),
-    /** Certificates that are watched: addresses (`https://gateway.example.com`), or paths of PEM files. */
+    /** Certificates whose expiry is checked: URLs (`https://gateway.example.com`), or paths of PEM files. */
     certificates: z.array(text).max(50).default([]),
-    /** Credentials of providers whose end only you know, such as client secrets, by name, with the day on which they expire. */
+    /** Expiry dates of credentials that Sluice cannot read, such as client secrets of providers, by a name of your choice. */
     expiring: z.record(text, z.union([z.iso.date(), z.iso.datetime({ offset: true })])).default({}),
   })
   .superRefine(({ destinations, routes = [] }, context) => {

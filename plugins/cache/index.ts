@@ -2,8 +2,8 @@ import { definePlugin, GatewayError } from 'sluice';
 import { cacheOptions } from './options.ts';
 
 /**
- * Answers equal requests with one response, in every format, and has equal calls at the same time share one request to the provider.
- * `x-sluice-cache` is `hit`, `miss` or `stale`.
+ * Caches responses: equal requests get one response, in every format, and equal concurrent calls share one request to the provider. The
+ * header `x-sluice-cache` is `hit`, `miss` or `stale`.
  */
 export default definePlugin({
   name: 'cache',

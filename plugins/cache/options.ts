@@ -6,24 +6,24 @@ const seconds = z.number().min(0).max(31_536_000);
 
 /** Settings of semantic hits. */
 export const semanticOptions = z.strictObject({
-  /** The model that makes the embeddings, by its name in this gateway. */
+  /** Embedding model, by its public name in this gateway. */
   model: z.string().min(1),
-  /** Least cosine similarity of two questions that get one answer, 0 to 1. */
+  /** Minimum cosine similarity of two questions that share a response, from 0 to 1. */
   threshold: z.number().min(0).max(1).default(0.95),
-  /** Maximum number of questions that are remembered for one system prompt, set of tools and scope. The oldest are forgotten first. */
+  /** Maximum number of stored questions for one system prompt, set of tools and scope. The oldest are removed first. */
   perPartition: z.int().min(1).max(10_000).default(1_000),
   /**
-   * Where vectors of questions are kept: `memory`: in each worker, with the package `sqlite-vec`; `pgvector`: in the gateway's database, which
-   * must be PostgreSQL with the extension `vector`; `auto`: in such a database where there is one, otherwise in memory.
+   * Store of the vectors of questions. `memory`: in each worker, with the package `sqlite-vec`. `pgvector`: in the gateway's database,
+   * which must be PostgreSQL with the extension `vector`. `auto`: `pgvector` if the database supports it, otherwise `memory`.
    */
   store: z.enum(['auto', 'memory', 'pgvector']).default('auto'),
-  /** Maximum number of questions that are remembered: by each worker in memory, or in the database. */
+  /** Maximum number of stored questions: in memory of each worker, or in the database. */
   questions: z.int().min(1).max(1_000_000).default(10_000),
-  /** Maximum number of characters of a question that is embedded. Longer ones have exact hits alone. */
+  /** Maximum number of characters of a question that is embedded. Longer questions have only exact hits. */
   longest: z.int().min(1).max(100_000).default(8_000),
   /** Maximum time in milliseconds that a call waits for its embedding. */
   timeout: z.int().min(1).max(60_000).default(2_000),
-  /** Who pays for embeddings: the key of the call, or nobody. */
+  /** Charging of embeddings: to the key of the call (`caller`), or to no key (`operator`). */
   chargeTo: z.enum(['caller', 'operator']).default('caller'),
 });
 
@@ -31,13 +31,13 @@ export const semanticOptions = z.strictObject({
 export const cacheOptions = z.strictObject({
   /** Seconds for which a response is fresh. */
   ttl: z.number().min(1).max(31_536_000).default(3_600),
-  /** Seconds after the ttl in which a stale response is given at once, while one call asks the provider anew. */
+  /** Seconds after `ttl` in which a stale response is returned at once, while one call refreshes it at the provider. */
   staleWhileRevalidate: seconds.default(0),
-  /** Seconds after the ttl in which a stale response is given where the providers fail. */
+  /** Seconds after `ttl` in which a stale response is returned if the providers fail. */
   staleIfError: seconds.default(0),
   /**
-   * Calls that share responses: `key`: the calls of one API key; `shared`: all callers of the gateway; or a function that returns the name of the
-   * group whose calls share them. Where it returns undefined, the key is alone.
+   * Calls that share responses. `key`: calls of one API key. `shared`: all calls. Or a function that returns the name of a group whose
+   * calls share responses; for undefined, the key shares with no other key.
    */
   scope: z
     .union([
@@ -47,45 +47,48 @@ export const cacheOptions = z.strictObject({
       }),
     ])
     .default('key'),
-  /** Cost of a hit: nothing, the cost of the response (`full`), or a share of that between 0 and 1. */
+  /** Charge of a hit: `nothing`, the cost of the original response (`full`), or a share of that cost from 0 to 1. */
   charge: z.union([z.enum(['nothing', 'full']), z.number().min(0).max(1)]).default('nothing'),
-  /** How fast hits are streamed: all at once, or so many events a second. */
+  /** Speed of streamed hits: `at once`, or a number of events per second. */
   pace: z.union([z.literal('at once'), z.number().min(1).max(10_000)]).default('at once'),
-  /** Whether equal calls at the same time share one request to the provider. Each worker process has requests of its own. */
+  /** Lets equal concurrent calls share one request to the provider. Only within one worker process. */
   singleFlight: z.boolean().default(true),
-  /** The highest temperature of requests that are cached. Absent: any. With it, requests that name no temperature are not cached. */
+  /**
+   * Maximum temperature of requests that are cached. With this option, requests without a temperature are not cached. Default: any
+   * temperature.
+   */
   maxTemperature: z.number().min(0).max(2).optional(),
-  /** Whether requests are cached whose model may use tools that the provider runs, such as a web search. */
+  /** Caches responses to requests with tools that the provider runs, such as web search. */
   hostedTools: z.boolean().default(false),
-  /** Whether responses are cached that call tools. */
+  /** Caches responses with tool calls. */
   toolCalls: z.boolean().default(false),
-  /** Whether responses are cached that ended at the output limit. */
+  /** Caches responses that ended at the output limit. */
   length: z.boolean().default(true),
-  /** Whether responses are cached in which the model declines. */
+  /** Caches responses in which the model refuses. */
   refusals: z.boolean().default(false),
-  /** Settings in which equal requests may differ. */
+  /** Request settings that are ignored when requests are compared. */
   ignore: z
     .array(z.enum(['user', 'metadata', 'promptCacheKey', 'cacheMarks']))
     .max(4)
     .default([]),
-  /** Maximum size of a response that is kept, in bytes. */
+  /** Maximum bytes of a response that is cached. */
   maxEntryBytes: z
     .int()
     .min(1_024)
     .max(64 * 1024 * 1024)
     .default(1024 * 1024),
   /**
-   * Maximum size of all responses that a worker keeps in memory, and of those that it is recording, in bytes. 0 keeps them in the database
-   * alone, and then records at most 16 of the longest at the same time.
+   * Maximum bytes of all responses that a worker caches in memory, and of all that it is recording. 0: caches only in the database, and
+   * records at most 16 responses of maximum size at the same time.
    */
   memoryBytes: z
     .int()
     .min(0)
     .max(64 * 1024 * 1024 * 1024)
     .default(64 * 1024 * 1024),
-  /** Maximum number of responses in the database, which all workers share; 0 keeps them in memory alone. */
+  /** Maximum number of responses in the database, which all workers share. 0: caches only in memory. */
   databaseEntries: z.int().min(0).max(10_000_000).default(10_000),
-  /** Semantic hits: the answer to a question that means the same. Absent: exact hits alone. */
+  /** Semantic hits: the response to a question with the same meaning. Default: only exact hits. */
   semantic: semanticOptions.optional(),
 });
 
@@ -95,7 +98,7 @@ export type CacheOptions = z.output<typeof cacheOptions>;
 /** Options of semantic hits with their defaults. */
 export type SemanticOptions = z.output<typeof semanticOptions>;
 
-/** Returns the share of its price that a hit costs. */
+/** Returns the share of the original cost that a hit is charged. */
 export function shareOf(charge: CacheOptions['charge']): number {
   if (charge === 'nothing') return 0;
   return charge === 'full' ? 1 : charge;
@@ -109,7 +112,7 @@ export function recordingBytesOf({
   return memoryBytes === 0 ? 16 * maxEntryBytes : memoryBytes;
 }
 
-/** Returns the milliseconds after which a response is of no use to anybody. */
+/** Returns the milliseconds after which a response is neither fresh nor usable as stale. */
 export function lifetimeOf({
   ttl,
   staleWhileRevalidate,

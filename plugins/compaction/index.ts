@@ -1,4 +1,4 @@
-/** Compacts long conversations for clients that ask for it, with models of every format. */
+/** Compacts long conversations for clients that request it, with models of every format. */
 import { z } from 'zod';
 import { definePlugin, chatFormats, type Call } from 'sluice';
 import { compact } from './compact.ts';
@@ -8,16 +8,16 @@ import { opened } from './seals.ts';
 import { format, ownerOf, type Work } from './work.ts';
 
 const options = z.strictObject({
-  /** Tokens of context from which on it is compacted, where neither the client says it nor the model's limit is known. */
+  /** Number of context tokens from which a conversation is compacted, if the client sets none and the model's limit is unknown. */
   threshold: z.int().min(1).default(100_000),
-  /** The same as a part of the model's limit, where that is known. */
+  /** Share of the model's context limit from which a conversation is compacted, if the client sets none. */
   share: z.number().gt(0).max(1).default(0.8),
 });
 
 /**
- * Conversations may outgrow a model's context: they can be compacted on every channel, by `POST /v1/responses/compact`, by
- * `context_management` and by a `compaction_trigger`. Where the provider does not compact by itself its model writes a summary, which the
- * client keeps as a sealed item and sends back.
+ * Compacts conversations that outgrow a model's context, on every channel: by `POST /v1/responses/compact`, `context_management` or a
+ * `compaction_trigger`. If the provider does not support compaction, the model writes a summary. The client stores it as a sealed item and
+ * sends it back.
  */
 export default definePlugin({
   name: 'compaction',

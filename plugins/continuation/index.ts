@@ -1,4 +1,4 @@
-/** Goes on with an answer that a failing channel broke off, over another channel. */
+/** Continues a streamed response whose connection to the provider broke, with further requests to the same target. */
 import { catchError, concatAll, concatMap, mergeMap, of, throwError, timer, type Observable } from 'rxjs';
 import { z } from 'zod';
 import {
@@ -20,15 +20,15 @@ import { Parts } from './parts.ts';
 const options = z.strictObject({
   /** Maximum number of further requests for one response. */
   most: z.int().min(1).max(10).default(2),
-  /** Milliseconds before the first further request; each later pause is longer by the same amount. */
+  /** Milliseconds before the first further request. Each later pause is longer by the same amount. */
   pause: z.int().min(0).max(10_000).default(250),
 });
 
 /**
- * Callers of streams see an answer to its end although the provider's connection broke in its middle, where the model can go on from what
- * it has said: it is asked again, with the beginning of its answer. That an answer may be put together like this is said in
- * `x-sluice-continuation`, which names the most requests that may follow; whether it was is in the log and in the usage record, and all
- * its parts are charged. Answers that think, call tools or have a prescribed shape end with the error, as ever.
+ * Continues a stream whose connection to the provider broke, if the model supports prefill: sends the request again with the beginning of
+ * the response. The header `x-sluice-continuation` has the maximum number of such requests. The log and the usage record show the requests
+ * that were made, and all of them are charged. Responses with reasoning, tool calls or a response schema are not continued and end with the
+ * error.
  */
 export default definePlugin({
   name: 'continuation',
@@ -50,7 +50,10 @@ export default definePlugin({
   },
 });
 
-/** Providers refuse a begun answer beside reasoning and prescribed shapes, and a call that is made for another purpose is not the caller's. */
+/**
+ * Returns true for a call that can be continued. Not with reasoning or a response schema, because providers reject a prefill beside them,
+ * and not for calls that plugins make.
+ */
 function canGoOn(call: Call, { traits }: Target): boolean {
   if (traits.prefill !== true || call.operation !== 'chat' || !call.stream) return false;
   if (call.edits.codec !== undefined) return false;
@@ -100,7 +103,7 @@ class Continuation {
     this.#requests += 1;
     const fields = { id: this.#call.id, channel: channel.id, code: error.code, request: this.#requests };
     tools.log.warn(fields, 'an answer broke in its middle: it is continued');
-    // The attempt goes on and may end well: that its provider failed must be known all the same.
+    // Reported here, because the attempt continues and may succeed.
     const failed = tools.reportFailure(this.#target, error);
     return timer(pause * this.#requests).pipe(
       concatMap(() => this.#goOn(failed)),

@@ -4,12 +4,12 @@ import { definePlugin } from 'sluice';
 import { answerWith, nothingBuilt, pageHeaders } from './answer.ts';
 import { readPage, type Page } from './page.ts';
 
-/** The operator's page at `/dashboard`: keys, usage, channels and a playground, in a browser. It speaks to the admin API alone. */
+/** Serves the dashboard at `/dashboard`: keys, usage, channels and a playground. It uses only the admin API. */
 export default definePlugin({
   name: 'dashboard',
   stage: 'observe',
   options: z.strictObject({
-    /** The folder of the built page. Default: `dist` beside this plugin, which `npm run build` fills. */
+    /** Folder of the built page. Default: `dist` beside this plugin, which `npm run build` creates. */
     folder: z
       .string()
       .min(1)

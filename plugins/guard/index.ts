@@ -5,8 +5,8 @@ import { guardOptions } from './options.ts';
 export { guardTags } from './tags.ts';
 
 /**
- * Callers find personal data and secrets masked before a provider sees them and restored in the response, and requests and responses refused
- * that the operator's checks do not let pass, whole and streamed.
+ * Runs the operator's checks on requests and responses, streamed or not: masks personal data and secrets before a provider sees them and
+ * restores them in the response, or refuses the call.
  */
 export default definePlugin({
   name: 'guard',

@@ -13,7 +13,7 @@ import { presidioOptions } from './remote/presidio.ts';
 import { webhookOptions } from './remote/webhook.ts';
 
 const common = {
-  /** In errors, the header `x-sluice-guard`, the log and the metrics. */
+  /** Name of the check in errors, the header `x-sluice-guard`, the log and the metrics. */
   name: z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'letters, digits, "_", "." and "-", at most 64'),
   /** Default `both`. */
   on: z.enum(['request', 'response', 'both']).default('both'),
@@ -29,32 +29,32 @@ const common = {
 
 const local = {
   ...common,
-  /** Put the values back into the response, in place of the placeholders. For `mask`. */
+  /** Restores the masked values in the response. For `mask`. */
   restore: z.boolean().default(false),
 };
 
 const remote = {
   ...common,
   restore: local.restore,
-  /** Ask the provider at once and hold the response back until the check has answered. A refused request costs tokens. */
+  /** Sends the request to the provider at once and holds the response back until the check is done. A refused request then costs tokens. */
   parallel: z.boolean().default(false),
-  /** Texts that are checked of a request: all, or those since the model's last turn. */
+  /** Texts of a request that are checked: all, or those since the model's last turn. */
   scope: z.enum(['all', 'last']).default('all'),
-  /** Milliseconds for each question. */
+  /** Timeout of one check, in milliseconds. */
   timeout: z.int().min(1).max(600_000).default(5_000),
-  /** Decision where the check does not answer, or not as it should. Default `refuse`. */
+  /** Decision if the check does not respond, or responds with an error. Default: `refuse`. */
   whenDown: z.enum(['allow', 'refuse']).default('refuse'),
-  /** Most characters that are sent. Longer texts count as no answer. */
+  /** Maximum number of characters that are sent. A longer text counts as a check without a response. */
   longest: z.int().min(1).default(1_000_000),
 };
 
 const label = z.string().regex(/^[A-Z][A-Z_]{0,38}[A-Z]$/, 'capital letters and "_"');
 
 const pattern = z.strictObject({
-  /** A regular expression, of which the guard takes the part that runs in linear time. */
+  /** Regular expression. Only syntax that runs in linear time is allowed. */
   pattern: z.string().min(1).max(2_000),
   ignoreCase: z.boolean().default(false),
-  /** In placeholders: `[LABEL_1]`. */
+  /** Label in placeholders: `[LABEL_1]`. */
   label: label.default('VALUE'),
 });
 
@@ -71,7 +71,7 @@ export const checkOptions = z.discriminatedUnion('kind', [
     kind: z.literal('words'),
     words: z.array(z.string().min(1).max(200)).min(1).max(50_000),
     caseSensitive: z.boolean().default(false),
-    /** Find the words inside of others, too. */
+    /** Finds words also inside of other words. */
     within: z.boolean().default(false),
     label: label.default('WORD'),
   }),
@@ -79,7 +79,7 @@ export const checkOptions = z.discriminatedUnion('kind', [
     ...local,
     kind: z.literal('patterns'),
     patterns: z.array(pattern).min(1).max(200),
-    /** Longest match, in characters. A stream is held back at most so long. */
+    /** Maximum length of a match, in characters. At most as many characters of a stream are held back. */
     window: z.int().min(1).max(8_192).default(256),
   }),
   z.strictObject({ ...common, kind: z.literal('json-schema'), ...jsonSchemaOptions }),
@@ -98,17 +98,17 @@ export type CheckOptions = z.output<typeof checkOptions>;
 
 /** Options of the plugin. */
 export const guardOptions = z.strictObject({
-  /** Checks in their order: see the guide on guards. */
+  /** Checks, in the order in which they run. See the guide on guards. */
   checks: z.array(checkOptions).max(200).default([]),
-  /** Calls of operations that no check can look into: realtime sessions, embeddings of tokens. Default `refuse`. */
+  /** Handling of calls that no check can read: realtime sessions, embeddings of tokens. Default: `refuse`. */
   uncovered: z.enum(['allow', 'refuse']).default('refuse'),
   alerts: z
     .strictObject({
-      /** Milliseconds between two alerts of a check. Those in between are counted. */
+      /** Minimum interval between alerts of one check, in milliseconds. Alerts in between are counted. */
       every: z.int().min(0).default(60_000),
-      /** Gets each alert as JSON, besides the log. */
+      /** URL that receives each alert as JSON, beside the log. */
       url: secretUrl(z.url()).optional(),
-      /** Signs alerts as the option `secret` of a webhook does. */
+      /** Secret that signs alerts, like the option `secret` of a webhook. */
       secret: secret(z.string().min(8)).optional(),
     })
     .default({ every: 60_000 }),

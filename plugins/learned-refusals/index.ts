@@ -1,4 +1,4 @@
-/** Leaves out parameters that a provider has refused, and remembers them. */
+/** Removes request fields that a provider has refused, and remembers them. */
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import {
@@ -20,23 +20,23 @@ import { namedMembers } from './named-members.ts';
 import { traitOf } from './trait.ts';
 
 const options = z.strictObject({
-  /** Milliseconds that a member is left out of requests after its provider refused it. */
+  /** Milliseconds for which a field is left out of requests after the provider has refused it. */
   ttl: z
     .int()
     .min(1)
     .default(24 * 60 * 60 * 1000),
-  /** Most second attempts for a model of a channel within an hour, in all processes on one database. 0: no second attempts. */
+  /** Maximum number of second attempts for a model of a channel within an hour, in all processes on one database. 0: no second attempts. */
   perHour: z.int().min(0).max(1000).default(5),
-  /** Milliseconds between two looks at what other processes have learned. */
+  /** Interval in milliseconds at which refusals that other processes have stored are read. */
   follow: z.int().min(100).default(10_000),
 });
 
-/** Set once a second attempt was made for the call, at whatever target. */
+/** True once a second attempt was made for the call, at any target. */
 const hasRetried = callKey<true>('second attempt without a refused member');
 
 /**
- * A call succeeds although its provider does not know one of its settings: when the provider refuses the request and names the setting, the
- * request is sent once more without it, and `x-sluice-loss` names it. Later calls of the model leave it out from the start.
+ * Retries a request that the provider refused because of one field: when the refusal names the field, sends the request once more without
+ * it and lists it in `x-sluice-loss`. Later calls of the model omit the field from the start.
  */
 export default definePlugin({
   name: 'learned-refusals',

@@ -3,9 +3,9 @@ import { definePlugin } from 'sluice';
 import { options, type Options } from './options.ts';
 
 /**
- * Models of every provider call tools of MCP servers in a loop that the gateway runs: those that clients name in a request (`mcp` tools of
- * Responses, `mcp_servers` of messages), and those that the operator offers. Where the provider calls the servers of a request by itself,
- * the request goes to it as it is.
+ * Lets models of every provider call tools of MCP servers, in a loop that the gateway runs. The servers are named in a request (`mcp` tools
+ * of Responses, `mcp_servers` of messages) or offered by the operator. If the provider itself calls the servers of a request, the request
+ * is sent to it unchanged.
  */
 export default definePlugin({
   name: 'mcp-tools',

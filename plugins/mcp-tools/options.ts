@@ -34,39 +34,39 @@ const offer = z.strictObject({
 
 /** Schema of the options. */
 export const options = z.strictObject({
-  /** Servers by name. A request names one by this label, by its URL, or as `sluice:NAME` in place of a URL. */
+  /** MCP servers, by name. A request refers to one by this label, by its URL, or by `sluice:NAME` in place of a URL. */
   servers: z.record(name, server).default({}),
-  /** Servers whose tools are added to requests that do not ask for them. */
+  /** Servers whose tools are added to requests that do not name them. */
   offer: z.array(offer).default([]),
-  /** Lets clients name servers by URL that the operator has not configured. Public addresses alone are connected to. */
+  /** Lets clients name servers by URL that the operator has not configured. Only public addresses are connected to. */
   clientServers: z.boolean().default(false),
-  /** Most requests to the model for one call. */
+  /** Maximum number of requests to the model for one call. */
   maxRounds: z.int().min(1).max(100).default(10),
-  /** Seconds after which no further round begins, and at which running tools are given up. */
+  /** Seconds after which no further round begins and running tool calls are cancelled. */
   maxSeconds: z.number().min(1).max(3_600).default(300),
-  /** Maximum number of tool calls of one round. The model gets an error for each further one. */
+  /** Maximum number of tool calls in one round. The model gets an error for each further one. */
   maxCallsPerRound: z.int().min(1).max(128).default(16),
-  /** Most tool calls of one client's call that run at the same time. */
+  /** Maximum number of tool calls of one client's call that run at the same time. */
   concurrency: z.int().min(1).max(64).default(8),
-  /** Seconds that one tool may take, and the listing of a server's tools. */
+  /** Timeout of one tool call, and of listing a server's tools, in seconds. */
   toolTimeout: z.number().min(0.1).max(600).default(60),
-  /** Maximum number of bytes of one result. The model gets an error in place of a longer one. */
+  /** Maximum bytes of one result. The model gets an error in place of a longer one. */
   maxResultBytes: z
     .int()
     .min(1_024)
     .max(64 * 1024 * 1024)
     .default(262_144),
-  /** Most bytes of all results of one call. At this limit no further round begins. */
+  /** Maximum bytes of all results of one call. At this limit no further round begins. */
   maxTotalBytes: z
     .int()
     .min(1_024)
     .max(256 * 1024 * 1024)
     .default(1_048_576),
-  /** Most servers of one request. */
+  /** Maximum number of servers in one request. */
   maxServers: z.int().min(1).max(64).default(8),
-  /** Most tools of all servers of one request. */
+  /** Maximum number of tools of all servers in one request. */
   maxTools: z.int().min(1).max(1_024).default(128),
-  /** Most bytes of the definitions of these tools. */
+  /** Maximum bytes of the definitions of these tools. */
   maxToolBytes: z
     .int()
     .min(1_024)

@@ -3,8 +3,8 @@ import { definePlugin } from 'sluice';
 import { options } from './options.ts';
 
 /**
- * Callers use the tools, prompts and resources of all configured MCP servers at `/mcp`, with their keys of the gateway: each key those that it
- * may use, under names that do not clash. Each call of a tool is limited, recorded and charged as a call of its own.
+ * Serves the tools, prompts and resources of all configured MCP servers at `/mcp`, for API keys of the gateway. Each key sees those that it
+ * may use, under names that are unique. Each tool call is limited, recorded and charged as a call of its own.
  */
 export default definePlugin({
   name: 'mcp',

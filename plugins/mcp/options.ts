@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { addressShape, processShape } from './servers/config.ts';
 
-/** Names before `__`: no underscore at the end and none beside another one, so that each name of a tool has one reading. */
+/** Schema of the prefix before `__`. No underscore at its end and no two in a row, so that each tool name can be split in one way only. */
 const prefix = z
   .string()
   .max(32)
@@ -14,7 +14,7 @@ const prefix = z
 /** Patterns of names: `*` stands for any characters. */
 const patterns = z.array(z.string().min(1).max(200)).max(1_000);
 
-/** Micro-dollars of one call. */
+/** Schema of the price of one call, in micro-dollars. */
 const price = z.int().min(0).max(1_000_000_000);
 
 const servedShape = {
@@ -31,7 +31,7 @@ const servedShape = {
   keys: patterns.optional(),
   /** Price of a call in micro-dollars, in place of `chargeMicroDollars`. */
   chargeMicroDollars: price.optional(),
-  /** Seconds that a call may take, in place of `limits.seconds`. */
+  /** Timeout of a call in seconds, in place of `limits.seconds`. */
   seconds: z.number().min(0.1).max(3_600).optional(),
 };
 
@@ -48,9 +48,11 @@ export const options = z
       .string()
       .regex(/^\/[A-Za-z0-9/_-]*[A-Za-z0-9_-]$/, 'must be a path such as /mcp')
       .default('/mcp'),
-    /** Servers behind it, by name. */
+    /** MCP servers, by name. */
     servers: z.record(prefix.min(1), server).default({}),
-    /** Which keys may use what, by the names that callers see. Once there is an entry, keys that no entry names may use nothing. */
+    /**
+     * Access of keys to tools, prompts and resources, by the names that clients see. If there is an entry, keys without one have no access.
+     */
     access: z
       .array(
         z.strictObject({
@@ -62,31 +64,31 @@ export const options = z
       )
       .max(1_000)
       .default([]),
-    /** Price of a call of a tool in micro-dollars, charged to the budget of its key once the tool has run. */
+    /** Price of a tool call in micro-dollars, charged to the budget of its key after the tool has run. */
     chargeMicroDollars: price.default(0),
     limits: z
       .strictObject({
-        /** Calls of tools of one key in a minute, in each process. Those of the key itself hold besides. Default: no limit. */
+        /** Maximum number of tool calls of one key in a minute, in each process. The limits of the key apply too. Default: no limit. */
         callsPerMinute: z.int().min(1).optional(),
-        /** Bytes of one result as JSON. */
+        /** Maximum bytes of one result as JSON. */
         resultBytes: z
           .int()
           .min(1_024)
           .max(64 * 1024 * 1024)
           .default(1024 * 1024),
-        /** Seconds that a call of a tool may take. */
+        /** Timeout of a tool call, in seconds. */
         seconds: z.number().min(0.1).max(3_600).default(60),
-        /** Maximum number of sessions in the memory of one process. The one that was unused longest makes room. */
+        /** Maximum number of sessions in memory of one process. Above it, the least recently used session is removed. */
         sessions: z.int().min(1).max(100_000).default(1_000),
         /** Maximum number of sessions of one key in all processes. */
         sessionsPerKey: z.int().min(1).max(10_000).default(20),
-        /** Minutes without a request after which a session ends. */
+        /** Idle time after which a session ends, in minutes. */
         idleMinutes: z.number().min(0.01).max(10_080).default(30),
-        /** Entries of one page of a list. */
+        /** Maximum number of entries on one page of a list. */
         pageSize: z.int().min(1).max(10_000).default(200),
       })
       .prefault({}),
-    /** Origins of web pages that may use the endpoint (`https://app.example.com`), besides those of this machine. */
+    /** Origins of web pages that may use the endpoint (`https://app.example.com`), beside those of this machine. */
     origins: z.array(z.url({ protocol: /^https?$/ })).default([]),
   })
   .superRefine(({ servers }, context) => {

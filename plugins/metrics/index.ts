@@ -6,19 +6,20 @@ import { processMetrics } from './process.ts';
 import { measured, textOf, totalsOf } from './scrape.ts';
 import { Series } from './series.ts';
 
-/** Under this name the workers ask each other. */
+/** Name of the question that workers send to each other. */
 const topic = 'metrics';
 
 const options = z.strictObject({
-  /** Whether there are metrics at all. */
+  /** Serves `GET /metrics`. */
   enabled: z.boolean().default(true),
-  /** Whoever sends it as a bearer token may read the metrics. Without one only private addresses may. */
+  /** Bearer token for reading the metrics. Default: none, and only private IP addresses can read them. */
   token: secret(z.string().min(16, 'must have at least 16 characters')).optional(),
 });
 
 /**
- * The operator's Prometheus finds numbers about calls, channels and processes under `GET /metrics`, one for all workers together. Callers
- * notice nothing. A call is counted once, when it has ended, with the tokens that others have asked for: metrics alone change no request.
+ * Serves metrics of calls, channels and processes for Prometheus at `GET /metrics`, summed over all workers. Callers notice nothing. A call
+ * is counted once, when it has ended. Its tokens are counted only if the client or another plugin requests usage, because metrics do not
+ * change requests.
  */
 export default definePlugin({
   name: 'metrics',

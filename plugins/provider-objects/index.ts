@@ -1,4 +1,4 @@
-/** Files, batches and other objects that a provider keeps, each for the key that made it. */
+/** Serves files, batches and other objects that providers store. Each is visible only to the key that created it. */
 import { z } from 'zod';
 import { definePlugin, openObjectStore, type Call, type InternalTools } from 'sluice/internal';
 import type { Channel } from './core-types.ts';
@@ -15,42 +15,55 @@ import { checkedSession } from './session.ts';
 const mebibyte = 1024 * 1024;
 const milliseconds = z.int().min(10).max(86_400_000);
 
-/** Nearly all providers give batches at half the price. */
+/** Default price of batches, as a share of the normal price: that of nearly all providers. */
 const usualShare = 0.5;
 
 const options = z.strictObject({
-  /** Bytes of one uploaded body. */
+  /** Maximum bytes of an upload. */
   fileSize: z
     .int()
     .min(1024)
     .default(2048 * mebibyte),
-  /** Bytes of a provider's answer that is read whole: the description of an object, with the results where they stand in it. */
+  /** Maximum bytes of a provider's response that is buffered: the description of an object, and results that are part of it. */
   answerSize: z
     .int()
     .min(1024)
     .default(64 * mebibyte),
-  /** What the requests of a batch cost, as a share of what they cost by themselves. Default: what the channel says of its provider, else half. */
+  /** Price of requests in a batch, as a share of their normal price. Default: the share of the channel, or 0.5. */
   batchShare: z.number().min(0).max(1).optional(),
   /**
-   * What it costs to keep a million tokens of a cached content for an hour, in dollars, by patterns of the provider's names of models; the
-   * longest that fits. 0: nothing is charged. Default: as https://ai.google.dev/gemini-api/docs/pricing says of the Flash and Flash-Lite models
-   * from 2.5 to 3.5, and of 2.5, 3 and 3.1 Pro; new models may cost otherwise, and so may priority.
+   * Price of storing a million tokens of cached content for an hour, in dollars, by patterns of the provider's model names. The longest
+   * matching pattern applies. 0: not charged. Default: the prices in https://ai.google.dev/gemini-api/docs/pricing of the Flash and
+   * Flash-Lite models from 2.5 to 3.5, and of 2.5, 3 and 3.1 Pro. Newer models and the priority tier may have other prices.
    */
   cacheStorage: z
     .record(z.string(), z.number().min(0).max(1000))
     .default({ 'gemini-*': 1, 'gemini-*pro*': 4.5 }),
-  /** When providers are asked how a batch is. Times are in milliseconds; each pause is half as long again as the one before. */
+  /** Polling of the state of batches at providers. Times are in milliseconds. Each pause is 1.5 times as long as the one before. */
   poll: z
     .strictObject({
-      first: milliseconds.default(30_000).describe('first pause'),
-      most: milliseconds.default(300_000).describe('longest pause'),
-      parallel: z.int().min(1).max(100).default(4).describe('questions of this process at the same time'),
-      patience: milliseconds.default(300_000).describe('for one answer, with all results'),
+      first: milliseconds.default(30_000).describe('time before the first poll'),
+      most: milliseconds.default(300_000).describe('maximum time between two polls'),
+      parallel: z
+        .int()
+        .min(1)
+        .max(100)
+        .default(4)
+        .describe('maximum number of polls of this process that run at the same time'),
+      patience: milliseconds
+        .default(300_000)
+        .describe('timeout of one poll, with the download of all results'),
     })
     .prefault({}),
-  /** `refuse`: ids in requests must be the key's own. `pass`: those that nobody has here go to the provider, as what was made elsewhere. */
+  /**
+   * Handling of unknown object ids in requests. `refuse`: ids must belong to the key. `pass`: ids that no key of the gateway has are sent
+   * to the provider, for objects that were created elsewhere.
+   */
   foreign: z.enum(['refuse', 'pass']).default('refuse'),
-  /** Where clients reach this gateway (`https://gateway.example.com`), for addresses of uploads and results. Default: where a client did. */
+  /**
+   * Base URL at which clients reach this gateway (`https://gateway.example.com`), for the URLs of uploads and results. Default: the URL of
+   * the client's request.
+   */
   publicUrl: z
     .url({ protocol: /^https?$/ })
     .transform((url) => url.replace(/\/+$/, ''))
@@ -58,8 +71,8 @@ const options = z.strictObject({
 });
 
 /**
- * Callers keep files, batches, caches and the like at the providers that have them, each visible to the key that made it alone, and use them
- * by their ids in later calls, which go where these are kept. The results of batches are charged once, when a batch has come to its end.
+ * Serves files, batches, caches and similar objects that providers store. Each is visible only to the key that created it. Later calls that
+ * use an object by its id go to the provider that stores it. Results of a batch are charged once, when the batch has ended.
  */
 export default definePlugin({
   name: 'provider-objects',

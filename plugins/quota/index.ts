@@ -4,22 +4,24 @@ import { definePlugin, type Call, type InternalTools, type Next } from 'sluice/i
 import { Quota } from './quota.ts';
 
 const options = z.strictObject({
-  /** The output limit that a call is sent with near the end of a budget, when it has none and its model gives no less. */
+  /** Output limit, in tokens, that is set in calls without one when the budget is nearly spent. Not more than the limit of the model. */
   assumedOutput: z.int().min(1).max(10_000_000).default(32_000),
-  /** The number of uses of tools that the provider runs, for calls that state no limit of them. Keys with a budget in dollars are held to it. */
+  /**
+   * Number of uses of tools that the provider runs, for calls that set no limit of their own. Enforced for keys with a budget in dollars.
+   */
   assumedToolUses: z.int().min(1).max(1000).default(10),
-  /** Seconds after which the claim of a call is given back whose gateway was killed. Running calls renew theirs. */
+  /** Seconds after which the reservation of a call is released if its gateway was killed. Running calls renew their reservations. */
   lease: z.number().min(1).max(3600).default(60),
   /**
-   * Whether a process reserves ahead for keys that call often, so that most of their calls need no reservation in the database. What no call
-   * uses is given back after a second without calls, and when another call has no room. False: each call makes a reservation.
+   * Reserves budget ahead for keys that call often, so that most of their calls need no reservation in the database. Unused budget is
+   * released after a second without calls, or when another call needs it. `false`: each call makes a reservation.
    */
   reserveAhead: z.boolean().default(true),
 });
 
 /**
- * Callers pay for what they use, once, whatever the format and however the call ends. A key with budgets gets 429 for a call that may
- * exceed one of them; what a call may come to is reserved before it, so that calls at the same time cannot exceed it together.
+ * Charges each call to the budgets of its key exactly once, in every format and however the call ends. A call that may exceed a budget gets
+ * 429. The maximum cost of a call is reserved before it is sent, so that concurrent calls cannot exceed a budget together.
  */
 export default definePlugin({
   name: 'quota',

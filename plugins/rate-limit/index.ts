@@ -10,9 +10,9 @@ import {
 } from './limits.ts';
 
 /**
- * A caller gets 429 with the time to wait when its key has made too many requests, used too many tokens within a minute, or has too many
- * calls running, and on every reply the headers that tell how its limits stand. Limits are members of the key; `default` gives those
- * that a key does not name. They hold for all gateways that share a store.
+ * Limits requests per minute, tokens per minute and concurrent calls of each API key. A call above a limit gets 429 with `retry-after`, and
+ * every response has headers with the remaining limits. Limits are fields of the key; `default` has those that a key does not set. All
+ * gateways that share a store count together.
  */
 export default definePlugin({
   name: 'rate-limit',
@@ -21,7 +21,7 @@ export default definePlugin({
   before: ['video-tasks', 'model-alias', 'model-access', 'stored-responses', 'quota', 'realtime-sessions'],
   reads: 'usage',
   options: z.strictObject({
-    /** For keys that say nothing of their own, member by member. */
+    /** Limits of keys that do not set them, each limit by itself. */
     default: limitsSchema.default({}),
     output: outputGuess,
   }),

@@ -20,19 +20,19 @@ import { estimateTokens, requestsFor } from '../quota/estimate.ts';
 
 /** Schema of limits in options of plugins, which have the same names as in API keys. */
 export const limitsSchema = z.strictObject({
-  requestsPerMinute: z.int().min(1).optional().describe('calls in a minute'),
+  requestsPerMinute: z.int().min(1).optional().describe('maximum number of calls in a minute'),
   tokensPerMinute: z
     .int()
     .min(1)
     .optional()
     .describe(
-      'tokens of input and output in a minute. Before a call its text and its output limit are counted, afterwards what it used',
+      'maximum number of input and output tokens in a minute. A running call counts with its estimated input and its output limit, a completed call with its usage',
     ),
   concurrency: z
     .int()
     .min(1)
     .optional()
-    .describe('calls that run at the same time; a stream runs until its end'),
+    .describe('maximum number of calls that run at the same time. A stream runs until its last event'),
 });
 
 /** Output tokens that are counted beforehand for a call that sets no limit of its own. */
@@ -40,7 +40,7 @@ export const outputGuess = z
   .int()
   .min(0)
   .default(1_000)
-  .describe('output tokens that are counted beforehand for a call that sets no limit of its own');
+  .describe('output tokens that a running call counts with if it sets no output limit');
 
 /** Limits, and the subject that they apply to. */
 export interface Limited {

@@ -6,14 +6,14 @@ import { definePlugin, type Call, type InternalTools, type Next } from 'sluice/i
 import { Session } from './session.ts';
 
 const options = z.strictObject({
-  /** Seconds after which the claim of a session is given back whose gateway was killed. Running sessions renew theirs. */
+  /** Seconds after which the reservation of a session is released if its gateway was killed. Running sessions renew their reservations. */
   lease: z.number().min(1).max(3600).default(60),
 });
 
 /**
- * A session over a WebSocket pays for each answer as soon as it has ended, and each is a record of its own in the usage log. What one
- * answer may come to is reserved as long as the session lasts, so that sessions at the same time cannot exceed a budget together; a session
- * whose budget is spent is ended with an error.
+ * Charges each response of a WebSocket session when the response ends, with a usage record of its own. The maximum cost of one response is
+ * reserved for the whole session, so that concurrent sessions cannot exceed a budget together. A session whose budget is spent ends with an
+ * error.
  */
 export default definePlugin({
   name: 'realtime-sessions',

@@ -27,36 +27,37 @@ import { withoutStrangers } from './strangers.ts';
 import { makerOf, type Turn } from './turn.ts';
 
 const options = z.strictObject({
-  /** Milliseconds that reasoning is kept for the client's next turn. */
+  /** Milliseconds for which reasoning is stored for the client's next turn. */
   ttl: z
     .int()
     .min(1)
     .default(24 * 60 * 60 * 1000),
-  /** Largest reasoning of one turn that is kept, in bytes. */
+  /** Maximum bytes of reasoning that is stored for one turn. */
   turnLimit: z
     .int()
     .min(1024)
     .default(1024 * 1024),
-  /** Bytes of the latest reasoning of which each process holds a copy in memory. */
+  /** Maximum bytes of the in-memory copy of the latest reasoning, in each process. */
   copies: z
     .int()
     .min(0)
     .default(32 * 1024 * 1024),
 });
 
-/** One attempt, and the options for reading its response. */
+/** One attempt, with the options for reading its response. */
 interface Attempt {
   readonly call: Call;
   readonly target: Target;
   readonly format: string;
   readonly owner: string;
-  /** True where it is worth remembering who made a proof. */
+  /** True if the maker of a proof is stored. */
   readonly proofs: boolean;
 }
 
 /**
- * A model that thinks keeps its reasoning over a tool loop, whichever client it talks to: what a client has no field for, or drops, is put
- * back byte for byte when the turn returns. Where another model answers it stays out, and `x-sluice-loss` says so.
+ * Keeps a model's reasoning across a tool loop, with every client: stores reasoning that the client's format cannot carry, or that the
+ * client drops, and restores it unchanged when the turn returns. If another model responds, the reasoning is left out and listed in
+ * `x-sluice-loss`.
  */
 export default definePlugin({
   name: 'reasoning-vault',
@@ -94,7 +95,7 @@ export default definePlugin({
       };
     };
 
-    /** An attempt whose conversation or reply may hold reasoning that a client forgets, or that another provider made. */
+    /** Runs an attempt whose conversation or response may have reasoning that a client drops, or that another provider made. */
     const guarded = async (
       call: Call,
       next: Next,
@@ -150,7 +151,10 @@ function usesTools({ tools, messages }: ChatRequest): boolean {
   );
 }
 
-/** True where a client may not send back what the provider needs: formats that pass through have a field for it, which clients of one do not know. */
+/**
+ * Returns true if the client may not send back the reasoning that the provider needs. Formats that pass through have a field for it, but
+ * clients of one of them do not know it.
+ */
 function forgets(from: string, to: string): boolean {
   return from !== to || from === 'chat-completions';
 }

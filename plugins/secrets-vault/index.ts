@@ -23,20 +23,20 @@ interface Mount {
 /** Number of mounts that are remembered. */
 const mostMounts = 100;
 
-/** Reads secrets of key/value engines. */
+/** Reads secrets of the key/value engines of HashiCorp Vault or OpenBao. */
 export default defineSecrets({
   name: 'secrets-vault',
   source: 'vault',
   options: z.strictObject({
-    /** Where Vault is: `https://vault.example:8200`. */
+    /** URL of Vault: `https://vault.example:8200`. */
     url: secretUrl(z.url({ protocol: /^https?$/ })),
-    /** Who asks: `{ kind: 'token' }`, `{ kind: 'approle' }` or `{ kind: 'kubernetes' }`. */
+    /** Auth method: `{ kind: 'token' }`, `{ kind: 'approle' }` or `{ kind: 'kubernetes' }`. */
     auth: authOption,
     /** Namespace of Vault Enterprise, HCP Vault or OpenBao. */
     namespace: z.string().min(1).optional(),
     /**
-     * Version of the key/value engines. The mount is then the first segment of a name. Default: Vault is asked where the mount ends and which
-     * version it has, as its own command line does.
+     * Version of the key/value engines. If set, the mount is the first segment of a name. Default: read from Vault, with the path of the
+     * mount, as Vault's command line does.
      */
     kv: z.union([z.literal(1), z.literal(2)]).optional(),
   }),

@@ -13,7 +13,7 @@ const mountPath = z
 export const authOption = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('token').describe('auth method'),
-    token: secret(z.string().min(1)).describe('token of Vault'),
+    token: secret(z.string().min(1)).describe('Vault token'),
   }),
   z.strictObject({
     kind: z.literal('approle').describe('auth method'),

@@ -24,25 +24,25 @@ import { resolve, type Resolved } from './resolve.ts';
 const secondsOfDay = 86_400;
 
 const options = z.strictObject({
-  /** Days for which responses are kept. */
+  /** Days for which responses are stored. */
   retention: z.number().positive().max(3650).default(30),
-  /** The most earlier turns that a request may bring along by the id of the last. */
+  /** Maximum number of earlier turns that a request may refer to by the id of the last. */
   maxTurns: z.int().min(1).max(1000).default(1000),
   /**
-   * Serve the Responses API over channels that speak other formats: over all of them, none, or those with these ids. A model that has only
-   * other channels is answered 503.
+   * Serves the Responses API over channels of other formats: over all, none, or those with these ids. A call for a model that has only
+   * other channels gets 503.
    */
   emulate: z.union([z.boolean(), z.array(z.string().min(1))]).default(true),
-  /** The most background responses that run at once in this process. */
+  /** Maximum number of background responses that run at the same time in one process. */
   backgroundRuns: z.int().min(0).default(1000),
 });
 
-/** The operations whose requests may refer to earlier turns. */
+/** Operations whose requests may refer to earlier turns. */
 const referring: ReadonlySet<string> = new Set(['chat', 'count-tokens', 'compact']);
 
 /**
- * Clients of the Responses format may go on from an earlier response, a conversation or an item by its id alone, on any channel and after
- * a restart, and may leave a response to be made in the background.
+ * Stores responses, conversations and items, so that clients of the Responses API can refer to them by id, on any channel and after a
+ * restart. Runs responses in the background if a client requests it.
  */
 export default definePlugin({
   name: 'stored-responses',
@@ -94,7 +94,7 @@ export default definePlugin({
   },
 });
 
-/** Reports the options of background responses that have no effect, because every response is begun at once. */
+/** Reports options of background responses that have no effect, because every response begins at once. */
 function withDropped(
   { body, codec: { format } }: Call,
   reply: Observable<GatewayEvent>,
@@ -112,7 +112,7 @@ function withDropped(
   return startWithEvents(losses, reply);
 }
 
-/** The whole conversation obeys the rules that a request does: a tool's output has its call somewhere. */
+/** Checks the whole conversation by the rules of a request: each tool output needs its tool call. */
 function checkExpanded(call: Call, resolved: Resolved): void {
   const { expanded } = resolved;
   if (expanded === undefined) return;
@@ -124,7 +124,7 @@ function checkExpanded(call: Call, resolved: Resolved): void {
   call.set(expandedBody, expanded);
 }
 
-/** `generate: false`: the turn is only taken in. Over plain HTTP nothing would come of it. */
+/** Returns true for `generate: false`, which only stores the turn. Refused over plain HTTP, where it has no effect. */
 function prepared(call: Call): Observable<GatewayEvent> {
   if (call.get(connection) === undefined)
     throw wrongValue('generate', 'true outside of a WebSocket connection');

@@ -2,8 +2,9 @@ import { definePlugin } from 'sluice';
 import { options } from './options.ts';
 
 /**
- * Sends traces, metrics and logs of calls to an OTLP receiver, with OpenTelemetry's own packages and the GenAI semantic conventions. Clients notice
- * nothing: spans, metrics and records are made after a call has ended, and what the receiver does not take in time is dropped and counted.
+ * Sends traces, metrics and logs of calls to an OTLP receiver, with OpenTelemetry's own packages and the GenAI semantic conventions.
+ * Clients notice nothing, because the data is created after a call has ended. Data that the receiver does not accept in time is dropped and
+ * counted.
  */
 export default definePlugin({
   name: 'telemetry',

@@ -17,45 +17,52 @@ export const options = z.strictObject({
   ).default('http://localhost:4318'),
   /** Headers of every export, such as `authorization`. Their values are masked everywhere. */
   headers: z.record(z.string().min(1), secret(z.string())).default({}),
-  /** How exports are encoded. */
+  /** Encoding of exports. */
   protocol: z.enum(['http/protobuf', 'http/json']).default('http/protobuf'),
-  /** How exports are compressed. */
+  /** Compression of exports. */
   compression: z.enum(['none', 'gzip']).default('none'),
   /** Signals that are exported. */
   signals: z
     .strictObject({
-      traces: z.boolean().default(true).describe('spans of calls'),
-      metrics: z.boolean().default(true).describe('figures of calls'),
-      logs: z.boolean().default(true).describe('lines of the log'),
+      traces: z.boolean().default(true).describe('exports spans of calls'),
+      metrics: z.boolean().default(true).describe('exports metrics of calls'),
+      logs: z.boolean().default(true).describe('exports log lines'),
     })
     .prefault({}),
-  /** Share of the traces that begin here and are recorded. A call with a `traceparent` follows the decision of its caller. */
+  /** Share of the traces beginning at the gateway that are recorded. A call with a `traceparent` follows the decision of its caller. */
   sampling: z.number().min(0).max(1).default(1),
   /**
-   * Content of requests and responses in spans: `off`, settings and figures alone; `metadata`, also the client, error messages, and the
-   * numbers of messages and tools; `full`, also the texts. `full` turns pass-through off, because every response has to be decoded.
+   * Content of requests and responses in spans. `off`: only settings and figures. `metadata`: also the client, error messages, and the
+   * numbers of messages and tools. `full`: also the texts; it turns pass-through off, because every response has to be decoded.
    */
   content: z.enum(['off', 'metadata', 'full']).default('off'),
-  /** Patterns, `/text/flags`, that are removed from texts and error messages, before what looks like a credential is. */
+  /**
+   * Patterns (`/text/flags`) whose matches are removed from texts and error messages. Text that looks like a credential is always removed.
+   */
   redact: z
     .array(z.string().refine(isPattern, 'must be a pattern such as "/\\d{16}/" or "/name@example/i"'))
     .default([]),
-  /** Maximum number of bytes of each attribute that has texts. */
+  /** Maximum bytes of each attribute with texts. */
   maxBytes: z
     .int()
     .min(256)
     .max(1024 * 1024)
     .default(16 * 1024),
-  /** Maximum size of the queue of spans, and of that of log records. What has no room is dropped and counted. */
+  /** Maximum size of the queue of spans, and of the queue of log records. Further entries are dropped and counted. */
   queue: z
     .strictObject({
-      records: z.int().min(1).max(1_000_000).default(4_096).describe('most records of each queue'),
+      records: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .default(4_096)
+        .describe('maximum number of records in each queue'),
       bytes: z
         .int()
         .min(64 * 1024)
         .max(1024 * 1024 * 1024)
         .default(32 * 1024 * 1024)
-        .describe('most bytes of each queue'),
+        .describe('maximum bytes of each queue'),
     })
     .prefault({}),
   /** The resource attribute `service.name`. */
@@ -64,13 +71,13 @@ export const options = z.strictObject({
   resource: z.record(z.string().min(1), attribute).default({}),
   /** Ids of the channels whose providers get `traceparent` and `tracestate`. `*` means all. */
   forward: z.array(z.string().min(1)).default([]),
-  /** Makes a span for each plugin that a call meets. */
+  /** Creates a span for each plugin that a call passes. */
   pluginSpans: z.boolean().default(false),
-  /** Milliseconds between two exports of metrics. */
+  /** Interval between exports of metrics, in milliseconds. */
   metricsInterval: z.int().min(1_000).max(3_600_000).default(60_000),
-  /** Whether counters and histograms are sent as totals since the start, or as what was added since the last export. */
+  /** Temporality of counters and histograms: totals since the start, or deltas since the last export. */
   temporality: z.enum(['cumulative', 'delta']).default('cumulative'),
-  /** Milliseconds that an export may take, with all its retries. */
+  /** Timeout of an export with all its retries, in milliseconds. */
   timeout: z.int().min(100).max(60_000).default(10_000),
 });
 

@@ -41,8 +41,8 @@ import { adapt } from './profile.ts';
 import { passSocket } from './socket.ts';
 
 /**
- * Callers may use any format on any channel. Where the channel speaks the caller's own format the bytes go through untouched; elsewhere
- * the request is decoded and encoded, and what could not be carried is named in `x-sluice-loss`.
+ * Translates between the client's format and the channel's. If the channel supports the client's format, the bytes pass through unchanged.
+ * Otherwise the request is decoded and encoded, and `x-sluice-loss` lists dropped fields.
  */
 export default definePlugin({
   name: 'translation',
@@ -114,7 +114,10 @@ function formatsOf(target: Target, { operation, wire }: Call): readonly string[]
   return operation === 'chat' ? chatFormats(target) : formats;
 }
 
-/** A proof of another provider that an earlier answer carried in a container: decoding and encoding takes it out. */
+/**
+ * Returns true for a conversation with a proof of another provider that an earlier response carried in a container. Decoding and encoding
+ * removes it.
+ */
 function holdsSeal({ wire, edits }: Call): boolean {
   // The outline suffices where there is one, because texts contain no seal.
   const request = edits.body === undefined ? (wire.outline?.text ?? wire.bytes) : JSON.stringify(edits.body);
@@ -173,7 +176,7 @@ async function translate(
   return startWithEvents(before, withNamedUnits(withBytes(reply, call, target, tools), call));
 }
 
-/** Throws 400 for a request that refers to what only a provider of the client's format keeps. */
+/** Throws 400 for a request that refers to objects that only a provider of the client's format stores. */
 function refuseKept({ codec }: Call, body: JsonObject): void {
   const refused = codec.onlyNative?.(body);
   if (refused !== undefined) throw refused;
@@ -194,7 +197,7 @@ function codecOf(tools: InternalTools, format: string, call: Call, { channel }: 
   return codec;
 }
 
-/** Counts are never refused: where the provider does not count, the gateway does, and nothing is billed. */
+/** Token counts are never refused: if the provider has no endpoint for them, the gateway counts, and nothing is charged. */
 async function countHere(call: Call, target: Target): Promise<Observable<GatewayEvent>> {
   const tokens = await countTokens(chatOf(call));
   const here: AttemptEvent = { type: 'attempt', channel: target.channel.id, model: target.model };

@@ -4,16 +4,22 @@ import { defaultWholeLimit } from './decode-reply.ts';
 
 /** What an operator may choose. */
 export const options = z.strictObject({
-  /** Refuse a request (400) when one of its settings cannot be carried, instead of dropping and reporting it. A client asks for the same with `x-sluice-strict: true`. */
+  /**
+   * Refuses a request with 400 if one of its fields cannot be translated, instead of dropping and reporting the field. Clients request the
+   * same with `x-sluice-strict: true`.
+   */
   strict: z.boolean().default(false),
-  /** What to do with input that the channel's format cannot carry, such as audio for a text format. */
+  /**
+   * Handling of input that the channel's format cannot carry, such as audio for a text format: `refuse` the request or `drop` the input.
+   */
   unsupported: z.enum(['refuse', 'drop']).default('refuse'),
   /**
-   * What to do with a request for more output tokens than the catalogue or the config states for exactly this model: `refuse` it (400) for clients of
-   * the messages format and leave the others to the provider, `clamp` it to the model's limit and report that, or `forward` it.
+   * Handling of a request for more output tokens than the catalogue or the config has for exactly this model. `refuse`: 400 for clients of
+   * the messages format; other requests are forwarded. `clamp`: lowers it to the model's limit and reports that. `forward`: sends it
+   * unchanged.
    */
   outputLimit: z.enum(['refuse', 'clamp', 'forward']).default('refuse'),
-  /** Largest whole reply that is held to be translated, in bytes. */
+  /** Maximum bytes of a non-streamed response that is buffered for translation. */
   wholeLimit: z.int().min(1024).default(defaultWholeLimit),
 });
 

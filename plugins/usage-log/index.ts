@@ -23,19 +23,19 @@ import { isRule, redactor } from './redact.ts';
 import { startTending } from './retention.ts';
 
 const options = z.strictObject({
-  /** Whether bodies are kept with the records, for whoever may read them: no secret that looks like one, and nothing that `redact` names. */
+  /** Stores request and response bodies with the records, without text that looks like a credential and without matches of `redact`. */
   capture: z
     .union([
       z.literal(false),
       z.strictObject({
-        request: z.boolean().default(true).describe('keeps the bodies of requests'),
-        response: z.boolean().default(true).describe('keeps the bodies of responses'),
+        request: z.boolean().default(true).describe('stores request bodies'),
+        response: z.boolean().default(true).describe('stores response bodies'),
         limit: z
           .int()
           .min(1)
           .max(1024 * 1024)
           .default(64 * 1024)
-          .describe('bytes of each body'),
+          .describe('maximum bytes of each stored body; the rest is cut off'),
         redact: z
           .array(
             z
@@ -43,7 +43,7 @@ const options = z.strictObject({
               .refine(isRule, 'must be the path of a member such as "messages.*.content", or a "/pattern/"'),
           )
           .default([])
-          .describe('paths of members, and patterns of texts, that are not kept'),
+          .describe('paths of fields, and patterns of text, that are removed before a body is stored'),
       }),
     ])
     .default(false),
@@ -55,26 +55,28 @@ const options = z.strictObject({
         .min(0)
         .max(1_000_000_000)
         .default(5_000_000)
-        .describe('maximum number of records; the oldest go first, also when they are younger than days'),
+        .describe(
+          'maximum number of records. The oldest are deleted first, even if they are younger than `days`',
+        ),
       sumDays: z
         .number()
         .min(1)
         .max(36_500)
         .default(1_095)
-        .describe('days for which sums of hours and days are kept, from which overviews and bills are made'),
+        .describe('days for which hourly and daily sums are kept, which overviews and bills use'),
     })
     .refine(
       ({ days, sumDays }) => sumDays >= days,
       'sumDays must be at least days: lists find records by their sums',
     )
     .prefault({}),
-  /** Whether model lists, and answers from what the gateway keeps, are recorded too. */
+  /** Records also model lists, and requests for objects that the gateway stores. */
   lists: z.boolean().default(false),
 });
 
 /**
- * The operator finds a record of every call in the usage log, also of those that were refused: who called, what was asked, who answered,
- * what it used and cost, how it ended and how long it took. It is written in one transaction with what the call is charged.
+ * Writes a usage record for every call, also for refused ones: key, operation and model, channel, usage, cost, outcome and duration. The
+ * record and the charge are written in one transaction.
  */
 export default definePlugin({
   name: 'usage-log',
@@ -85,7 +87,7 @@ export default definePlugin({
     const redact = redactor(capture === false ? [] : capture.redact);
     startTending(usageLog, retention, upkeep, log, onClose);
 
-    /** Adds the captured bodies. A body that cannot be captured must not keep its call from being charged. */
+    /** Adds the captured bodies. Logs errors and goes on, because a call must be charged even if its body cannot be captured. */
     const addBodies = (draft: Draft, call: Call, reply: ReplyCapture | undefined): void => {
       if (capture === false) return;
       try {
@@ -117,10 +119,10 @@ export default definePlugin({
 
 const unlisted: ReadonlySet<Operation> = new Set<Operation>(['list-models', 'state']);
 
-/** A record that is being put together. */
+/** A record that is being built. */
 type Draft = { -readonly [Member in keyof UsageRecord]: UsageRecord[Member] };
 
-/** The record without bodies. */
+/** Returns the record without bodies. */
 function draftOf(
   call: Call,
   { record, attempts, usage, cost, chargedMicroDollars, answeredBy, attribution }: Account,
@@ -180,7 +182,7 @@ function draftOf(
   return draft;
 }
 
-/** Adds the key, and its owners of this time. */
+/** Adds the key, and its owners at the time of the call. */
 function addOwners(draft: Draft, { id, team, member, owners }: ApiKey): void {
   draft.keyId = id;
   if (team !== undefined) draft.team = team;
@@ -189,15 +191,15 @@ function addOwners(draft: Draft, { id, team, member, owners }: ApiKey): void {
   if (organisation !== undefined) draft.organisation = organisation;
 }
 
-/** Maximum number of characters of a failure's sentence, and of what lies behind it: once for the call, and for each attempt. */
+/** Maximum number of characters of an error message, and of its cause: once for the call, and for each attempt. */
 const maxReason = 2_000;
 const maxCause = 1_000;
 const maxAttemptCause = 300;
 
-/** Maximum number of characters that are searched for secrets. Far more than is kept, so that no part of a secret is left at the end. */
+/** Maximum number of characters that are searched for secrets. Far more than are stored, so that no part of a secret remains at the end. */
 const maxMasked = 20_000;
 
-/** Returns the text without secrets and at most so long. Masks first, because a part of a secret does not look like one. */
+/** Returns the text without secrets, cut to the maximum length. Masks before it cuts, because a part of a secret does not look like one. */
 function shownText(text: string, maxLength: number): string {
   const masked = maskSecrets(text.slice(0, maxMasked));
   return masked.length <= maxLength ? masked : `${masked.slice(0, maxLength - 1).toWellFormed()}…`;

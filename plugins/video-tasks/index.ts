@@ -1,4 +1,4 @@
-/** Videos: tasks that are asked for until they are done, and their content. */
+/** Serves videos: creates tasks, polls providers until they are done, and delivers their content. */
 import { z } from 'zod';
 import { definePlugin, openTaskStore, type Call, type InternalTools } from 'sluice/internal';
 import type { Task } from './core-types.ts';
@@ -11,33 +11,44 @@ const secondsOfDay = 86_400;
 const milliseconds = z.int().min(10).max(3_600_000);
 
 const options = z.strictObject({
-  /** When providers are asked how a video is. Times are in milliseconds; each pause is half as long again as the one before. */
+  /** Polling of the state of videos at providers. Times are in milliseconds. Each pause is 1.5 times as long as the one before. */
   poll: z
     .strictObject({
-      first: milliseconds.default(5_000).describe('first pause'),
-      most: milliseconds.default(15_000).describe('longest pause'),
-      parallel: z.int().min(1).max(1000).default(16).describe('questions of this process at the same time'),
-      patience: milliseconds.default(30_000).describe('for one answer'),
+      first: milliseconds.default(5_000).describe('time before the first poll'),
+      most: milliseconds.default(15_000).describe('maximum time between two polls'),
+      parallel: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(16)
+        .describe('maximum number of polls of this process that run at the same time'),
+      patience: milliseconds.default(30_000).describe('timeout of one poll'),
     })
     .prefault({}),
-  /** Milliseconds for which an answer of a provider is good enough for a client that asks. */
+  /** Milliseconds for which clients that poll get the last known state, without a request to the provider. */
   fresh: z.int().min(0).max(3_600_000).default(5_000),
-  /** Seconds after which a video that is not finished has failed, and is not paid for. */
+  /** Seconds after which an unfinished video counts as failed and is not charged. */
   deadline: z
     .number()
     .positive()
     .max(30 * secondsOfDay)
     .default(3_600),
-  /** Days for which tasks are kept. */
+  /** Days for which tasks are stored. */
   retention: z.number().positive().max(3_650).default(30),
-  /** `proxy`: videos come through the gateway, and nobody sees the provider's addresses. `redirect`: clients are sent there. */
+  /**
+   * Delivery of videos. `proxy`: through the gateway, so that clients do not see the provider's URLs. `redirect`: clients are redirected to
+   * the provider's URL.
+   */
   delivery: z.enum(['proxy', 'redirect']).default('proxy'),
-  /** Where clients reach this gateway (`https://gateway.example.com`), for the addresses of videos. Default: where a client did. */
+  /**
+   * Base URL at which clients reach this gateway (`https://gateway.example.com`), for the URLs of videos. Default: the URL of the client's
+   * request.
+   */
   publicUrl: z
     .url({ protocol: /^https?$/ })
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
-  /** Bytes of an image that is sent along as a file. */
+  /** Maximum bytes of an image that is sent with a request. */
   reference: z
     .int()
     .min(1024)
@@ -45,13 +56,13 @@ const options = z.strictObject({
 });
 
 /**
- * Callers make videos in every format for them, on any channel that does: each gets a task with an id of the gateway's, which the caller
- * alone can ask for, in the format it was made in or in another. A video is paid for when it is asked for; what fails is given back, once.
+ * Serves video generation in every video format, on any channel that supports it. Each video is a task with an id of the gateway. Only the
+ * key that created it can read it, in the same format or another. A video is charged when it is created, and refunded once if it fails.
  */
 export default definePlugin({
   name: 'video-tasks',
   stage: 'admit',
-  // A video that is made anew has the model of the first; what is charged is kept with the task.
+  // Runs before these plugins, because a remix has the model of the first video, and because the charge is stored with the task.
   before: ['model-alias', 'model-access', 'quota'],
   options,
   setup(chosen, tools: InternalTools) {

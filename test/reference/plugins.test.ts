@@ -15,7 +15,7 @@ const { order } = orderPlugins(found.map(({ value }) => (value as Plugin<z.ZodTy
 
 test('the reference has every plugin in its order, with all of its options', async () => {
   const missing: string[] = [];
-  const sections = order.map(({ name, stage, options }) => {
+  const sections = order.map(({ name, stage, options, whenListed }) => {
     const path =
       ['.ts', ''].map((end) => join(folder, `${name}${end}`)).find((one) => existsSync(one)) ?? folder;
     const sources = sourcesOf(path);
@@ -27,7 +27,7 @@ test('the reference has every plugin in its order, with all of its options', asy
     for (const row of rows) if (row.text === '') missing.push(`${name}: ${row.path}`);
     return [
       `## ${name}`,
-      `Stage \`${stage}\`. ${text}`,
+      `Stage \`${stage}\`.${whenListed === true ? ' Off unless listed.' : ''} ${text}`,
       rows.length === 0 ? 'It has no options.' : rows.map(optionLine).join('\n'),
     ].join('\n\n');
   });
@@ -35,7 +35,7 @@ test('the reference has every plugin in its order, with all of its options', asy
   const page = pageOf(
     '# Plugins and their options',
     generatedBy('test/reference/plugins.test.ts', 'the plugins in [plugins](../../plugins)'),
-    'Plugins that come with Sluice, in the order in which a call passes them. Each runs with its defaults; `plugins: [quota({ lease: 60_000 })]` in `gateway.config.ts` gives options, and `quota.off()` switches a plugin off. [Plugins](../../plugins/README.md) says how to write your own.',
+    'Plugins that come with Sluice, in the order in which a call passes them. Each runs with its defaults, except those marked as off unless listed in `plugins`. `plugins: [quota({ lease: 60 })]` in `gateway.config.ts` sets options, and `quota.off()` switches a plugin off. [Plugins](../../plugins/README.md) says how to write your own.',
     ...sections,
   );
   await expect(page).toMatchFileSnapshot('../../docs/reference/plugins.md');

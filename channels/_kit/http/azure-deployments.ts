@@ -18,10 +18,10 @@ export const azureListing = {
       'must be the id of a resource: /subscriptions/…/resourceGroups/…/providers/Microsoft.CognitiveServices/accounts/NAME',
     )
     .optional()
-    .describe('the resource whose deployments are listed: `identity` must be allowed to read it'),
+    .describe('id of the resource whose deployments are listed. `identity` must be allowed to read it'),
   managementUrl: secretUrl(z.url())
     .default('https://management.azure.com')
-    .describe('Azure Resource Manager, for the clouds that have one of their own'),
+    .describe('URL of Azure Resource Manager, for national clouds'),
 };
 
 interface Listing {

@@ -7,19 +7,23 @@ import { refusalTeller } from '../http/refusals.ts';
 
 /** Channel options for regions and identity. */
 export const regionOptions = {
-  region: z.string().min(1).optional().describe('where the models are, as `us-east-1`'),
+  region: z.string().min(1).optional().describe('AWS region of the models: `us-east-1`'),
   regions: z
     .array(z.string().min(1))
     .min(1)
     .optional()
-    .describe('several regions: they take turns, and one that fails is left alone for a while'),
+    .describe(
+      'AWS regions of the models. A region that fails repeatedly is not used until its cooldown ends',
+    ),
   regionOrder: z
     .enum(['turns', 'preference'])
     .default('turns')
-    .describe('preference: a later region is asked only where none before it can answer'),
-  profile: z.string().min(1).optional().describe('a profile of the shared files'),
-  roleArn: z.string().startsWith('arn:').optional().describe('a role that is assumed'),
-  externalId: z.string().min(1).optional().describe('external id that the trust policy of the role asks for'),
+    .describe(
+      '`turns`: regions are used in turn. `preference`: a later region is used only when all earlier ones fail',
+    ),
+  profile: z.string().min(1).optional().describe('profile of the shared AWS configuration files'),
+  roleArn: z.string().startsWith('arn:').optional().describe('ARN of a role that Sluice assumes'),
+  externalId: z.string().min(1).optional().describe('external id that the trust policy of the role requires'),
 };
 
 type RegionOptions = z.output<z.ZodObject<typeof regionOptions>> & Pick<ChannelOptions, 'baseUrl'>;

@@ -7,22 +7,22 @@ import type { TokenCredential } from '@azure/identity';
 /** Which identity is shown to Microsoft Entra ID, as an option of a channel. What is left out of a workload is read from its variables. */
 export const entraIdentity = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('secret').describe('which identity it is'),
+    kind: z.literal('secret').describe('kind of identity'),
     tenant: z.string().min(1).describe('id of the tenant'),
     client: z.string().min(1).describe('id of the application, or of a managed identity'),
     secret: secret(z.string().min(1)).describe('secret of the application'),
   }),
   z.strictObject({
-    kind: z.literal('workload').describe('which identity it is'),
+    kind: z.literal('workload').describe('kind of identity'),
     tenant: z.string().optional().describe('id of the tenant'),
     client: z.string().optional().describe('id of the application, or of a managed identity'),
     tokenFile: z.string().optional().describe("file with the token of the pod's service account"),
   }),
   z.strictObject({
-    kind: z.literal('managed').describe('which identity it is'),
+    kind: z.literal('managed').describe('kind of identity'),
     client: z.string().optional().describe('id of the application, or of a managed identity'),
   }),
-  z.strictObject({ kind: z.literal('default').describe('which identity it is') }),
+  z.strictObject({ kind: z.literal('default').describe('kind of identity') }),
 ]);
 
 /** See {@link entraIdentity}. */

@@ -342,11 +342,11 @@ describe('options', () => {
       /"Content-Length" belongs to the connection/,
     ],
     ['a header that hides it', { headers: { remove: ['transfer-encoding'] } }, /belongs to the connection/],
-    ['no name of a header', { headers: { set: { 'a b': '1' } } }, /"a b" is no name of a header/],
+    ['no name of a header', { headers: { set: { 'a b': '1' } } }, /"a b" is not a valid header name/],
     [
       'a header of two lines',
       { headers: { set: { a: 'b\r\nc: d' } } },
-      /headers\.set\.a.*signs that no header may have/,
+      /headers\.set\.a.*characters that a header must not contain/,
     ],
     ['a proxy of another kind', { proxy: 'socks5://127.0.0.1:1' }, /"proxy": must be http:\/\/host:port/],
     [
@@ -405,7 +405,7 @@ describe('options', () => {
   test('a provider whose certificate is not checked is warned of', () => {
     const { channel, warnings } = make({ tls: { verify: false } });
     expect(channel).toBeDefined();
-    expect(warnings).toEqual([expect.stringMatching(/^config: tls\.verify is false: whoever sits between/)]);
+    expect(warnings).toEqual([expect.stringMatching(/^config: tls\.verify is false: anyone between/)]);
     expect(make({ tls: { verify: true } }).warnings).toEqual([]);
   });
 
