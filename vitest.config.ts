@@ -34,6 +34,7 @@ export default defineConfig({
     setupFiles: [
       'test/support/seed.ts',
       'test/support/stacks.ts',
+      'test/support/cheap-passwords.ts',
       ...(process.argv.includes('run') ? ['test/support/resolve.ts'] : []),
     ],
     sequence: { sequencer: LongestFirst },

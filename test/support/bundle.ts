@@ -15,6 +15,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { rolldown, type Plugin } from 'rolldown';
 import { compiled } from './compiled.ts';
+import { passwordHashFile, withCheapPasswords } from './password-cost.ts';
 import { bundleVariable } from './program.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -48,7 +49,8 @@ function entries(): string[] {
 function digestOfSources(): string {
   const hash = createHash('sha256').update(process.version);
   const files = globSync('{core,plugins,channels}/**/*.ts', { cwd: root }).toSorted();
-  for (const path of [...files, 'package-lock.json', relative(root, import.meta.filename)]) {
+  const makers = [import.meta.filename, join(import.meta.dirname, 'password-cost.ts')];
+  for (const path of [...files, 'package-lock.json', ...makers.map((maker) => relative(root, maker))]) {
     const { size, mtimeMs } = statSync(join(root, path));
     hash.update(`${path} ${size} ${mtimeMs}\n`);
   }
@@ -110,7 +112,7 @@ async function bundleInto(folder: string, place: string): Promise<void> {
       !/^sluice(?:\/|$)/.test(id) &&
       !packages.test(id) &&
       !importer.includes('/node_modules/'),
-    plugins: [ownAddresses, httpAsObject, await sharedPackages()],
+    plugins: [ownAddresses, httpAsObject, cheapPasswords, await sharedPackages()],
     logLevel: 'silent',
   });
   await build.write({
@@ -166,6 +168,11 @@ const httpAsObject: Plugin = {
             `const { ${names.replaceAll(/\btype \w+,?/g, '')} } = process.getBuiltinModule('node:http');`,
         )
       : undefined,
+};
+
+const cheapPasswords: Plugin = {
+  name: 'cheap-passwords',
+  transform: (code, id) => (id === passwordHashFile ? withCheapPasswords(code) : undefined),
 };
 
 const sharedPrefix = 'shared:';
