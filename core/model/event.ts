@@ -13,7 +13,7 @@ import type { Usage } from './usage.ts';
 import type { VideoReport } from './video.ts';
 
 /**
- * A model as the lists show it.
+ * A model in model lists.
  *
  * @example
  * const names = tools.catalog.list().map(({ id }) => id);
@@ -23,19 +23,19 @@ export interface ListedModel {
   /** Unix seconds; 0 when unknown. */
   readonly created: number;
   readonly ownedBy: string;
-  /** What it is known to be for (`embed`, `speak` …). Absent: chat, or not known. */
+  /** Operation of the model (`embed`, `speak` …), if known. Absent: chat, or unknown. */
   readonly operation?: string;
   readonly inputLimit?: number;
   readonly outputLimit?: number;
   readonly thinking?: boolean;
-  /** What it takes besides text, and what it is known to do, as far as the catalogue tells: `image`, `tools` … */
+  /** Inputs beside text, and capabilities, according to the catalogue: `image`, `tools` … */
   readonly takes?: readonly string[];
   readonly can?: readonly string[];
   readonly cannot?: readonly string[];
 }
 
 /**
- * Why an answer ended. The provider's own word rides beside it as `raw`.
+ * Reason why a response ended. The provider's own value is in `raw`.
  *
  * @example
  * const isWhole = event.type === 'finish' && event.reason !== 'length';
@@ -54,14 +54,14 @@ export type FinishReason =
   | 'other';
 
 interface InBlock {
-  /** Names the block through its life; unique within the reply. */
+  /** Id of the block in all of its events. Unique within the response. */
   readonly block: number;
-  /** Which answer of several, from 0. */
+  /** Index of the choice, from 0. */
   readonly choice: number;
   readonly extra?: Extra;
 }
 
-/** The first event of every exchange: the call as it is about to be sent, after every edit. */
+/** First event of every call: the request as it is about to be sent, after all edits. */
 export interface RequestEvent {
   readonly type: 'request';
   readonly model: string;
@@ -69,7 +69,7 @@ export interface RequestEvent {
 }
 
 /**
- * Cause of a failure, for operators alone: neither shortened nor masked.
+ * Cause of a failure, for operators only: neither shortened nor masked.
  *
  * @example
  * const status = outcome.attempts.at(-1)?.cause?.status;
@@ -77,12 +77,12 @@ export interface RequestEvent {
 export interface FailureCause {
   /** HTTP status of the provider's response; 200 for an error inside a stream. Absent where there was no response. */
   readonly status?: number;
-  /** The words of the provider, of the service that gives credentials, or of the connection that failed. */
+  /** Error message of the provider, of the service that issues credentials, or of the failed connection. */
   readonly message?: string;
 }
 
 /**
- * An attempt at a target. The last one of a reply is the one that answers.
+ * An attempt at a target. The last attempt of a response is the successful one.
  *
  * @example
  * if (event.type === 'attempt' && event.failure !== undefined) log.info({ channel: event.channel }, 'attempt failed');
@@ -90,25 +90,27 @@ export interface FailureCause {
 export interface AttemptEvent {
   readonly type: 'attempt';
   readonly channel: string;
-  /** The id of the channel's key, on attempts that failed; absent where there is none. For operators alone. */
+  /** Id of the channel's key, on failed attempts; absent if the channel has none. For operators only. */
   readonly key?: string;
   /** The model's name at the provider. */
   readonly model: string;
-  /** The format spoken to it; absent when the attempt failed before that was settled. */
+  /** Format of the request to the provider; absent if the attempt failed before it was selected. */
   readonly format?: string;
-  /** True when the client's own bytes go through. */
+  /** True if the client's bytes pass through unchanged. */
   readonly passThrough?: boolean;
-  /** Why this attempt failed: an error's code, or `hedged` when another one that was asked beside it answered first. Absent on the one that answers. */
+  /**
+   * Code of the error with which this attempt failed, or `hedged` if a parallel attempt responded first. Absent on the successful attempt.
+   */
   readonly failure?: string;
   /** Cause of that failure. */
   readonly cause?: FailureCause;
-  /** `performance.now()` when its request was sent, and when it failed. On attempts that failed, where they are known. */
+  /** `performance.now()` when the request was sent, and when it failed. Only on failed attempts, if known. */
   readonly startedAt?: number;
   readonly endedAt?: number;
 }
 
 /**
- * Status and headers of a provider's response, before its bytes. Seen only behind the translate stage.
+ * Status and headers of a provider's response, before its bytes. Only seen by plugins after the translate stage.
  *
  * @example
  * if (event.type === 'answer' && event.status === 200) hits.add();
@@ -120,7 +122,7 @@ export interface AnswerEvent {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** The reply begins. `id` is the provider's; each format re-spells it in its own style. */
+/** Begin of the response. `id` is the provider's; each format changes it to its own style. */
 export interface HeadEvent {
   readonly type: 'head';
   readonly id: string;
@@ -131,9 +133,9 @@ export interface HeadEvent {
 }
 
 /**
- * What flows from a channel back to the client. Order of a reply: `request`, `attempt`…, `loss`…, `head`,
- * then blocks (each start, deltas, end; blocks of one choice may interleave only where an upstream interleaves tool calls),
- * `finish` once per choice, `usage` any time after `head`, and the observable completes. An upstream that is cut errors instead.
+ * An event of a response, from the channel to the client. Order: `request`, `attempt`…, `loss`…, `head`, then blocks, `finish` once per
+ * choice, `usage` any time after `head`; then the observable completes. A block has a start, deltas and an end. Blocks of one choice
+ * interleave only if the provider interleaves tool calls. If the connection to the provider breaks, the observable errors.
  *
  * @example
  * const louder = (event: GatewayEvent): GatewayEvent =>
@@ -144,83 +146,92 @@ export type GatewayEvent =
   | AttemptEvent
   | AnswerEvent
   | HeadEvent
-  /** A block of text begins. */
+  /** Begin of a block of text. */
   | (InBlock & { readonly type: 'text-start' })
-  /** The next piece of a text. */
+  /** Next part of a text. */
   | (InBlock & { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly Logprob[] })
-  /** A source of the text so far. */
+  /** Citation: a source of the text before it. */
   | (InBlock & { readonly type: 'citation'; readonly citation: Citation })
-  /** A block of text ends. */
+  /** End of a block of text. */
   | (InBlock & { readonly type: 'text-end'; readonly proof?: Proof })
-  /** The model begins to decline, in a text of its own. */
+  /** Begin of a refusal, as a text of its own. */
   | (InBlock & { readonly type: 'refusal-start' })
-  /** The next piece of that text. */
+  /** Next part of the text of a refusal. */
   | (InBlock & { readonly type: 'refusal-delta'; readonly text: string })
-  /** It ends. */
+  /** End of a refusal. */
   | (InBlock & { readonly type: 'refusal-end' })
-  /** A block of reasoning begins. */
+  /** Begin of a block of reasoning. */
   | (InBlock & { readonly type: 'reasoning-start' })
-  /** The next piece of reasoning. */
+  /** Next part of reasoning. */
   | (InBlock & { readonly type: 'reasoning-delta'; readonly text: string })
-  /** A block of reasoning ends. `proof` is what the provider needs to take it back: a signature or encrypted text. */
+  /**
+   * End of a block of reasoning. `proof` is the signature or encrypted text that the provider requires to accept the reasoning in a later
+   * request.
+   */
   | (InBlock & { readonly type: 'reasoning-end'; readonly proof?: Proof })
-  /** A tool call begins. */
+  /** Begin of a tool call. */
   | (InBlock & {
       readonly type: 'tool-start';
       readonly id: string;
       readonly name: string;
-      /** Takes free text instead of JSON. */
+      /** True if the tool's input is free text instead of JSON. */
       readonly custom?: boolean;
-      /** Known at the start where the provider sends it with the call. */
+      /** Present if the provider sends it at the beginning of the call. */
       readonly proof?: Proof;
     })
-  /** The next piece of its arguments: of JSON, or of free text. */
+  /** Next part of the arguments: JSON, or free text. */
   | (InBlock & { readonly type: 'tool-delta'; readonly input: string })
-  /** Its arguments are complete. */
+  /** End of a tool call: its arguments are complete. */
   | (InBlock & { readonly type: 'tool-end' })
-  /** An image, sound, video or file begins. */
+  /** Begin of an image, audio, a video or a file. */
   | (InBlock & {
       readonly type: 'media-start';
       readonly media: 'image' | 'audio' | 'video' | 'file';
       readonly mimeType?: string;
     })
-  /** `data` is base64 and may come in pieces, each a multiple of four characters; `transcript` is what is said. */
+  /** Next part of a medium. `data` is base64 in parts, each a multiple of four characters. `transcript` is the text of the audio. */
   | (InBlock & { readonly type: 'media-delta'; readonly data?: string; readonly transcript?: string })
-  /** It ends. `url`: where it can be fetched, in place of `data`. */
+  /** End of a medium. `url` is its location, in place of `data`. */
   | (InBlock & { readonly type: 'media-end'; readonly url?: string })
-  /** One answer has ended, and why. */
+  /** End of one choice, with the reason. */
   | {
       readonly type: 'finish';
       readonly choice: number;
       readonly reason: FinishReason;
-      /** The provider's word. */
+      /** The provider's own value. */
       readonly raw?: string;
-      /** The format `raw` is written in: the same format gives it back as it was. */
+      /** Format of `raw`. A client of the same format gets `raw` unchanged. */
       readonly format?: string;
       readonly stopSequence?: string;
       readonly extra?: Extra;
     }
-  /** Cumulative: the last one counts. `part`, in a session of several answers: what the one that has just ended used, as the provider told it. */
+  /**
+   * Cumulative usage: the last event counts. In a session with several responses, `part` is the usage of the response that has just ended,
+   * as the provider reported it.
+   */
   | { readonly type: 'usage'; readonly usage: Usage; readonly part?: Usage }
-  /** The whole answer of an operation other than chat, in the shape that the operation has: `{tokens: 12}` of count-tokens. */
+  /** Result of an operation other than chat, in the shape of that operation: `{tokens: 12}` for count-tokens. */
   | { readonly type: 'result'; readonly value: OperationResult }
-  /** A sketch of an image that is being made. `data` is base64. */
+  /** Preview of an image that is being generated. `data` is base64. */
   | { readonly type: 'partial-image'; readonly data: string; readonly index: number; readonly extra?: Extra }
-  /** A message of a WebSocket that passes through. */
+  /** Message of a WebSocket that passes through. */
   | ({ readonly type: 'message' } & SocketMessage)
-  /** The models that the caller may use, in the exchange of a model list; plugins may leave some out. */
+  /** Models that the caller may use, in response to a model list request. Plugins can remove some. */
   | { readonly type: 'models'; readonly models: readonly ListedModel[] }
-  /** Bytes of a provider's answer as they came; before the translate stage only those of a whole reply that passes through. */
+  /** Unchanged bytes of a provider's response. Before the translate stage, only of a non-streamed response that passes through. */
   | { readonly type: 'bytes'; readonly bytes: Buffer }
-  /** One or more complete frames of a stream in the client's own format, as they came: the pass-through. */
+  /** One or more complete frames of a stream in the client's own format, unchanged (pass-through). */
   | { readonly type: 'frames'; readonly format: string; readonly bytes: Buffer }
-  /** A part of a reply that only one format knows, verbatim; its encoder writes it in place, others report a loss. */
+  /**
+   * A part of a response that exists in one format only, unchanged. The encoder of that format writes it; other encoders report it as
+   * dropped.
+   */
   | { readonly type: 'opaque'; readonly format: string; readonly value: JsonObject; readonly choice?: number }
-  /** A part of the request or the response that could not be carried. */
+  /** A part of the request or the response that was dropped because it could not be translated. */
   | { readonly type: 'loss'; readonly loss: Loss };
 
 /**
- * The value of a `result` event; its shape is that of the operation.
+ * Value of a `result` event, in the shape of the operation.
  *
  * @example
  * const value: OperationResult = { vectors: [[0.1, 0.2]] };
@@ -235,10 +246,10 @@ export type OperationResult =
   | Transcript
   | VideoReport;
 
-/** The name of every event. */
+/** Type of an event. */
 export type EventType = GatewayEvent['type'];
 
-/** Events by which a reply has not yet said anything: as long as no other came, it may still be had elsewhere. */
+/** Types of events without content. While a response has only these, another target can still be tried. */
 const beforeWords: ReadonlySet<EventType> = new Set<EventType>([
   'request',
   'attempt',
@@ -253,7 +264,7 @@ const beforeWords: ReadonlySet<EventType> = new Set<EventType>([
 ]);
 
 /**
- * Returns true for an event that gives the client something of the answer.
+ * Returns true for an event with content of the response.
  *
  * @example
  * const reply = await peekFirst(await next(call), call.gate, saysSomething);

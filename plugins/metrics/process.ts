@@ -11,14 +11,14 @@ export function processMetrics(lostLogLines: () => number): Registry {
     collectDefaultMetrics({ register: registry });
     const sockets: Gauge = new Gauge({
       name: 'sluice_open_sockets',
-      help: 'TCP connections: with clients, providers and stores.',
+      help: 'Open TCP connections with clients, providers and stores.',
       registers: [registry],
       collect: () =>
         sockets.set(process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length),
     });
     const lost: Counter = new Counter({
       name: 'sluice_log_lines_lost_total',
-      help: 'Lines of the log that could not be written: the disk was full, or nobody read them.',
+      help: 'Log lines that could not be written, because the disk was full or nothing read the output.',
       registers: [registry],
       collect: () => {
         lost.reset();

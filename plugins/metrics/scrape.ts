@@ -86,7 +86,7 @@ export function textOf({ answers, silent, totals }: WorkerAnswers): Promise<stri
     [
       {
         name: 'sluice_workers',
-        help: 'Processes that serve, or finish what they have. silent: they did not answer in time, and are left out of all gauges.',
+        help: 'Worker processes that serve, or finish running calls. silent: did not respond in time, and are not part of any gauge.',
         type: 'gauge',
         aggregator: 'sum',
         values: [

@@ -37,53 +37,53 @@ export class Series {
     const collect = (): void => this.#addPending();
     this.#calls = new Counter({
       name: 'sluice_calls_total',
-      help: 'Calls that have ended. status: 2xx, 4xx or 5xx as the client saw it, or left; code: what went wrong, empty when nothing did.',
+      help: 'Calls that have ended. status: 2xx, 4xx or 5xx as sent to the client, or left (the client left); code: error code, empty for successful calls.',
       labelNames: ['operation', 'format', 'channel', 'model', 'status', 'code'],
       registers,
       collect,
     });
     this.#seconds = new Histogram({
       name: 'sluice_call_duration_seconds',
-      help: 'From the request to the end of the reply.',
+      help: 'Time from the request to the end of the response.',
       labelNames: ['operation', 'channel'],
       buckets: durations,
       registers,
     });
     this.#firstSeconds = new Histogram({
       name: 'sluice_first_token_seconds',
-      help: 'From the request to the first event of the reply.',
+      help: 'Time from the request to the first event of the response.',
       labelNames: ['operation', 'channel'],
       buckets: durations,
       registers,
     });
     this.#tokens = new Counter({
       name: 'sluice_tokens_total',
-      help: 'Tokens by kind, where usage-log, quota or rate-limit read them. cache_read and cache_write are parts of input, reasoning is a part of output.',
+      help: 'Tokens by kind, if usage-log, quota or rate-limit read usage. cache_read and cache_write are parts of input, reasoning is a part of output.',
       labelNames: ['kind', 'channel', 'model'],
       registers,
       collect,
     });
     this.#dollars = new Counter({
       name: 'sluice_cost_dollars_total',
-      help: 'What calls cost, for models that have a price.',
+      help: 'Cost of calls, for models with a price.',
       labelNames: ['channel', 'model'],
       registers,
       collect,
     });
     this.#failures = new Counter({
       name: 'sluice_attempts_failed_total',
-      help: 'Attempts at a channel that failed, whatever became of their calls.',
+      help: 'Failed attempts at a channel, also if a fallback succeeded.',
       labelNames: ['channel', 'code'],
       registers,
     });
     this.#endErrors = new Counter({
       name: 'sluice_end_of_call_errors_total',
-      help: 'Errors in the work that plugins and the gateway do at the end of calls. The log tells each of them; the calls themselves are not affected.',
+      help: 'Errors in the work of plugins and the gateway at the end of calls. Each is logged; the calls are not affected.',
       registers,
     });
     this.#learned = new Counter({
       name: 'sluice_learned_refusals_total',
-      help: 'Members of requests that a provider refused and that are left out for the model since.',
+      help: 'Request fields that a provider has refused, and that are omitted for the model.',
       labelNames: ['channel'],
       registers,
     });
@@ -188,33 +188,33 @@ export class Series {
     const gauge = (name: string, help: string, read: () => number, aggregator: Aggregator = 'sum'): void => {
       const made: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => made.set(read()) });
     };
-    gauge('sluice_running_calls', 'Calls that run.', () => overload.running);
-    gauge('sluice_waiting_calls', 'Calls that wait for others to end.', () => overload.waiting);
+    gauge('sluice_running_calls', 'Running calls.', () => overload.running);
+    gauge('sluice_waiting_calls', 'Calls that wait until running calls end.', () => overload.waiting);
     gauge(
       'sluice_body_bytes',
-      'Bytes of request bodies and forms that calls hold in memory.',
+      'Bytes of request bodies and forms that running calls hold in memory.',
       () => overload.bodies,
     );
     gauge(
       'sluice_unsettled_calls',
-      'Calls that wait to be charged and recorded.',
+      'Ended calls that are not charged and recorded yet.',
       () => operations.figures().unsettledCalls,
     );
     gauge(
       'sluice_api_keys_held',
-      'API keys in use, which processes hold in memory.',
+      'API keys that processes cache in memory.',
       () => operations.figures().heldApiKeys,
     );
     gauge(
       'sluice_shared_store_up',
-      'Whether the shared store answers; 1 also where there is none.',
+      '1 if the shared store responds or none is configured, else 0.',
       () => (operations.figures().sharedStore === 'up' ? 1 : 0),
       'min',
     );
     if (operations.figures().connections.length > 0) this.#lookAtPool(tools);
     const refused = new Counter({
       name: 'sluice_overload_refusals_total',
-      help: 'Calls that were refused because a process had too much to do.',
+      help: 'Calls that were refused because a process was overloaded.',
       registers,
       collect: () => {
         refused.reset();
@@ -229,7 +229,7 @@ export class Series {
     const registers = [this.registry];
     const standing = new Gauge({
       name: 'sluice_channel_standing',
-      help: 'How each key of a channel stands: 1 for what it is, 0 for what it is not. key: its id, or its region and its id, or empty.',
+      help: 'State of the circuit breaker of each key of a channel: 1 for its current state, 0 for the others. key: key id, region and key id, or empty.',
       labelNames: ['channel', 'key', 'standing'],
       registers,
       aggregator: 'max',
@@ -248,7 +248,7 @@ export class Series {
     });
     const enabled = new Gauge({
       name: 'sluice_channel_enabled',
-      help: 'Whether a channel is switched on.',
+      help: '1 if the channel is enabled, else 0.',
       labelNames: ['channel'],
       registers,
       aggregator: 'min',
@@ -262,7 +262,7 @@ export class Series {
     const registers = [this.registry];
     const rows: Gauge<'kept'> = new Gauge({
       name: 'sluice_kept_rows',
-      help: 'Rows in the database of what is kept, where they are counted. kept: usage-records, usage-sums (records that are in no sums yet) and others.',
+      help: 'Rows of stored data in the database, where they are counted. kept: usage-records, usage-sums (records that are not in sums yet) and others.',
       labelNames: ['kept'],
       registers,
       aggregator: 'max',
@@ -273,7 +273,7 @@ export class Series {
     });
     const overdue: Gauge<'kept'> = new Gauge({
       name: 'sluice_kept_overdue_seconds',
-      help: 'For how long the oldest that should have been removed, or done, is overdue.',
+      help: 'Seconds by which the oldest row is overdue for removal or processing.',
       labelNames: ['kept'],
       registers,
       aggregator: 'max',

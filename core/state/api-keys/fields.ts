@@ -68,7 +68,7 @@ const modelPrice = z
     factor: factor.exactOptional(),
     price: rowSchema
       .exactOptional()
-      .describe('as a row of `prices` in the config: dollars per million tokens'),
+      .describe('prices like a row of `prices` in the config, in dollars per million tokens'),
   })
   .refine((one) => (one.factor === undefined) !== (one.price === undefined), 'must have a factor or a price');
 

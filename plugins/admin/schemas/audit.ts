@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { jsonObject, page, time } from './values.ts';
 
-/** Which page of the audit is wanted. */
+/** Page of the audit log. */
 export const auditQuery = z.strictObject(page);
 
 /** One change. `before` and `after` contain no secrets. */
@@ -13,12 +13,12 @@ export const auditEntry = z.object({
     .object({ kind: z.enum(['password', 'user', 'token', 'command-line']), id: z.string(), name: z.string() })
     .optional()
     .describe(
-      'who made it; absent in entries from before there were users. command-line: sluice key on a machine with the database',
+      'actor of the change; absent in entries of versions without users. command-line: `sluice key` on a machine with access to the database',
     ),
   session: z
     .string()
     .optional()
-    .describe('the first characters of the session id; absent for a token of the admin API'),
+    .describe('first characters of the session id; absent for a token of the admin API'),
   ip: z.string(),
   action: z
     .union([
@@ -66,23 +66,23 @@ export const auditEntry = z.object({
       ]),
       z.templateLiteral([z.string(), '.', z.string()]),
     ])
-    .describe('of a change that a plugin records: its name, a dot and what it did'),
+    .describe('action of a change that a plugin records: name of the plugin, dot, name of the action'),
   organisation: z
     .string()
     .optional()
     .describe('id of the organisation that the change concerns, or that of the actor'),
-  /** The id of what was changed. */
+  /** Id of the changed object. */
   target: z.string().optional(),
   before: jsonObject.optional(),
   after: jsonObject.optional(),
 });
 
-/** A page of the audit, newest first. */
+/** A page of the audit log, newest first. */
 export const auditPage = z.object({
   entries: z.array(auditEntry),
-  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+  next: z.string().optional().describe('cursor of the next page; absent on the last'),
 });
 
-/** The types of what stands above, as a page takes them. */
+/** Types of these schemas, for the dashboard. */
 export type AuditEntry = z.output<typeof auditEntry>;
 export type AuditPage = z.output<typeof auditPage>;

@@ -13,27 +13,24 @@ const name = z
   .max(runtimeLimits.nameLength, `must be at most ${runtimeLimits.nameLength} characters`)
   .regex(/^[^\p{C}]+$/u, 'must not have control characters')
   .describe(
-    'the id of a channel, an alias, the model or pattern of a price, the id of a key or an owner whose model access it is (* for all), or plugin.option',
+    'name of the entry: the id of a channel, an alias, the model or pattern of a price, the id of a key or owner with model access (* for all), or plugin.option',
   );
 
 const value = z
   .unknown()
   .refine((given) => given !== undefined, 'is missing')
   .describe(
-    'channel: { type, options } with the options as in the config file. alias: the model. price: a row of prices. access: the models that may be used, as names and patterns. plugin: the value of the option. A secret is shown as { secret: true, last4, setAt }; sent back so, it stays. It may be { env: "NAME" } or { file: "/path" } where the config file lists them.',
+    'channel: { type, options } with the options as in the config file. alias: the model. price: a row of prices. access: allowed models, as names and patterns. plugin: the value of the option. A secret is shown as { secret: true, last4, setAt }; if that is sent back, the secret is unchanged. It can be { env: "NAME" } or { file: "/path" } if the config file lists them.',
   );
 
-const version = z
-  .int()
-  .min(1)
-  .describe('the version that is changed: 412 when somebody else has changed it meanwhile');
+const version = z.int().min(1).describe('version that is changed; 412 if the entry was changed since');
 
-/** True when the change is answered only when it is applied. */
+/** Option to wait until a change is applied. */
 export const configWait = z.strictObject({
   wait: z
     .enum(['true', 'false'])
     .default('true')
-    .describe('true: answers when this gateway runs the change, or after 30 seconds'),
+    .describe('true: responds when this gateway has applied the change, or after 30 seconds'),
 });
 
 /** An entry of the configuration. */
@@ -41,37 +38,37 @@ export const configEntry = z.object({
   id: z.string().describe('kind:name'),
   kind,
   name: z.string(),
-  origin: z.enum(['file', 'run-time']).describe('file: locked, and changed in gateway.config.ts'),
+  origin: z.enum(['file', 'run-time']).describe('file: read-only here, and changed in gateway.config.ts'),
   state: z
     .enum(['active', 'disabled', 'shadowed', 'inactive', 'refused'])
     .describe(
-      'shadowed: the file has the same name, and wins; inactive: its plugin is off; refused: it does not fit, and `reason` says why',
+      'shadowed: the config file has an entry of the same name, which takes precedence; inactive: its plugin is off; refused: it is invalid, see `reason`',
     ),
   reason: z.string().optional(),
-  problem: entryProblem.optional().describe('the reason, with the option that it is about'),
-  place: z.string().optional().describe('where an entry of the file stands'),
-  value: z.unknown().optional().describe('absent where the stored value cannot be opened'),
+  problem: entryProblem.optional().describe('the reason, with the option that it concerns'),
+  place: z.string().optional().describe('location of an entry of the config file'),
+  value: z.unknown().optional().describe('absent if the stored value cannot be decrypted'),
   version: count.optional(),
   createdAt: time.optional(),
   updatedAt: time.optional(),
 });
 
-/** Which entries are wanted. */
+/** Filter and page of entries. */
 export const configQuery = z.strictObject({
   kind: kind.exactOptional(),
   origin: z.enum(['file', 'run-time']).exactOptional(),
-  search: text.exactOptional().describe('part of a name, in upper or lower case'),
+  search: text.exactOptional().describe('part of a name, case-insensitive'),
   limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
-  after: z.string().max(300).exactOptional().describe('the cursor of the page before'),
+  after: z.string().max(300).exactOptional().describe('cursor from the previous page'),
 });
 
 /** A page of entries: those of the file, then the run-time channels in their order, then all others by name. */
 export const configPage = z.object({
   entries: z.array(configEntry),
-  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+  next: z.string().optional().describe('cursor of the next page; absent on the last'),
   revision: count.describe('number of changes so far'),
-  running: count.describe('the revision that this process runs'),
-  enabled: z.boolean().describe('false: the config file allows no changes at run time'),
+  running: count.describe('revision that this process runs'),
+  enabled: z.boolean().describe('false: the config file does not allow changes at run time'),
 });
 
 /** A new entry. */
@@ -87,7 +84,7 @@ export const configEntryChange = z.strictObject({
 /** A switch of an entry. */
 export const configEntryVersion = z.strictObject({ version });
 
-/** Which version of an entry is deleted. */
+/** Version of the entry to delete. */
 export const configDeleteQuery = z.strictObject({
   version: number.min(1, 'must be at least 1'),
   ...configWait.shape,
@@ -96,13 +93,15 @@ export const configDeleteQuery = z.strictObject({
 const applied = z
   .object({ ok: z.boolean(), problems: z.array(z.string()) })
   .optional()
-  .describe('what came of applying it on this gateway; absent where it goes on, or was not waited for');
+  .describe(
+    'result of applying the change on this gateway; absent if it is still running, or if the request does not wait',
+  );
 
 /** Result of a change. */
 export const configChanged = z.object({
   entry: configEntry
     .optional()
-    .describe('as it is now; absent where it is gone, or more than one was changed'),
+    .describe('the entry after the change; absent if it was deleted, or if several were changed'),
   revision: count,
   applied,
 });
@@ -110,7 +109,7 @@ export const configChanged = z.object({
 /** An order of all run-time channels. */
 export const configOrder = z.strictObject({
   names: z.array(name).max(runtimeLimits.channels),
-  revision: count.describe('the revision that the order was made for'),
+  revision: count.describe('revision on which the order is based'),
 });
 
 /** A channel that is tried without being stored. */
@@ -127,20 +126,20 @@ export const configForm = z.object({ name: z.string(), schema: jsonObject });
 
 /** A JSON Schema for the form of a channel. */
 export const channelFormView = configForm.extend({
-  own: z.array(z.string()).describe('options that this kind has beside those of all channels'),
+  own: z.array(z.string()).describe('names of the options of this kind beside those of all channels'),
 });
 
 /** JSON Schemas of the options of plugins that may be set at run time. */
 export const configForms = z.object({
   forms: z.array(configForm),
   price: jsonObject.describe('JSON Schema of a price'),
-  kinds: z.array(kind).describe('kinds of entries that can be made with the plugins that run'),
+  kinds: z.array(kind).describe('kinds of entries that can be created with the enabled plugins'),
 });
 
-/** Which part of the history is wanted. */
+/** Page of the history. */
 export const configHistoryQuery = z.strictObject({
   limit: number.min(1, 'must be at least 1').max(100, 'must be at most 100').default(50),
-  before: number.exactOptional().describe('the revision of the last record of the page before'),
+  before: number.exactOptional().describe('revision of the last record of the previous page'),
 });
 
 /** A page of the history, newest first. */
@@ -165,7 +164,7 @@ export const configHistory = z.object({
   next: count.optional(),
 });
 
-/** The types of what stands above, as a page takes them. */
+/** Types of these schemas, for the dashboard. */
 export type ConfigEntryView = z.output<typeof configEntry>;
 export type ConfigPage = z.output<typeof configPage>;
 export type ConfigForm = z.output<typeof configForm>;

@@ -10,16 +10,14 @@ const fields = apiKeyFields;
 export const newKey = z.strictObject({
   name: fields.name,
   ...newKeyLimits,
-  tags: fields.tags.exactOptional().describe('words by which usage is attributed'),
-  callTags: fields.callTags
-    .exactOptional()
-    .describe('true where calls may bring further tags in x-sluice-tags'),
+  tags: fields.tags.exactOptional().describe('tags by which usage is attributed'),
+  callTags: fields.callTags.exactOptional().describe('true: calls can add tags in x-sluice-tags'),
   expiresAt: fields.expiresAt.exactOptional(),
-  team: fields.team.exactOptional().describe('the id of its team'),
-  member: fields.member.exactOptional().describe('the id of its member or service account'),
+  team: fields.team.exactOptional().describe('id of the team of the key'),
+  member: fields.member.exactOptional().describe('id of the member or service account of the key'),
 });
 
-/** The fields to change; null takes a limit away. */
+/** Fields to change; null removes a limit. */
 export const keyChanges = z.strictObject({
   name: fields.name.exactOptional(),
   ...changedKeyLimits,
@@ -37,17 +35,17 @@ export const keyRotation = z.strictObject({
     .min(0, 'must not be negative')
     .max(30 * 86_400, 'must be at most 2592000, which is 30 days')
     .default(0)
-    .describe('for how many seconds the old secret goes on working; an older one ends at once'),
+    .describe('seconds for which the old secret stays valid; an even older one becomes invalid at once'),
 });
 
-/** A key as people see it: never its secret. */
+/** A key without its secret. */
 export const key = z.object({
   id: z.string(),
-  version: z.string().describe('for the header if-match of a change'),
+  version: z.string().describe('version for the header if-match of a change'),
   name: z.string(),
   note: z.string().optional(),
-  prefix: z.string().describe('the first characters of the secret'),
-  suffix: z.string().describe('the last characters of the secret'),
+  prefix: z.string().describe('first characters of the secret'),
+  suffix: z.string().describe('last characters of the secret'),
   state: z.enum(['valid', 'disabled', 'expired']),
   ...limitsView,
   tags: z.array(z.string()).optional(),
@@ -55,63 +53,68 @@ export const key = z.object({
   expiresAt: time.optional(),
   team: z.string().optional(),
   member: z.string().optional(),
-  teamName: z.string().optional().describe('absent for a team that was deleted'),
-  memberName: z.string().optional().describe('absent for a member or service account that was deleted'),
+  teamName: z.string().optional().describe('name of the team; absent if it was deleted'),
+  memberName: z
+    .string()
+    .optional()
+    .describe('name of the member or service account; absent if it was deleted'),
   enabled: z.boolean(),
   createdAt: time,
-  lastUsedAt: time.optional().describe('to within about a minute'),
+  lastUsedAt: time.optional().describe('time of the last use, accurate to about a minute'),
   oldSecret: z
     .object({
       prefix: z.string(),
       suffix: z.string(),
-      until: time.describe('when it stops working'),
-      lastUsedAt: time.optional().describe('since the rotation, to within about a minute'),
+      until: time.describe('time at which it becomes invalid'),
+      lastUsedAt: time
+        .optional()
+        .describe('time of the last use since the rotation, accurate to about a minute'),
     })
     .optional()
-    .describe('the secret from before the last rotation, while it works'),
+    .describe('previous secret, while it is valid after a rotation'),
   spent: z
     .object({ since: time, calls: count, microDollars: count })
     .optional()
-    .describe('with spend: what its calls cost the provider in the last 30 days, in UTC, today among them'),
+    .describe('with spend: cost of its calls at the provider in the last 30 days (UTC), with today'),
 });
 
-/** Which page of the keys is wanted. */
+/** Filter, order and page of keys. */
 export const keysQuery = z.strictObject({
   owner: z
     .string()
     .min(1, 'must not be empty')
     .max(100, 'must be at most 100 characters')
     .exactOptional()
-    .describe('the id of a team, member or service account: its keys'),
+    .describe('id of a team, member or service account: lists only its keys'),
   ...page,
   search: searched.describe(
-    'part of a name, a note or an id, in upper or lower case; or the first characters of a secret, 7 at most. One or two characters are looked for in 25,000 keys a page: such a page may be empty and have a next one',
+    'part of a name, note or id, case-insensitive; or the first characters of a secret, at most 7. A search for one or two characters reads 25,000 keys per page, so that a page can be empty and still have a cursor',
   ),
   spend: z
     .enum(['true', 'false'], 'must be true or false')
     .default('false')
-    .describe('whether keys have spent'),
+    .describe('true: adds spent to keys'),
   sort: z
     .enum(['created', 'spend'], 'must be created or spend')
     .default('created')
     .describe(
-      'Order: newest, or highest spend of the last 30 days first. By spend there is one page, of keys that were used in that time, and no search: the sums of days of all keys are compared.',
+      'Order: newest, or highest spend of the last 30 days first. With spend, there is one page of keys that were used in that time, and search is not supported, because the daily sums of all keys are compared.',
     ),
 });
 
-/** A page of keys, in the order that was asked for. */
+/** A page of keys, in the requested order. */
 export const keyPage = z.object({
   keys: z.array(key),
-  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+  next: z.string().optional().describe('cursor of the next page; absent on the last'),
 });
 
-/** A key after a change. Warnings are sentences about what is allowed but looks like a mistake. */
+/** A key after a change. Warnings are sentences about values that are allowed but look like a mistake. */
 export const changedKey = z.object({ key, warnings: z.array(z.string()) });
 
-/** A key with its secret, which is shown this once. */
+/** A key with its secret, which is shown only once. */
 export const keyWithValue = z.object({
   key,
-  value: z.string().describe('the secret: it cannot be shown again'),
+  value: z.string().describe('secret of the key; it cannot be shown again'),
   warnings: z.array(z.string()),
 });
 
@@ -130,16 +133,16 @@ export const keysChange = z.strictObject({
     .max(100, 'must be at most 100 characters')
     .nullable()
     .exactOptional()
-    .describe('with move: the id of the new team; null for none'),
+    .describe('with move: id of the new team; null for none'),
 });
 
-/** Result of a change of several keys: each is changed or not by itself. */
+/** Result of a change of several keys. Each key succeeds or fails by itself. */
 export const keysChanged = z.object({
-  changed: z.array(z.string()).describe('the ids of the keys that were changed'),
+  changed: z.array(z.string()).describe('ids of the keys that were changed'),
   failed: z.array(z.object({ id: z.string(), message: z.string() })),
 });
 
-/** The types of what stands above, as a page takes them. */
+/** Types of these schemas, for the dashboard. */
 export type NewKey = z.input<typeof newKey>;
 export type KeyChanges = z.input<typeof keyChanges>;
 export type KeyView = z.output<typeof key>;

@@ -19,7 +19,7 @@ const newLimits = (fields: Fields) => ({
   note: fields.note.exactOptional(),
   models: fields.models.exactOptional().describe('exact names and patterns with *'),
   budgets: fields.budgets.exactOptional(),
-  endUserBudget: fields.endUserBudget.exactOptional().describe('the budget that each end user has by itself'),
+  endUserBudget: fields.endUserBudget.exactOptional().describe('budget of each end user'),
   requestsPerMinute: fields.requestsPerMinute.exactOptional(),
   tokensPerMinute: fields.tokensPerMinute.exactOptional(),
   concurrency: fields.concurrency.exactOptional(),
@@ -37,28 +37,28 @@ const changedLimits = (fields: Fields) => ({
   addresses: fields.addresses.nullable().exactOptional(),
 });
 
-/** Limits of a new key or owner, with a note for people. An absent limit means that there is none. */
+/** Limits of a new key or owner, with a note for people. An absent limit means no limit. */
 export const newKeyLimits = newLimits(apiKeyFields);
 export const newOwnerLimits = newLimits(ownerFields);
 
-/** Limits to change; null takes one away. */
+/** Limits to change; null removes a limit. */
 export const changedKeyLimits = changedLimits(apiKeyFields);
 export const changedOwnerLimits = changedLimits(ownerFields);
 
-/** A budget with what is spent and claimed in its present period. */
+/** A budget with the spent and reserved amounts of its current period. */
 export const budgetState = z.object({
   unit: budgetField.shape.unit,
   period: budgetField.shape.period,
   amount: count,
-  hours: z.number().optional().describe('length of the window of the period hours'),
-  timeZone: z.string().optional().describe('where days, weeks and months begin; absent for UTC'),
-  since: time.describe('when the period or the window began; 0 for total'),
-  until: time.optional().describe('when the next period begins; absent for hours and total'),
+  hours: z.number().optional().describe('length of the window in hours, for the period hours'),
+  timeZone: z.string().optional().describe('time zone in which days, weeks and months begin; absent for UTC'),
+  since: time.describe('begin of the period or window; 0 for total'),
+  until: time.optional().describe('begin of the next period; absent for hours and total'),
   spent: count,
-  reserved: count.describe('claimed by calls that run'),
+  reserved: count.describe('amount that running calls have reserved'),
 });
 
-/** Limits as people see them. */
+/** Limits in responses. */
 export const limitsView = {
   models: z.array(z.string()).optional(),
   budgets: z.array(budgetState),
@@ -69,5 +69,5 @@ export const limitsView = {
   addresses: z.array(z.string()).optional(),
 };
 
-/** The type of what stands above, as a page takes it. */
+/** Type of this schema, for the dashboard. */
 export type BudgetStateView = z.output<typeof budgetState>;

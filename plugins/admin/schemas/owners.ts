@@ -7,19 +7,21 @@ import { page, searched, time } from './values.ts';
 const fields = ownerFields;
 const kind = z.enum(['organisation', 'team', 'member', 'service-account']);
 
-/** The fields of a new owner; only its kind and name are required. */
+/** Fields of a new owner. Only kind and name are required. */
 export const newOwner = z.strictObject({
   kind,
   name: fields.name,
-  organisation: fields.organisation.exactOptional().describe('the id of the organisation that it belongs to'),
+  organisation: fields.organisation.exactOptional().describe('id of the organisation of the owner'),
   ...newOwnerLimits,
   pricing: fields.pricing
     .exactOptional()
-    .describe('what budgets of a team or organisation and of its keys are charged instead of the cost'),
+    .describe(
+      'price rule of a team or organisation: charge to its budgets, and those of its keys, in place of the cost',
+    ),
   enabled: z.boolean().exactOptional(),
 });
 
-/** The fields to change; null takes a limit, or the organisation, away. */
+/** Fields to change; null removes a limit or the organisation. */
 export const ownerChanges = z.strictObject({
   name: fields.name.exactOptional(),
   organisation: fields.organisation.nullable().exactOptional(),
@@ -31,7 +33,7 @@ export const ownerChanges = z.strictObject({
 /** An owner with the state of its budgets. */
 export const owner = z.object({
   id: z.string(),
-  version: z.string().describe('for the header if-match of a change'),
+  version: z.string().describe('version for the header if-match of a change'),
   kind,
   name: z.string(),
   note: z.string().optional(),
@@ -42,25 +44,21 @@ export const owner = z.object({
   createdAt: time,
 });
 
-/** Which page of the owners is wanted. */
+/** Filter and page of owners. */
 export const ownersQuery = z.strictObject({
   kind: kind.exactOptional(),
-  organisation: z
-    .string()
-    .max(100)
-    .exactOptional()
-    .describe('the id of an organisation: those that belong to it'),
-  search: searched.describe('part of a name, a note or an id, in upper or lower case'),
+  organisation: z.string().max(100).exactOptional().describe('id of an organisation: lists only its owners'),
+  search: searched.describe('part of a name, note or id, case-insensitive'),
   ...page,
 });
 
 /** A page of owners, newest first. */
 export const ownerPage = z.object({
   owners: z.array(owner),
-  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+  next: z.string().optional().describe('cursor of the next page; absent on the last'),
 });
 
-/** The types of what stands above, as a page takes them. */
+/** Types of these schemas, for the dashboard. */
 export type NewOwner = z.input<typeof newOwner>;
 export type OwnerChanges = z.input<typeof ownerChanges>;
 export type OwnerPage = z.output<typeof ownerPage>;

@@ -2,19 +2,19 @@
 import { z } from 'zod';
 import { count, time } from './values.ts';
 
-/** Result of a reload. Without `ok` the previous configuration stays in force, for the given reasons. */
+/** Result of a reload. If `ok` is false, the previous configuration stays in force, for the given reasons. */
 export const reloadOutcome = z.object({ ok: z.boolean(), problems: z.array(z.string()) });
 
 /** The processes of this gateway. */
 export const status = z.object({
-  version: z.string().describe('of the configuration in force; empty where it is not known'),
-  since: time.describe('when it came into force'),
-  reloads: z.boolean().describe('false: this gateway is part of another program'),
-  watching: z.boolean().describe('changes of files are followed'),
+  version: z.string().describe('version of the configuration in force; empty if unknown'),
+  since: time.describe('time at which the configuration came into force'),
+  reloads: z.boolean().describe('false: the gateway cannot reload, because it runs inside another program'),
+  watching: z.boolean().describe('true: reloads when files change'),
   lastReload: reloadOutcome.extend({ at: time, ms: z.number() }).optional(),
-  crashes: count.describe('workers that ended by themselves'),
-  lastCrashAt: time.optional().describe('when the last of them ended'),
-  worker: count.describe('the one that answers'),
+  crashes: count.describe('number of crashed workers'),
+  lastCrashAt: time.optional().describe('time of the last crash'),
+  worker: count.describe('number of the worker that responds'),
   workers: z.array(
     z.object({
       worker: count,
@@ -28,27 +28,30 @@ export const status = z.object({
     .array(
       z.object({
         what: z.string(),
-        rule: z.string().describe('what is kept for how long'),
+        rule: z.string().describe('retention rule'),
         rows: count.optional(),
         overdueSeconds: count.describe(
-          'for how long the oldest that should have gone or been done is overdue',
+          'seconds by which the oldest row is overdue for removal or processing',
         ),
         warning: z.string().optional(),
       }),
     )
-    .describe('what is kept in the database, and how it stands'),
+    .describe('stored data in the database, with its retention and backlog'),
   /** Load of the worker that responds. */
   load: z.object({
     running: count,
     waiting: count,
-    refused: count.describe('since its start'),
-    bodies: count.describe('bytes of bodies that calls hold'),
-    lag: z.number().describe('milliseconds that new calls wait before the process looks at them'),
-    memory: z.number().describe('share that is full, 0 to 1'),
-    strain: z.enum(['lag', 'memory']).optional().describe('why new calls are refused now'),
+    refused: count.describe('number of refused calls since the start of the worker'),
+    bodies: count.describe('bytes of request bodies that running calls hold'),
+    lag: z.number().describe('milliseconds that new calls wait for the event loop'),
+    memory: z.number().describe('used share of the memory, 0 to 1'),
+    strain: z
+      .enum(['lag', 'memory'])
+      .optional()
+      .describe('reason why new calls are refused; absent if none are'),
   }),
 });
 
-/** The types of what stands above, as a page takes them. */
+/** Types of these schemas, for the dashboard. */
 export type ReloadOutcome = z.output<typeof reloadOutcome>;
 export type Status = z.output<typeof status>;

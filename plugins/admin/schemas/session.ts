@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { time } from './values.ts';
 
-/** The body of a login. */
+/** Body of a login. */
 export const login = z.strictObject({
   password: z
     .string('must be a text')
@@ -10,13 +10,13 @@ export const login = z.strictObject({
     .max(1024, 'must be at most 1024 characters'),
 });
 
-/** A session: what a login gives, and what a page asks when it is loaded again. */
+/** A session: response to a login, and to the dashboard when it is loaded again. */
 export const session = z.object({
-  /** The first characters of its id, as the audit shows them. */
+  /** First characters of its id, as in the audit log. */
   session: z.string(),
-  /** Goes into the header `x-csrf-token` of every request that changes something. */
+  /** Value for the header `x-csrf-token`, which every request with a change needs. */
   csrfToken: z.string(),
-  /** Moves on while it is used. */
+  /** Extended with each use. */
   expiresAt: time,
   actor: z
     .object({
@@ -28,30 +28,33 @@ export const session = z.object({
       teams: z.array(z.object({ team: z.string(), lead: z.boolean() })),
       member: z.string().optional(),
     })
-    .describe('who has signed in'),
+    .describe('signed-in actor'),
   may: z
     .array(z.string())
     .describe(
-      'operations that are allowed, and routes of plugins as `GET /api/alerts`; of lists and single things each actor finds what is its own',
+      'allowed operations, and routes of plugins as `GET /api/alerts`. Lists and objects are restricted to those of the actor',
     ),
 });
 
-/** Answer to a logout. */
+/** Response to a logout. */
 export const loggedOut = z.object({
   ok: z.literal(true),
-  location: z.string().optional().describe('where the browser signs out of the sign-in provider too'),
+  location: z
+    .string()
+    .optional()
+    .describe('URL at which the browser also signs out of the identity provider'),
 });
 
-/** The ways to sign in. */
+/** Ways to sign in. */
 export const signInWays = z.object({
-  password: z.boolean().describe('the admin password'),
-  users: z.boolean().describe('email and password of a user'),
+  password: z.boolean().describe('true: sign-in with the admin password'),
+  users: z.boolean().describe('true: sign-in with email and password'),
   providers: z
     .array(z.object({ id: z.string(), label: z.string() }))
-    .describe('sign-in providers by OpenID Connect'),
+    .describe('identity providers (OpenID Connect)'),
 });
 
-/** The types of what stands above, as a page takes them. */
+/** Types of these schemas, for the dashboard. */
 export type Session = z.output<typeof session>;
 export type SignInWays = z.output<typeof signInWays>;
 export type LoggedOut = z.output<typeof loggedOut>;

@@ -4,15 +4,15 @@ import { count, jsonObject, moment, number, percentiles, text, time } from './va
 
 const filter = {
   since: moment.exactOptional(),
-  until: moment.exactOptional().describe('exclusive'),
+  until: moment.exactOptional().describe('end of the period, exclusive'),
   keyId: text.exactOptional(),
   team: text.exactOptional().describe('id of the team of the key at the time of the call'),
   member: text.exactOptional().describe('id of the member or service account of the key at that time'),
   organisation: text.exactOptional().describe('id of the organisation of the key at that time'),
   tag: text.exactOptional().describe("one of the call's tags"),
-  endUser: text.exactOptional().describe("the client's own user, as the request names it"),
+  endUser: text.exactOptional().describe("id of the client's own user, from the request"),
   model: text.exactOptional(),
-  modelPart: text.exactOptional().describe("a part of the model's name, in letters of any case"),
+  modelPart: text.exactOptional().describe("part of the model's name, case-insensitive"),
   channel: text.exactOptional(),
   format: text.exactOptional(),
   operation: text.exactOptional(),
@@ -20,7 +20,7 @@ const filter = {
     .enum(['ok', 'failed', 'refused'], 'must be ok, failed or refused')
     .exactOptional()
     .describe(
-      'refused: the gateway itself answered with a status from 400 to 498, and sent the call to no provider; failed: other failures',
+      'refused: the gateway returned a status from 400 to 498 and sent the call to no provider; failed: other failures',
     ),
   status: number.exactOptional(),
   statusClass: number
@@ -28,21 +28,21 @@ const filter = {
     .max(5, 'must be at most 5')
     .exactOptional()
     .describe('first digit of the status: 4 for 400 to 499'),
-  id: text.exactOptional().describe('the id of one call, as its client saw it in x-request-id'),
-  minMs: number.exactOptional().describe('duration in milliseconds, at least'),
-  maxMs: number.exactOptional().describe('duration in milliseconds, at most'),
-  minMicroDollars: number.exactOptional().describe('cost in micro-dollars, at least'),
-  maxMicroDollars: number.exactOptional().describe('cost in micro-dollars, at most'),
+  id: text.exactOptional().describe('id of one call, which its response has in x-request-id'),
+  minMs: number.exactOptional().describe('minimum duration in milliseconds'),
+  maxMs: number.exactOptional().describe('maximum duration in milliseconds'),
+  minMicroDollars: number.exactOptional().describe('minimum cost in micro-dollars'),
+  maxMicroDollars: number.exactOptional().describe('maximum cost in micro-dollars'),
 } as const;
 
-/** Which records are wanted: all members narrow. */
+/** Filter of usage records. A record must match all fields. */
 export const usageFilter = z.strictObject(filter);
 
-/** Which records are wanted, and which page of them. */
+/** Filter, order and page of usage records. */
 export const usageQuery = z.strictObject({
   ...filter,
   limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(50),
-  after: z.string().max(500).exactOptional().describe('the cursor of the page before'),
+  after: z.string().max(500).exactOptional().describe('cursor from the previous page'),
   sort: z
     .enum(['time', 'duration', 'cost'], 'must be time, duration or cost')
     .default('time')
@@ -52,9 +52,9 @@ export const usageQuery = z.strictObject({
 /** A time zone in a query. */
 export const zone = text
   .exactOptional()
-  .describe('IANA name of the time zone whose days are meant, such as Europe/Berlin; default UTC');
+  .describe('IANA name of the time zone of days, such as Europe/Berlin; default UTC');
 
-/** Which records are summed, and by what. `bucket` is the width of a bucket of time. */
+/** Filter and grouping of sums. `bucket` is the width of a time bucket in milliseconds. */
 export const sumsQuery = z.strictObject({
   ...filter,
   by: z
@@ -76,27 +76,27 @@ export const sumsQuery = z.strictObject({
       'must be time, day, keyId, team, member, organisation, tag, endUser, model, channel, format or status',
     )
     .describe(
-      'Calls without an owner, a tag or an end user are in no group of these. A call with several tags is in several groups. Of the tags and end users of an hour 1,000 are told apart; others are in the group with an empty name.',
+      'Field by which calls are grouped. Calls without an owner, a tag or an end user are in no group. A call with several tags is in several groups. Of each hour, 1,000 tags and end users have groups of their own; others are in the group with an empty name.',
     ),
   zone,
   compare: z
     .enum(['previous'], 'must be previous')
     .exactOptional()
-    .describe('adds the sums of the period of the same length before since'),
+    .describe('adds the sums of the previous period of the same length'),
   bucket: number.min(1000, 'must be at least 1000').exactOptional(),
   limit: number
     .min(1, 'must be at least 1')
     .max(5_000, 'must be at most 5000')
     .default(500)
-    .describe('maximum number of groups that are not buckets of time; the others are in rest'),
+    .describe('maximum number of groups, except time buckets; further groups are summed in rest'),
   order: z
     .enum(['cost', 'calls'], 'must be cost or calls')
     .default('cost')
-    .describe('which groups come first, and are listed where there are more than limit'),
+    .describe('order of groups, highest first; with more groups than limit, the first ones are listed'),
   percentiles: z
     .enum(['true', 'false'], 'must be true or false')
     .default('false')
-    .describe('whether groups have ms and firstMs, which those by key and of one key never have'),
+    .describe('true: adds ms and firstMs to groups, except to groups by key and of one key'),
 });
 
 /** Cause of a failure. */
@@ -106,7 +106,7 @@ const cause = z
     message: z.string().optional(),
   })
   .describe(
-    'what lies behind the failure: the words of the provider, of the service that gives credentials, or of the connection; cut, and without secrets',
+    'cause of the failure: the error message of the provider, of the service that issues credentials, or of the connection; shortened, and without secrets',
   );
 
 /** Record of one call. Members that do not apply are absent. */
@@ -114,7 +114,7 @@ export const usageRecord = z.object({
   id: z.string(),
   at: time,
   keyId: z.string().optional(),
-  keyName: z.string().optional().describe('the name of the key, also of one that was deleted'),
+  keyName: z.string().optional().describe('name of the key, also of a deleted one'),
   team: z.string().optional(),
   teamName: z.string().optional(),
   member: z.string().optional(),
@@ -132,7 +132,7 @@ export const usageRecord = z.object({
   passThrough: z.boolean().optional(),
   status: z.int(),
   code: z.string().optional(),
-  reason: z.string().optional().describe('the sentence that the client was told'),
+  reason: z.string().optional().describe('error message that the client received'),
   cause: cause.optional(),
   ended: z.enum(['complete', 'error', 'left', 'interrupted']),
   input: count,
@@ -153,14 +153,14 @@ export const usageRecord = z.object({
       services: z.record(z.string(), z.number()).optional(),
     })
     .optional()
-    .describe('what was used besides tokens'),
+    .describe('usage that is not counted in tokens'),
   estimated: z.boolean().optional(),
-  microDollars: count.optional().describe('the cost; absent when the model has no price'),
+  microDollars: count.optional().describe('cost in micro-dollars; absent if the model has no price'),
   chargedMicroDollars: count
     .optional()
-    .describe('what budgets were charged by the price rule of a team or organisation; absent without one'),
+    .describe('charge to budgets by the price rule of a team or organisation; absent without a price rule'),
   tags: z.array(z.string()).optional().describe('tags of the key and of the call'),
-  endUser: z.string().optional().describe('the end user that the call names'),
+  endUser: z.string().optional().describe('end user that the call names'),
   price: jsonObject.optional(),
   ms: z.number(),
   firstMs: z.number().optional(),
@@ -169,69 +169,71 @@ export const usageRecord = z.object({
   attempts: z
     .array(jsonObject)
     .optional()
-    .describe('those that failed: channel, key, model, failure, and cause as above'),
+    .describe('failed attempts: channel, key, model, failure and cause'),
   request: z.string().optional(),
   response: z.string().optional(),
 });
 
-/** A page of records, in the order that was asked for. */
+/** A page of records, in the requested order. */
 export const usagePage = z.object({
   records: z.array(usageRecord),
   next: z
     .string()
     .optional()
     .describe(
-      'Cursor of the next page; absent on the last. One page reads about 10,000 records and index entries at most, so a page of a filter that few records fit may be short or empty and still have a cursor.',
+      'Cursor of the next page; absent on the last. A page reads at most about 10,000 records and index entries. With a filter that few records match, a page can be short or empty and still have a cursor.',
     ),
   searchedSince: time
     .optional()
     .describe(
-      'Time of the oldest records that were looked at, where the page has looked at as many as it may. Older ones follow with next.',
+      'Time of the oldest records that were read, if the page has reached its limit of records to read. Use next for older ones.',
     ),
   comparedSince: time
     .optional()
     .describe(
-      'With sort by duration or cost, where no index has the records: time of the oldest that were compared; absent when all were. To compare older records, ask again with this time as until. With SQLite these are calls of less than 30 seconds or 0.1 dollars; with PostgreSQL all calls, until partitions of an older version have their indexes.',
+      'With sort by duration or cost, for records without an index: time of the oldest that were compared; absent if all were. To compare older records, send this time as until. Without an index are, with SQLite, calls of less than 30 seconds or 0.1 dollars; with PostgreSQL, all calls until partitions of an older version have their indexes.',
     ),
 });
 
 /** Members that all sums of calls share. */
 export const totals = {
   calls: count,
-  failed: count.describe('calls that failed, without those that were refused'),
-  refused: count.describe('calls that the gateway itself refused, and sent to no provider'),
+  failed: count.describe('failed calls, without refused ones'),
+  refused: count.describe('calls that the gateway refused and sent to no provider'),
   input: count,
   output: count,
   microDollars: count,
   chargedMicroDollars: count
     .optional()
     .describe(
-      'what budgets were charged by the price rules of teams and organisations, by those of the time of each call; absent where that is the cost',
+      'charge to budgets by the price rules of teams and organisations at the time of each call; absent if it equals the cost',
     ),
 } as const;
 
 /** Sums of the records of one group. */
 export const usageSums = z.object({
-  group: z.union([z.string(), z.number()]).describe("a bucket's start, or what the records have in common"),
+  group: z
+    .union([z.string(), z.number()])
+    .describe('start of the time bucket, or the common value of the records'),
   name: z
     .string()
     .optional()
     .describe(
-      'Of sums by keyId: the name of the key, also of one that was deleted. By team, member and organisation: its name, while there is one. By day: the date.',
+      'Name of the group. By keyId: the name of the key, also of a deleted one. By team, member or organisation: its name, unless it was deleted. By day: the date.',
     ),
   ...totals,
   ms: percentiles.optional(),
   firstMs: percentiles.optional(),
 });
 
-/** A time before which sums are not complete yet. */
+/** Time before which sums are incomplete. */
 export const incompleteBefore = time
   .optional()
   .describe(
-    'Records from before this time are still being added to the sums, after an upgrade from a version without them; absent when nothing is missing.',
+    'Records before this time are still being added to the sums, after an upgrade from a version without sums; absent if sums are complete.',
   );
 
-/** Sums of the period before. */
+/** Sums of the previous period. */
 const previousSums = z.object({
   since: time,
   until: time,
@@ -239,27 +241,29 @@ const previousSums = z.object({
   sums: z
     .array(usageSums)
     .describe(
-      'where not all keys or owners are listed, and 1,000 at most are: those that are, without those that had no calls',
+      'sums of the previous period. If not all keys or owners are listed, and at most 1,000 are: only of the listed ones that had calls',
     ),
 });
 
-/** Sums in the order that was asked for; by time in its order, without empty buckets. */
+/** Sums in the requested order. Time buckets are in order of time, without empty ones. */
 export const usageSumsList = z.object({
   sums: z.array(usageSums),
-  totals: z.object(totals).describe('of all calls that fit the filter, each counted once'),
-  previous: previousSums.optional().describe('with compare'),
+  totals: z.object(totals).describe('sums of all calls that match the filter, each counted once'),
+  previous: previousSums.optional().describe('sums of the previous period, with compare'),
   exact: z
     .literal(false)
     .optional()
-    .describe('by day: false where days of the zone begin within an hour whose sums cannot be divided'),
+    .describe(
+      'with by day: false if days of the time zone begin within an hour, so that sums of whole hours are assigned to one day',
+    ),
   rest: z
     .object({ groups: count, ...totals })
     .optional()
-    .describe('the groups that are not listed, together; absent when all are listed'),
+    .describe('sums of all groups that are not listed; absent if all are listed'),
   incompleteBefore,
 });
 
-/** The types of what stands above, as a page takes them. */
+/** Types of these schemas, for the dashboard. */
 export type UsageRecordView = z.output<typeof usageRecord>;
 export type UsagePageView = z.output<typeof usagePage>;
 export type UsageSumsView = z.output<typeof usageSums>;

@@ -5,24 +5,24 @@ import { page, searched, time } from './values.ts';
 
 const fields = userFields;
 
-const teams = fields.teams.describe('the teams, and whether the user leads them');
+const teams = fields.teams.describe('teams of the user, and those that the user leads');
 
-/** The fields of a new user; only the email is required. */
+/** Fields of a new user. Only the email is required. */
 export const newUser = z.strictObject({
   email: fields.email,
   name: fields.name.exactOptional(),
-  role: fields.role.exactOptional().describe('default: member'),
+  role: fields.role.exactOptional().describe('role of the user. Default: member'),
   organisation: fields.organisation
     .exactOptional()
-    .describe('the id of the organisation to which the user is restricted'),
+    .describe('id of the organisation to which the user is restricted'),
   teams: teams.exactOptional(),
   member: fields.member
     .exactOptional()
-    .describe('the id of the member whose keys are those of the user; default: a new one'),
+    .describe('id of the member whose keys belong to the user. Default: a new member'),
   enabled: z.boolean().exactOptional(),
 });
 
-/** The fields to change; null takes the organisation away. */
+/** Fields to change; null removes the organisation. */
 export const userChanges = z.strictObject({
   email: fields.email.exactOptional(),
   name: fields.name.exactOptional(),
@@ -35,7 +35,7 @@ export const userChanges = z.strictObject({
 /** A user as administrators see it. */
 export const user = z.object({
   id: z.string(),
-  version: z.string().describe('for the header if-match of a change'),
+  version: z.string().describe('version for the header if-match of a change'),
   email: z.string(),
   name: z.string(),
   role: fields.role,
@@ -51,28 +51,28 @@ export const user = z.object({
   lastSignInAt: time.optional(),
 });
 
-/** Which page of the users is wanted. */
+/** Filter and page of users. */
 export const usersQuery = z.strictObject({
   organisation: z.string().max(100).exactOptional(),
   team: z.string().max(100).exactOptional(),
   role: fields.role.exactOptional(),
-  search: searched.describe('part of an email, a name or an id, in upper or lower case'),
+  search: searched.describe('part of an email, name or id, case-insensitive'),
   ...page,
 });
 
 /** A page of users, newest first. */
 export const userPage = z.object({
   users: z.array(user),
-  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+  next: z.string().optional().describe('cursor of the next page; absent on the last'),
 });
 
 /** An invitation by which a user sets a password. */
 export const invitation = z.object({
-  token: z.string().describe('for the page at /dashboard/#/invitation/TOKEN: it cannot be shown again'),
+  token: z.string().describe('token for the page /dashboard/#/invitation/TOKEN; it cannot be shown again'),
   expiresAt: time,
 });
 
-/** A new user, and its invitation. */
+/** A new user, with its invitation. */
 export const invitedUser = z.object({ user, invitation });
 
 const password = z
@@ -91,17 +91,17 @@ export const signIn = z.strictObject({
   code: code
     .exactOptional()
     .describe(
-      'of the second factor, or a recovery code: needed where the answer without it is second_factor_required',
+      'code of the second factor, or a recovery code. Required if the response without it is second_factor_required',
     ),
 });
 
-/** A password for whoever was invited. */
+/** Password of an invited user. */
 export const acceptance = z.strictObject({
   token: z.string('must be a text').min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
   password,
 });
 
-/** A change of one's own password. */
+/** Change of the user's own password. */
 export const passwordChange = z.strictObject({ current: password, password });
 
 /** Fields that users may change of their own account. */
@@ -114,18 +114,18 @@ export const codeBody = z.strictObject({ code });
 
 /** A second factor for an app. */
 export const secondFactor = z.object({
-  secret: z.string().describe('in base 32'),
-  uri: z.string().describe('for a QR code'),
+  secret: z.string().describe('secret in base 32'),
+  uri: z.string().describe('URI for a QR code'),
 });
 
-/** Codes for when the app is lost, each for one sign-in. */
+/** Recovery codes for a lost app, each for one sign-in. */
 export const recoveryCodes = z.object({ codes: z.array(z.string()) });
 
 /** Sessions of the user who sends the request. */
 export const ownSessions = z.object({
   sessions: z.array(
     z.object({
-      session: z.string().describe('the first characters of its id'),
+      session: z.string().describe('first characters of the session id'),
       createdAt: time,
       expiresAt: time,
       current: z.boolean(),
@@ -133,7 +133,7 @@ export const ownSessions = z.object({
   ),
 });
 
-/** The types of what stands above, as a page takes them. */
+/** Types of these schemas, for the dashboard. */
 export type UserView = z.output<typeof user>;
 export type UserPage = z.output<typeof userPage>;
 export type SecondFactorView = z.output<typeof secondFactor>;
