@@ -6,14 +6,12 @@ import { isPlainFields, lineOf, timeMember } from './log/line.ts';
 import { LogOutput } from './log/output.ts';
 
 export { forgetSecret, hideEndingSecret, hideSecret } from './log/known-secrets.ts';
+export { logLevels } from './log/levels.ts';
 
 /** Writes structured lines: first what happened as data, then a sentence. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
   child(bindings: Record<string, unknown>): Log;
 };
-
-/** Levels a log may have, loudest last. */
-export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /**
  * How credentials begin: with a known word, or a short one before a long run of mixed characters. What follows is read by

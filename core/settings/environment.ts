@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
-import { hideSecret, logLevels } from '../log.ts';
+import { hideSecret } from '../log/known-secrets.ts';
+import { logLevels } from '../log/levels.ts';
 
 /** Names of variables that hold secrets. */
 const secretName = /KEY|SECRET|TOKEN|PASS|CREDENTIAL/i;

@@ -1,11 +1,9 @@
 /** Walks through a value beside its schema, and tells where secrets stand: in a config, and in run-time entries. */
 import { z } from 'zod';
+import { secretName } from './secret-name.ts';
 
 /** How a schema marks an option that holds a secret: the whole text, or the password and the query of an address. */
 export type SecretKind = 'text' | 'url';
-
-/** Names of members and parameters that hold secrets. */
-export const secretName = /auth|cookie|credential|key|pass|secret|sig(?:nature)?$|token|^code$/i;
 
 /** Returns how a schema is marked; undefined for an option that holds no secret. */
 export function secretKind(schema: z.ZodType): SecretKind | undefined {

@@ -1,7 +1,9 @@
 /** Marks options that hold secrets, and masks the secrets of values in the log. */
 import type { z } from 'zod';
 import { hideSecret } from '../log.ts';
-import { secretName, walkSecrets, type SecretKind } from './secret-walk.ts';
+import { hideUrl } from './hide-url.ts';
+import { secretName } from './secret-name.ts';
+import { walkSecrets, type SecretKind } from './secret-walk.ts';
 
 export { secretKind } from './secret-walk.ts';
 
@@ -61,33 +63,6 @@ function parsed(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return undefined;
-  }
-}
-
-/** Masks, from now on, the password and the secret parameters of an address. */
-export function hideUrl(address: string): void {
-  if (!URL.canParse(address)) {
-    // Whatever stands between the scheme and the host of an address that cannot be read may be a password.
-    const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/@]*?:([^/]*)@/i.exec(address) ?? [];
-    if (password !== undefined) {
-      hideSecret(password);
-      hideSecret(decoded(password));
-    }
-    return;
-  }
-  const url = new URL(address);
-  hideSecret(url.password);
-  hideSecret(decoded(url.password));
-  if (url.password !== '')
-    hideSecret(Buffer.from(`${decoded(url.username)}:${decoded(url.password)}`).toString('base64'));
-  for (const [name, entry] of url.searchParams) if (secretName.test(name)) hideSecret(entry);
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
   }
 }
 

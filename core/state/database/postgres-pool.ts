@@ -1,7 +1,7 @@
 /** Creates pools of PostgreSQL connections with timeouts that follow from the URL, and masks the URL for messages. */
 import { createRequire } from 'node:module';
 import type { Pool } from 'pg';
-import { hideUrl } from '../../settings/secret.ts';
+import { hideUrl } from '../../settings/hide-url.ts';
 import { withoutOwnParameters, type PostgresTls } from './postgres-tls.ts';
 
 /** Default number of connections, and so of parallel statements; others wait. Ten gateways stay below a server's usual limit of 100. */

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { UsageGrouping } from '../../../../core/money/usage-log/index.ts';
 import { openUsageLog } from '../../../../core/money/usage-log/open.ts';
@@ -95,4 +97,22 @@ describe.skipIf(missing !== undefined)(`on PostgreSQL${missing === undefined ? '
     expect(error).toBeInstanceOf(PostgresError);
     expect(error).toMatchObject({ code: '42P01' });
   });
+});
+
+test('a thread that reads sums loads neither schemas nor the log, which would be half of its start', () => {
+  const program = fileURLToPath(
+    new URL('../../../../core/money/usage-log/sums-thread-program.ts', import.meta.url),
+  );
+  const script = `
+    import { registerHooks } from 'node:module';
+    const loaded = [];
+    registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
+    await import(${JSON.stringify(program)}).catch(() => {});
+    await import(${JSON.stringify(program.replace(/money.*/, 'state/database/postgres.ts'))});
+    console.log(JSON.stringify(loaded));
+  `;
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+  const loaded = JSON.parse(output) as readonly string[];
+  expect(loaded.filter((url) => url.endsWith('/usage-log/sums-reader.ts'))).toHaveLength(1);
+  expect(loaded.filter((url) => url.includes('/node_modules/'))).toEqual([]);
 });
