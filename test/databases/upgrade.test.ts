@@ -140,15 +140,20 @@ describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as
       records: written.records,
       sums: written.sums,
     };
-    const seenAt = async ({ url }: TestGateway) => viewOf(await operate(url));
+    /** Logs in once, and returns what looks at the admin API. */
+    const viewerOf = async ({ url }: TestGateway) => {
+      const admin = await operate(url);
+      return () => viewOf(admin);
+    };
 
     test('has its keys, records, sums and budgets after the upgrade, and after another start', async () => {
       const url = await copy();
       const first = await startOn(url);
-      await eventually(async () => expect(await seenAt(first)).toEqual(all));
+      const viewFirst = await viewerOf(first);
+      await eventually(async () => expect(await viewFirst()).toEqual(all));
       await first.close();
-      const second = await startOn(url);
-      await eventually(async () => expect(await seenAt(second)).toEqual(all));
+      const viewSecond = await viewerOf(await startOn(url));
+      await eventually(async () => expect(await viewSecond()).toEqual(all));
     });
 
     test('lets gateways of that version start beside the present one, or says which cannot', async () => {
@@ -226,8 +231,8 @@ describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as
       await backUp(await copy({ keepPassword: true }), file, 'now');
       const target = `sqlite:${temporaryFolder()}/restored.db`;
       await restore(target, file, { replace: false });
-      const restored = await startOn(target);
-      await eventually(async () => expect(await seenAt(restored)).toEqual(all));
+      const viewRestored = await viewerOf(await startOn(target));
+      await eventually(async () => expect(await viewRestored()).toEqual(all));
     });
   },
 );
