@@ -1,5 +1,5 @@
 /** Runs long SELECT statements on either kind of database without blocking calls: in a thread, on a replica, or with a timeout of its own. */
-import { readAlways } from '../waiting-reader.ts';
+import { readAlways, readerSignal } from '../waiting-reader.ts';
 import type { Database } from './index.ts';
 import type { PostgresSession } from './postgres.ts';
 import type { Row } from './sql-values.ts';
@@ -31,7 +31,7 @@ function numbered(query: PostgresSession['query'], isLarge = false): Ask {
     return query(
       sql.replaceAll('?', () => `$${(position += 1)}`),
       values,
-      { patience: readPatience, isLarge },
+      { patience: readPatience, isLarge, signal: readerSignal() },
     );
   };
 }

@@ -3,6 +3,7 @@
  * pooler.
  */
 import type { PoolClient, QueryResult } from 'pg';
+import { Canceller } from './postgres-cancel.ts';
 import { createConnector, isOfAnotherWay, type Way } from './postgres-connector.ts';
 import { PostgresError } from './postgres-error.ts';
 import { limitsOf, maskUrl, usualPoolSize, type PostgresLimits } from './postgres-pool.ts';
@@ -82,6 +83,7 @@ class Connections {
   #finding: Promise<Way> | undefined;
   #way: Way | undefined;
   #closing: Promise<void> | undefined;
+  readonly #canceller = new Canceller();
   /** Connections that have the settings of large reads. */
   readonly #ready = new WeakSet<PoolClient>();
 
@@ -133,6 +135,26 @@ class Connections {
     this.#finding = undefined;
   }
 
+  /**
+   * Has the statement of a connection cancelled when the signal is aborted. `end`, after the statement, resolves when no cancelling is under way any
+   * more, because it might hit the next statement of the connection.
+   */
+  #cancelOn(signal: AbortSignal, client: PoolClient): { end(): Promise<void> } {
+    const { pool, pooling } = this.#way ?? {};
+    let cancelling: Promise<void> | undefined;
+    const cancel = (): void => {
+      // A pooler has the connection of another process of the server.
+      if (pool !== undefined && pooling === 'session') cancelling = this.#canceller.cancel(pool, client);
+    };
+    signal.addEventListener('abort', cancel, { once: true });
+    return {
+      async end() {
+        signal.removeEventListener('abort', cancel);
+        await cancelling;
+      },
+    };
+  }
+
   async connected<Result>(work: (connection: PostgresConnection) => Promise<Result>): Promise<Result> {
     if (this.#closing !== undefined) throw new PostgresError(`The database ${this.masked} is closed.`);
     let client: PoolClient;
@@ -152,8 +174,9 @@ class Connections {
     const run: PostgresConnection['run'] = async (
       sql,
       values = [],
-      { patience = this.limits.silence } = {},
+      { patience = this.limits.silence, signal } = {},
     ) => {
+      const canceller = signal === undefined ? undefined : this.#cancelOn(signal, client);
       try {
         return await watched(client, this.masked, patience + lengthOf(values) / SLOWEST, async () => {
           if (values.length > 0) return client.query<PostgresRow>(sql, values.map(storable));
@@ -165,6 +188,8 @@ class Connections {
         // A refused statement does not break the connection.
         if (!(error instanceof PostgresError && error.code !== undefined)) broken = true;
         throw error;
+      } finally {
+        await canceller?.end();
       }
     };
     try {

@@ -4,10 +4,12 @@ import { maskSecrets } from '../../../../core/log.ts';
 import { createApiKeys } from '../../../../core/state/api-keys/open.ts';
 import { checkDatabase, openDatabase } from '../../../../core/state/database/index.ts';
 import type { Step } from '../../../../core/state/database/migrations.ts';
+import { operatorReads } from '../../../../core/state/database/long-reads.ts';
 import type { PostgresDatabase } from '../../../../core/state/database/postgres.ts';
 import { PostgresError } from '../../../../core/state/database/postgres-error.ts';
 import { schema } from '../../../../core/state/database/tables/index.ts';
 import { openStores, type Stores } from '../../../../core/state/stores.ts';
+import { readUntil } from '../../../../core/state/waiting-reader.ts';
 import { startGateway } from '../../../support/gateway.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { inOtherProcess } from '../support.ts';
@@ -57,6 +59,29 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
   async function open(steps: readonly Step[] = schema): Promise<PostgresDatabase> {
     return openAt(await server.createDatabase(), steps);
   }
+
+  test('cancels a read that nobody waits for any more, and keeps its connection', async () => {
+    const database = await open();
+    const sleeping = async (): Promise<unknown> => {
+      const [row] = await database.query(
+        `SELECT COUNT(*)::int AS count FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active' AND datname = current_database()`,
+      );
+      return row?.['count'];
+    };
+    const reader = new AbortController();
+    const read = readUntil(reader.signal, () =>
+      operatorReads(database)('SELECT pg_sleep(3600)', []).catch((error: unknown) => error),
+    );
+    await eventually(async () => (await sleeping()) === 1, 5);
+    const [{ inUse, idle } = {}] = database.connections();
+    reader.abort(new Error('left'));
+    expect(await read).toMatchObject({ code: '57014' });
+    expect(await sleeping()).toBe(0);
+    expect(await operatorReads(database)('SELECT 1 AS one', [])).toEqual([{ one: 1 }]);
+    expect(database.connections()).toMatchObject([
+      { inUse: 0, idle: Number(inUse) + Number(idle), waiting: 0 },
+    ]);
+  });
 
   function storesAt(url: string, report?: (error: Error) => void): Stores {
     const stores = openStores(url, report);
