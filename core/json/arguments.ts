@@ -3,12 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { parseObject } from './parse.ts';
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 
-/*
- * Arguments that are no JSON object, mostly because the output limit cut them, travel in formats that want one as an object of the members
- * that are complete, null for the one that breaks off, and the whole text as `_raw`; whoever reads that object gets the text again.
+/**
+ * Converts tool arguments that are not a JSON object, mostly because the output limit cut them, for formats that require an object. The
+ * object has the complete members, null for the one that breaks off, and the whole text as `_raw`, from which the text is restored.
  */
 
-/** Where the text stands. */
+/** Name of the member with the whole text. */
 const rawKey = '_raw';
 
 /** Arguments as the object that a format wants. */
@@ -27,36 +27,36 @@ export function brokenArguments(args: JsonValue): string | undefined {
   return isDeepStrictEqual(argumentsObject(raw), args) ? raw : undefined;
 }
 
-/** What the scanner of a JSON text expects next. `open` and `first`: behind a bracket; `next`: behind a value. */
+/** State of the scanner: the token that it expects next. `open` and `first`: after a bracket; `next`: after a value. */
 type ScanState = 'start' | 'open' | 'key' | 'colon' | 'value' | 'first' | 'next' | 'end';
 
-/** How far a number has come. */
+/** State of a number. */
 type Digits = 'minus' | 'zero' | 'integer' | 'dot' | 'fraction' | 'exponent' | 'sign' | 'power';
 
 /**
- * Arguments that come in pieces, as text that is an object's in the end: what is told of them continues what was told before, and
- * all of it together is the JSON text of what {@link argumentsObject} gives for them.
+ * Converts streamed arguments to the text of a JSON object. The returned pieces are appended to each other; together they are the JSON text
+ * of the result of {@link argumentsObject}.
  */
 export class ArgumentsText {
   #text = '';
   #state: ScanState = 'start';
-  /** What is open, from the outside in: objects and lists. */
+  /** Open objects and lists, outermost first. */
   readonly #open: ('{' | '[')[] = [];
   /** Something came that no JSON text goes on with. */
   #broken = false;
   #inString = false;
   #isKey = false;
-  /** What an escape still needs: `\` its letter, and digits after a `u`. */
+  /** Characters that an escape still needs: its letter after `\`, and digits after `u`. */
   #escape = 0;
   #number: Digits | undefined;
-  /** What is left of `true`, `false` or `null`. */
+  /** Remaining characters of `true`, `false` or `null`. */
   #word = '';
   /** The name of the outermost member that came last, as it was written. */
   #name = '';
-  /** The piece in which the object ended, without its last bracket: it can be told when nothing comes behind it that does not fit. */
+  /** Piece in which the object ended, without its last bracket. Held back until it is certain that no invalid text follows. */
   #last = '';
 
-  /** Returns what can be told by now. */
+  /** Returns the text that is certain so far. */
   push(piece: string): string {
     this.#text += piece;
     if (this.#broken) return '';
@@ -70,7 +70,7 @@ export class ArgumentsText {
     return '';
   }
 
-  /** What is left to tell. Nothing for no arguments at all. */
+  /** Returns the remaining text; empty if there were no arguments. */
   end(): string {
     if (this.#text.trim() === '') return '';
     if (this.#state === 'end' && !this.#broken) return `${this.#last}}`;
@@ -252,7 +252,7 @@ export class ArgumentsText {
   }
 }
 
-/** What stands in a string for itself. */
+/** Matches characters that need no escape in a string. */
 // oxlint-disable-next-line no-control-regex
 const plain = /[^"\\\u0000-\u001f]*/y;
 

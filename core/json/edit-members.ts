@@ -17,7 +17,7 @@ const containers = ['generationConfig', 'inferenceConfig', 'additionalModelReque
 /** Longest name of a member that is compared. */
 const longestName = 64;
 
-/** What is looked for at one level of a body: members to take out, and the objects to look into. */
+/** Members to remove at one level of a body, and objects in which to search. */
 interface Level {
   readonly taken: Map<string, RefusedMember>;
   readonly below: Map<string, Level>;

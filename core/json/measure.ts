@@ -12,7 +12,7 @@ export interface JsonLimits {
 /** Counts of one JSON text. */
 export interface JsonCounts {
   readonly values: number;
-  /** Members at the top, each as often as it is given; an empty object counts as one. */
+  /** Number of members at the top level, duplicates included. An empty object counts as one. */
   readonly members: number;
   /** The same one level down, of objects and lists. */
   readonly inner: number;

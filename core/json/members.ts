@@ -24,7 +24,7 @@ export function readMembers(bytes: Buffer, names: readonly string[]): JsonObject
     try {
       found[name] = JSON.parse(bytes.toString('utf8', value, valueStop)) as JsonValue;
     } catch {
-      // Whoever parses the whole body reports it.
+      // The parser of the whole body reports it.
     }
   });
   return isObject ? found : undefined;
@@ -74,12 +74,12 @@ export class Members {
   }
 }
 
-/** Where a member stands in the bytes of an object. */
+/** Position of a member in the bytes of an object. */
 export interface Member {
   readonly name: string;
   /** From the quote before its name to behind its value. */
   readonly start: number;
-  /** Where its value begins. */
+  /** Index of the first byte of the value. */
   readonly value: number;
   readonly end: number;
 }

@@ -6,7 +6,7 @@ const backslash = 0x5c;
 const near = 32;
 
 /**
- * Returns the index of the quote that ends the JSON string whose first quote stands at `start`; -1 where there is none.
+ * Returns the index of the closing quote of the JSON string whose opening quote is at `start`; -1 if the string does not end.
  *
  * @example
  * const value = JSON.parse(json.slice(start, stringEnd(json, start) + 1));

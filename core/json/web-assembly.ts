@@ -4,7 +4,7 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: unknown };
 };
 
-/** The memory of a module. `buffer` is another one after it has grown. */
+/** Memory of a module. `buffer` is a new object after the memory has grown. */
 export interface ModuleMemory {
   readonly buffer: ArrayBuffer;
   grow(pages: number): number;
@@ -13,7 +13,10 @@ export interface ModuleMemory {
 /** Bytes by which the memory of a module grows. */
 export const pageSize = 64 * 1024;
 
-/** What a module exports, of its code as `npm run scanner` writes it. Takes some milliseconds: modules are made on first use. */
+/**
+ * Returns the exports of a module from its code, which `npm run scanner` writes. Takes some milliseconds, so modules are created on first
+ * use.
+ */
 export function instantiate<Exports extends { readonly memory: ModuleMemory }>(code: string): Exports {
   const module = new WebAssembly.Module(Buffer.from(code, 'base64'));
   return new WebAssembly.Instance(module).exports as unknown as Exports;

@@ -12,7 +12,10 @@ export interface AddressList {
   has(address: string): boolean;
 }
 
-/** An address as it is compared and shown: a socket that takes both families shows IPv4 peers as ::ffff:192.0.2.1, link-local ones carry a zone. */
+/**
+ * Returns an IP address in the form in which it is compared and shown: IPv4 without the prefix ::ffff:, which dual-stack sockets add, and
+ * link-local addresses without their zone.
+ */
 export function plainAddress(address: string): string {
   const zone = address.indexOf('%');
   const plain = zone < 0 ? address : address.slice(0, zone);

@@ -3,17 +3,17 @@ import type { Extra, Proof } from './extra.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { Reasoning } from './reasoning.ts';
 
-/** Where the bytes of an image, a sound, a video or a document are. */
+/** Source of an image, audio, a video or a document. */
 export type Source =
   | { readonly kind: 'data'; readonly data: string; readonly mimeType: string }
   | { readonly kind: 'url'; readonly url: string; readonly mimeType?: string }
-  /** A file kept by one vendor: `format` says whose id it is. Never portable. */
+  /** Id of a file stored by one vendor. `format` names the format of the id. Not portable to other formats. */
   | { readonly kind: 'file'; readonly id: string; readonly format: string; readonly mimeType?: string };
 
-/** What every piece of a request may carry. */
+/** Members that every part of a request can have. */
 interface Piece {
   readonly extra?: Extra;
-  /** Where it stood in the client's request (`messages[2].content[0]`), for errors and losses. Never sent. */
+  /** Path in the client's request (`messages[2].content[0]`), for errors and dropped fields. Never sent. */
   readonly at?: string;
   /** The prompt may be cached up to and including this piece. `ttl` is `5m` or `1h`; empty means the provider's default. */
   readonly cache?: { readonly ttl?: string };
@@ -89,7 +89,7 @@ export interface ToolResultBlock extends Piece {
   readonly type: 'tool-result';
   /** The id of the call that it answers. */
   readonly id: string;
-  /** The tool's name where the format says it. */
+  /** Name of the tool, if the format has it. */
   readonly name?: string;
   readonly content: readonly Block[];
   readonly failed?: boolean;
@@ -171,7 +171,7 @@ export type Tool =
     });
 
 /**
- * Whether the model must use a tool, and which.
+ * Requirement to use a tool, or a certain tool.
  *
  * @example
  * const isForced = chatOf(call).toolChoice?.type === 'tool';
@@ -179,7 +179,7 @@ export type Tool =
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
   | { readonly type: 'tool'; readonly name: string }
-  /** Only these tools; `mode` says whether one must be called. */
+  /** Only these tools. `mode`: if one must be called. */
   | { readonly type: 'allowed'; readonly mode: 'auto' | 'required'; readonly names: readonly string[] };
 
 /** The shape the answer must have. `schema` is a JSON Schema, given with `json-schema` only. */

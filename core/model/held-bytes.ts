@@ -17,10 +17,10 @@ export class HeldBytes {
   #length = 0;
   #page: Buffer | undefined;
   #used = 0;
-  /** Where in the page the last piece begins, when it is the page's and others may be joined to it. */
+  /** Begin of the last piece in the page, if it is in the page and others can be appended to it. */
   #openFrom: number | undefined;
 
-  /** How many there are. */
+  /** Number of pieces. */
   get length(): number {
     return this.#length;
   }

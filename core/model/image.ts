@@ -28,7 +28,7 @@ export interface ImageRequest {
   readonly images: readonly ImageInput[];
   readonly mask?: ImageInput;
   readonly stream: boolean;
-  /** How many; absent means one. */
+  /** Number of images. Default: 1. */
   readonly count?: number;
   /** `auto`, or width and height: `1024x1536`. */
   readonly size?: string;
@@ -39,7 +39,7 @@ export interface ImageRequest {
   /** 0 to 100. */
   readonly compression?: number;
   readonly style?: string;
-  /** How the client wants them: as addresses, or as bytes in base64. */
+  /** Form of the images in the response: URLs, or bytes in base64. */
   readonly delivery?: 'url' | 'base64';
   /** Sketches that a stream shows before the image. */
   readonly partials?: number;
@@ -63,7 +63,7 @@ export interface GeneratedImage {
   readonly extra?: Extra;
 }
 
-/** Where the tokens of images come from. */
+/** Parts of the tokens of images, by modality. */
 export interface ImageTokens {
   readonly inputText: number;
   readonly inputImage: number;
@@ -72,8 +72,8 @@ export interface ImageTokens {
 }
 
 /**
- * The value of the `result` event of image operations. A stream of images tells its sketches before it, as `partial-image` events, and has
- * a `result` for each image: they add up.
+ * Value of the `result` event of image operations. A stream has previews before it, as `partial-image` events, and one `result` per image,
+ * which are summed.
  *
  * @example
  * const value: ImageResult = { images: [{ base64: String(body.image), mimeType: 'image/png' }] };
@@ -86,7 +86,7 @@ export interface ImageResult {
   readonly quality?: string;
   readonly background?: string;
   readonly fileFormat?: string;
-  /** The parts of the usage's tokens, where the provider tells them and `usage.raw` is not in the client's format. */
+  /** Parts of the usage's tokens, if the provider reports them and `usage.raw` is not in the client's format. */
   readonly tokens?: ImageTokens;
   readonly extra?: Extra;
 }

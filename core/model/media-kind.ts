@@ -1,4 +1,4 @@
-/** How many bytes of a file's beginning {@link mediaKind} looks at. */
+/** Number of bytes at the beginning of a file that {@link mediaKind} reads. */
 export const mediaHead = 4096;
 
 type Look = (head: Buffer) => string | undefined;
@@ -43,8 +43,8 @@ const brands: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Returns what a file is by its first bytes: a MIME type such as `image/png` or `audio/mpeg`; undefined for what no signature tells (text among it).
- * A container that holds sound or pictures counts as the video that it mostly is (`video/mp4`, `video/webm`).
+ * Returns the MIME type of a file from its first bytes, such as `image/png` or `audio/mpeg`; undefined without a known signature, for
+ * example for text. A container of audio or images counts as video (`video/mp4`, `video/webm`), its most common content.
  *
  * @example
  * const mimeType = mediaKind(bytes.subarray(0, 64)) ?? 'application/octet-stream';
@@ -70,7 +70,7 @@ function isoMedia(head: Buffer): string {
   return brands.find(([brand]) => brand.test(major))?.[1] ?? 'video/mp4';
 }
 
-/** A frame of MPEG audio begins with eleven ones; the layer tells AAC from MP3. */
+/** A frame of MPEG audio begins with eleven 1 bits. The layer distinguishes AAC from MP3. */
 function mpegAudio(head: Buffer): string | undefined {
   const [, second = 0, third = 0xff] = head;
   if ((second & 0xf6) === 0xf0) return 'audio/aac';

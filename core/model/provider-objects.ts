@@ -8,7 +8,7 @@ import type { JsonObject } from './json.ts';
 export interface ProviderObject {
   /** The id of that API key, empty where none is asked. */
   readonly owner: string;
-  /** Whose API it belongs to, and its collection there: `chat-completions/files`. */
+  /** Format and collection of the object: `chat-completions/files`. */
   readonly kind: string;
   /** The provider's own id. */
   readonly id: string;
@@ -18,9 +18,9 @@ export interface ProviderObject {
   readonly createdAt: number;
   /** As the provider described it last; empty where that was too long to be kept. */
   readonly seen: JsonObject;
-  /** What the gateway knows of it besides. */
+  /** Further data of the gateway about the object. */
   readonly known: JsonObject;
-  /** What is charged when it has come to its end; absent for what costs nothing, and for what has been charged. */
+  /** Charge that is due when the object has ended; absent if it costs nothing or is already charged. */
   readonly charge?: ObjectCharge;
 }
 
@@ -28,12 +28,12 @@ export interface ProviderObject {
 export interface ObjectCharge {
   /** The record that will tell of it. */
   readonly id: string;
-  /** How often the provider was asked, and how many times in a row it refused to tell. */
+  /** Number of polls, and number of consecutive refused polls. */
   readonly asks: number;
   readonly refusals: number;
   /** When it is given up. */
   readonly deadline: number;
-  /** What its owner's budgets hold for it until then; absent where there are none. */
+  /** Reservation in the budgets of its owner until then; absent without budgets. */
   readonly reservation?: string;
   /** The price rule of its owners when it was made, for its models. Absent where older gateways made it: that of its end counts. */
   readonly pricing?: JsonObject;

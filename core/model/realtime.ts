@@ -1,4 +1,4 @@
-/** A conversation over a WebSocket whose messages pass as they are. What it says is told by its messages. */
+/** A session over a WebSocket whose messages pass through unchanged. Its content is in its messages. */
 export interface RealtimeRequest {
   readonly operation: 'realtime';
   /** The format that the client wrote. */

@@ -1,12 +1,12 @@
-/** How hard the model should think, in ascending order. */
+/** Reasoning efforts, in ascending order. */
 export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
 /** All efforts, ascending. */
 export const efforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
 /**
- * What the client asked of the model's reasoning. Absent members were not asked for; nothing is invented.
- * `effort` and `budget` (tokens) are two spellings of one wish: a format that has only the other converts with the tables below.
+ * Reasoning settings of the client. Absent members were not set and get no default. `effort` and `budget` (tokens) express the same
+ * setting; a format that has only the other one converts it with the tables below.
  *
  * @example
  * return next(call.with({ settings: { reasoning: { effort: 'low' } } }));
@@ -17,7 +17,7 @@ export interface Reasoning {
   readonly effort?: Effort;
   /** Most reasoning tokens. -1 is generateContent's "dynamic". */
   readonly budget?: number;
-  /** Whether the client wants to see the reasoning, and in which words it said so. */
+  /** Visibility of the reasoning in the response, with the client's own value. */
   readonly show?: boolean;
   /** The client's own word for the display: `summarized`, `omitted`, `auto`, `concise`, `detailed`. */
   readonly display?: string;

@@ -10,7 +10,7 @@ import type { RerankRequest } from './rerank.ts';
 import type { VideoRequest, VideoTaskRequest } from './video.ts';
 
 /**
- * What a client wants done, decoded; `operation` tells which.
+ * A decoded request of a client. `operation` is its discriminator.
  *
  * @example
  * const inputs = call.request.operation === 'embed' ? call.request.inputs : [];

@@ -21,7 +21,7 @@ export interface RerankRequest {
   readonly documents: readonly (string | JsonObject)[];
   /** Most results wanted; absent means all. */
   readonly topN?: number;
-  /** Whether results carry their document. */
+  /** True if results include their document. */
   readonly returnDocuments: boolean;
   readonly rankFields?: readonly string[];
   readonly maxChunksPerDocument?: number;
@@ -46,7 +46,7 @@ export interface RerankScore {
 export interface RerankResult {
   readonly scores: readonly RerankScore[];
   readonly id?: string;
-  /** What the provider billed besides tokens. */
+  /** Billed units other than tokens. */
   readonly searchUnits?: number;
   readonly extra?: Extra;
 }

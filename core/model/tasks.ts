@@ -24,7 +24,7 @@ export interface Task {
   /** The model as the client asked for it, and as the provider calls it. */
   readonly model: string;
   readonly upstreamModel: string;
-  /** Where it is made: the channel, one of its keys, and the format spoken there. */
+  /** Target of the task: channel, key, and format of the requests to it. */
   readonly channel: string;
   readonly key: string;
   readonly upstreamFormat: string;
@@ -42,7 +42,7 @@ export interface Task {
   readonly keptUntil?: number;
   /** Why it failed. */
   readonly error?: { readonly code: string; readonly message: string };
-  /** What was charged for it, when, and the record that says so. */
+  /** Charge of the task, its time, and the id of its usage record. */
   readonly charged: Amounts;
   readonly chargedAt: number;
   readonly chargeId: string;
@@ -54,7 +54,7 @@ export interface Task {
   readonly refusals: number;
 }
 
-/** What may follow each state. A task never leaves a state from which nothing follows. */
+/** Allowed next states of each state. A state without any is final. */
 export const transitions: Readonly<Record<VideoState, readonly VideoState[]>> = {
   queued: ['queued', 'in_progress', 'completed', 'failed', 'cancelled'],
   in_progress: ['in_progress', 'completed', 'failed', 'cancelled'],
@@ -68,7 +68,7 @@ export function isFinished({ state }: Pick<Task, 'state'>): boolean {
   return transitions[state].length === 0;
 }
 
-/** What progress is taken for while a provider tells none. */
+/** Progress of each state while the provider reports none. */
 const usualProgress: Readonly<Record<VideoState, number>> = {
   queued: 0,
   in_progress: 30,
@@ -78,8 +78,8 @@ const usualProgress: Readonly<Record<VideoState, number>> = {
 };
 
 /**
- * The task after its provider has reported. A step that the states do not allow, and a word that nobody knows, leave the state as it was;
- * progress never falls, and reaches 100 only at the end. A finished task stays as it is.
+ * Returns the task after a report of its provider. A transition that is not allowed, or an unknown state, leaves the state unchanged.
+ * Progress never decreases, and reaches 100 only at the end. A finished task is returned unchanged.
  */
 export function advance(task: Task, report: VideoReport, now: number): Task {
   if (isFinished(task)) return task;
@@ -110,12 +110,12 @@ export function advance(task: Task, report: VideoReport, now: number): Task {
   };
 }
 
-/** The task, given up on for a reason of the gateway's. A finished one stays as it is. */
+/** Returns the task as failed for a reason of the gateway. A finished task is returned unchanged. */
 export function abandon(task: Task, code: string, message: string, now: number): Task {
   return advance(task, { id: task.upstreamId, state: 'failed', error: { code, message } }, now);
 }
 
-/** What a client sees of a task. */
+/** Members of a task that clients see. */
 export function reportOf(task: Task): VideoReport {
   const { url, thumbnailUrl, seconds, size, error, keptUntil, finishedAt, remixOf } = task;
   return {

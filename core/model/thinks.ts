@@ -10,7 +10,7 @@ function asksToThink({ mode, effort, budget }: Reasoning): boolean | undefined {
   return budget === undefined ? undefined : budget !== 0;
 }
 
-/** True when a model can be told not to think. */
+/** Returns true if the reasoning of a model can be switched off. */
 export function takesOff({ stopsThinking, reasoning, efforts: taken }: ModelTraits): boolean {
   return stopsThinking ?? (reasoning !== 'none' && (taken?.includes('none') ?? true));
 }

@@ -26,7 +26,7 @@ const zones = new Map<string, Zone>();
 /** Names that were found to be time zones. Each key and owner that is read with one is checked. */
 const knownNames = new Set<string>();
 
-/** True for the name of an IANA time zone. Offsets such as `+02:00` are none. */
+/** Returns true for the name of an IANA time zone, not for offsets such as `+02:00`. */
 export function isTimeZone(name: string): boolean {
   if (knownNames.has(name)) return true;
   if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name)) return false;

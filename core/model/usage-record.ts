@@ -3,7 +3,7 @@ import type { FailureCause } from './event.ts';
 import type { JsonObject } from './json.ts';
 import type { Units } from './usage.ts';
 
-/** What is charged for: micro-dollars (integers) and tokens. */
+/** Charged amounts: micro-dollars (integers) and tokens. */
 export interface Amounts {
   readonly microDollars: number;
   readonly tokens: number;
@@ -25,7 +25,7 @@ export interface UsageRecord {
   /** The client's format, and the one spoken to the channel. */
   readonly format: string;
   readonly upstreamFormat?: string;
-  /** What the client asked for, and the model's name at the provider. */
+  /** Model that the client requested, and its name at the provider. */
   readonly model: string;
   readonly upstreamModel?: string;
   readonly channel?: string;
@@ -38,8 +38,8 @@ export interface UsageRecord {
   /** The sentence of the failure, secrets masked. */
   readonly reason?: string;
   /**
-   * What lies behind the failure, secrets masked: the provider's HTTP status, and the words of the provider, of the service that gives
-   * credentials, or of the connection. At most 1,000 characters.
+   * Cause of the failure, with masked secrets: the provider's HTTP status, and the error message of the provider, of the service that
+   * issues credentials, or of the connection. At most 1,000 characters.
    */
   readonly cause?: FailureCause;
   /** `interrupted`: it failed after the client had seen a part of the reply, and with it the status of a success. */
@@ -49,13 +49,13 @@ export interface UsageRecord {
   readonly cacheRead: number;
   readonly cacheWrite: number;
   readonly reasoning: number;
-  /** What was used besides tokens. */
+  /** Usage that is not counted in tokens. */
   readonly units?: Units;
   /** True when the gateway counted by itself. */
   readonly estimated?: boolean;
   /** Absent when the model has no price. */
   readonly microDollars?: number;
-  /** What budgets were charged, where the price rule of a team or organisation makes that another amount than `microDollars`, the cost. */
+  /** Charge to budgets, if the price rule of a team or organisation makes it differ from the cost, `microDollars`. */
   readonly chargedMicroDollars?: number;
   /** Tags of the key, and those that the call brought. */
   readonly tags?: readonly string[];
@@ -69,8 +69,8 @@ export interface UsageRecord {
   readonly gatewayMs?: number;
   readonly losses?: readonly string[];
   /**
-   * Attempts that did not answer: `channel`, `key` (its id), `model`, `failure`, and `cause` as above. Where `failure` is `hedged` another one that was asked
-   * at the same time was faster; `input` then has the input of both, estimated.
+   * Failed attempts: `channel`, `key` (its id), `model`, `failure`, and `cause` as above. If `failure` is `hedged`, a parallel attempt was
+   * faster; `input` then has the estimated input of both.
    */
   readonly attempts?: readonly JsonObject[];
   /** Bodies, when the operator has them captured; redacted. */

@@ -2,7 +2,7 @@
 import type { JsonObject } from './json.ts';
 
 /**
- * What is charged for besides tokens.
+ * Billed units other than tokens.
  *
  * @example
  * const seconds = usage.units?.seconds ?? 0;
@@ -26,7 +26,7 @@ export interface Units {
   readonly services?: Readonly<Record<string, number>>;
 }
 
-/** What tokens stand for. */
+/** Modalities of tokens. */
 export const modalities = ['text', 'audio', 'image', 'video'] as const;
 
 /**
@@ -46,7 +46,7 @@ export type Modality = (typeof modalities)[number];
 export type TokensByModality = { readonly [M in Modality]?: number };
 
 /**
- * The parts of a call's tokens by what they stand for, as far as the provider tells them.
+ * Tokens of a call by modality, as far as the provider reports them.
  *
  * @example
  * const sound = usage.byModality?.output?.audio ?? 0;
@@ -87,19 +87,19 @@ export interface TokenCounts {
 }
 
 /**
- * What a call used.
+ * Usage of a call.
  *
  * @example
  * const total = usage.input + usage.output;
  */
 export interface Usage extends TokenCounts {
-  /** What was used besides tokens. */
+  /** Usage that is not counted in tokens. */
   readonly units?: Units;
   /** The parts of these numbers that other models have used, each model once: they have prices of their own. */
   readonly otherModels?: readonly ModelUsage[];
   /** The parts of the tokens that have prices of their own. */
   readonly byModality?: UsageByModality;
-  /** The service tier that the provider says it used, in lower case: `priority`, `flex`, `fast`. Absent where it says none. */
+  /** Service tier that the provider reports, in lower case: `priority`, `flex`, `fast`. Absent if it reports none. */
   readonly serviceTier?: string;
   /** True when the gateway counted by itself because the upstream gave no figures. */
   readonly estimated?: boolean;

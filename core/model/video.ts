@@ -28,11 +28,11 @@ export interface VideoRequest {
   readonly resolution?: string;
   readonly seed?: number;
   readonly negativePrompt?: string;
-  /** How many; absent means one. */
+  /** Number of videos. Default: 1. */
   readonly count?: number;
   /** The video that is made anew: the client's id for it, and towards the provider the provider's. */
   readonly remixOf?: string;
-  /** What the client says in the words of the provider's own API: merged into what is sent. */
+  /** Fields of the provider's own API from the client, merged into the request to the provider. */
   readonly metadata?: JsonObject;
   /** The end user's identifier. */
   readonly user?: string;
@@ -48,7 +48,7 @@ export interface VideoRequest {
 export type VideoState = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled';
 
 /**
- * State of a video task as its provider tells it: the value of the `result` event of `create-video` and of `get-video`.
+ * State of a video task as reported by its provider: the value of the `result` event of `create-video` and of `get-video`.
  *
  * @example
  * const report: VideoReport = { id: 'task_1', state: 'completed', progress: 100, url: 'https://files.acme.example/1.mp4' };
@@ -56,11 +56,11 @@ export type VideoState = 'queued' | 'in_progress' | 'completed' | 'failed' | 'ca
 export interface VideoReport {
   /** The provider's id of the task. */
   readonly id: string;
-  /** Undefined for a word nobody knows: the state stays as it was. */
+  /** Undefined for an unknown state: the previous state is kept. */
   readonly state: VideoState | undefined;
-  /** 0 to 100, where the provider tells. */
+  /** Progress from 0 to 100, if the provider reports it. */
   readonly progress?: number;
-  /** Where the finished video is, and pictures of it. */
+  /** URLs of the finished video and of its images. */
   readonly url?: string;
   readonly thumbnailUrl?: string;
   /** Why it failed. */
@@ -70,14 +70,14 @@ export interface VideoReport {
   readonly size?: string;
   /** Unix seconds until which the provider keeps the video. */
   readonly expiresAt?: number;
-  /** What must be sent again to ask for the task: kept with it, never shown. */
+  /** Data that is needed to poll the task. Stored with it, never shown. */
   readonly handle?: JsonObject;
   readonly extra?: Extra;
-  /** What the gateway adds of its own when a client asks for its task. */
+  /** Members that the gateway adds when a client reads its task. */
   readonly task?: VideoTaskFacts;
 }
 
-/** What is known of a task besides what its provider says. Times are Unix milliseconds. */
+/** Data of the gateway about a task, beside the provider's report. Times are Unix milliseconds. */
 export interface VideoTaskFacts {
   /** As the client asked for it. */
   readonly model: string;
@@ -101,9 +101,9 @@ export interface VideoTaskRequest {
   /** The format that is spoken to the provider. */
   readonly format: string;
   readonly model: string;
-  /** The provider's id, and what {@link VideoReport.handle} said. */
+  /** Id of the task at the provider, and its {@link VideoReport.handle}. */
   readonly id: string;
   readonly handle?: JsonObject;
-  /** How many images the request had: some providers keep their tasks apart by that. */
+  /** Number of images in the request, because some providers have separate endpoints by that. */
   readonly images: number;
 }

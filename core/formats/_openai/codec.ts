@@ -4,7 +4,7 @@ import { endsCompletion } from '../_shared/stream-frames.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
 import { replyWords } from './reply-words.ts';
 
-/** What the codecs of both kinds of completions have in common. */
+/** Shared parts of the codecs of chat and text completions. */
 export const completions = {
   upstreamFraming: 'sse',
   toleratesComments: true,

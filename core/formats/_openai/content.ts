@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { reportForeign } from '../_shared/foreign.ts';
 import { finishPiece, dropField, markFor, refuse, typeName, withCache, type Scope } from './scope.ts';
 
-/** How a format of the family writes the parts of a content. */
+/** Encoders for the parts of a content in a format of this family. */
 interface PartWords {
   readonly text: (block: TextBlock, role: Message['role'] | undefined) => MutableObject;
   /** Undefined for media that were dropped. Throws 400 for those that have no part here. */
@@ -12,15 +12,16 @@ interface PartWords {
   readonly detailed: readonly MediaBlock['type'][];
   /** {@link putBack} */
   readonly nested?: readonly string[];
-  /** Several parts of which one says something stay a list. */
+  /** Several parts stay a list if one of them has content. */
   readonly keepsLists?: true;
   /** Reasoning that stands among the parts may be left out. */
   readonly sparesReasoning?: true;
 }
 
 /**
- * A writer of the blocks of a turn or of a result: one string where that is what they were, or where it says everything, because many
- * providers take parts in user turns only; else parts. It throws 400 for content that has no part.
+ * Returns an encoder for the blocks of a turn or a tool result. It returns one string if the blocks were a string or contain only text,
+ * because many providers accept parts only in user turns; otherwise parts. The encoder throws 400 for content without a part in this
+ * format.
  */
 export function contentWriter(words: PartWords) {
   const finished = (part: MutableObject | undefined, block: Block, scope: Scope): JsonObject | undefined =>

@@ -44,8 +44,8 @@ const words: Readonly<Record<FinishReason, string>> = {
 };
 
 /**
- * A writer of why an answer ended, in the words that clients of a format know: the provider's own where it spoke that format, else the
- * family's, or `stop` where that is none of them.
+ * Returns an encoder for finish reasons of a format: the provider's own value if the provider used that format, otherwise the value of this
+ * family, or `stop` if the format does not have that value.
  */
 export function finishWriter(format: string, official: string) {
   const known = setOf(official);

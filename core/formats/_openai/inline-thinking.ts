@@ -24,7 +24,7 @@ export class InlineThinking {
     return this.#advance();
   }
 
-  /** What was held back when the answer ended. */
+  /** Returns the text that was held back when the response ended. */
   flush(): readonly Run[] {
     const text = this.#held;
     this.#held = '';
@@ -73,7 +73,7 @@ export class InlineThinking {
   }
 }
 
-/** How many characters at the end may be the beginning of the closing tag. */
+/** Returns the number of characters at the end that may begin the closing tag. */
 function tail(text: string): number {
   for (let length = Math.min(closing.length - 1, text.length); length > 0; length -= 1) {
     if (closing.startsWith(text.slice(text.length - length))) return length;

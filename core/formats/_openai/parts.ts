@@ -31,8 +31,8 @@ interface PartReading {
 type PartReader = (part: JsonObject, at: string, left: Leftovers) => Block;
 
 /**
- * A reader of the blocks of a `content` that is a string or a list of parts. An empty string is no block: `plain` says that it was one. A
- * part of no known type travels verbatim. It throws 400 with the path.
+ * Returns a decoder for the blocks of a `content` that is a string or a list of parts. An empty string gives no block; `plain` records that
+ * it was a string. A part of an unknown type is passed on unchanged. The decoder throws 400 with the path.
  */
 export function contentReader({
   format,

@@ -6,7 +6,7 @@ import { isText } from '../_shared/fields.ts';
 import { numberOf } from './chunks.ts';
 import { InlineThinking } from './inline-thinking.ts';
 
-/** Most answers of one reply whose thinking is told from their text. */
+/** Maximum number of choices of one response in which reasoning is separated from text. */
 const mostAnswers = 128;
 
 /**
@@ -15,7 +15,7 @@ const mostAnswers = 128;
  */
 export function replyWords(traits: ModelTraits, request: JsonObject): ReplyWords | undefined {
   const { reasoningField, finishReasons = {}, inlineThinking } = traits;
-  // Who says how reasoning shall come gets it so: https://console.groq.com/docs/reasoning
+  // A client that sets the form of reasoning gets it in that form: https://console.groq.com/docs/reasoning
   const isInline = inlineThinking === true && !given(request.reasoning_format);
   const words = Object.entries(finishReasons);
   if (reasoningField !== 'reasoning' && words.length === 0 && !isInline) return undefined;

@@ -56,9 +56,9 @@ interface FormWords {
 }
 
 /**
- * Asks for structured output. A model without it gets a forced tool, whose name is returned. Where the request has tools or no schema, the model
- * is asked for JSON alone. A model that refuses forced tools gets an instruction to call the tool; a model without tools gets the schema as an
- * instruction.
+ * Encodes the request for structured output. For a model without structured output, adds a forced tool and returns its name. If the request
+ * has tools or no schema, requests only JSON. A model that refuses forced tools gets an instruction to call the tool; a model without tools
+ * gets the schema as an instruction.
  */
 export function writeAnswerForm(
   format: ResponseFormat | undefined,

@@ -51,7 +51,7 @@ function toolNamesFor(request: ChatRequest, target: EncodeTarget, foreign: boole
   return names;
 }
 
-/** Names of the free-text tools that must go as functions: the channel says so by naming `customTools` among what its model refuses. */
+/** Names of free-text tools that must be sent as functions, because the model's trait `refuses` has `customTools`. */
 function wrappedTools(request: ChatRequest, target: EncodeTarget): ReadonlySet<string> {
   if (target.traits.refuses?.includes('customTools') !== true) return new Set();
   return new Set(request.tools.filter((tool) => tool.type === 'custom').map((tool) => tool.name));
@@ -114,8 +114,8 @@ export function typeName(value: JsonObject): string {
 }
 
 /**
- * Returns the mark that ends a cached part of the input for this model, or undefined where the model takes none. Where the traits state no mark,
- * a client of the channel's own format keeps the mark that it wrote.
+ * Returns the mark that ends a cached part of the input for this model, or undefined if the model supports none. If the traits have no
+ * mark, a client of the channel's own format keeps its mark.
  */
 export function markFor(block: Pick<Block, 'extra'>, scope: Scope): CacheMark | undefined {
   const { cacheMark, refuses } = scope.target.traits;

@@ -1,4 +1,4 @@
-/** How completions ask for a stream. */
+/** Encodes the request for a stream of completions. */
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
@@ -22,8 +22,8 @@ export function keepStream(body: JsonObject, left: Leftovers): void {
 }
 
 /**
- * Asks for a stream, or for none, where `body` has the options that only this format knows. One begun for a client of another format (or for
- * one that wants no stream) always tells its usage. `own`: what is kept of the request.
+ * Sets the stream options in `body`, which has the options that only this format has. A stream for a client of another format, or for a
+ * client without streaming, always includes usage. `own`: stored members of the request.
  */
 export function writeStream(
   request: ChatRequest,

@@ -17,7 +17,7 @@ export const namedToolMembers = {
   custom: 'name description format',
 } as const;
 
-/** A function, or a tool that takes free text, as an object says; `path` is the object's. Throws 400 with the path. */
+/** Decodes a function or free-text tool from an object at `path`. Throws 400 with the path. */
 export function readNamedTool(
   type: NamedTool['type'],
   object: JsonObject,
@@ -60,7 +60,7 @@ export function writeNamedTool(
   const name = scope.names?.there(tool.name) ?? tool.name;
   const wrapped = tool.type === 'custom' && scope.wrapped.has(tool.name);
   const usual = usually(scope, wrapped);
-  // What is kept of it belongs to a tool that takes free text.
+  // Its stored members belong to a free-text tool.
   if (wrapped) {
     if (tool.format !== undefined) dropField(tool, 'format', scope);
     return place('function', { name, ...defined({ description }), ...usual, parameters: freeTextSchema });

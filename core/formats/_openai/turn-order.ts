@@ -21,7 +21,7 @@ function withOneText(message: JsonObject): JsonObject {
   };
 }
 
-/** Each call in a turn of its own, with its result behind it. What the turn says beside its calls stays with the first of them. */
+/** Returns a turn for each tool call, followed by its result. Other content of the original turn stays with the first call. */
 function splitCalls(wire: readonly JsonObject[]): JsonObject[] {
   const ordered: JsonObject[] = [];
   for (let index = 0; index < wire.length; index += 1) {

@@ -53,8 +53,8 @@ function objectIn(raw: JsonObject, member: string): JsonObject {
 }
 
 /**
- * A writer of the usage object of completions: the provider's own where it spoke the format, else computed. `details`: both detail objects
- * are there, also where they say nothing.
+ * Returns an encoder for the usage object of completions: the provider's own object if the provider used the format, otherwise a computed
+ * one. `details`: true to include both detail objects even if they are empty.
  */
 export function completionUsage(format: string, details: boolean): (usage: Usage | undefined) => JsonObject {
   return (usage) => {

@@ -10,8 +10,8 @@ import { checkCompletion, type ChunkDecoder } from './chunks.ts';
 type FinishEvent = Extract<GatewayEvent, { readonly type: 'finish' }>;
 
 /**
- * The events of a provider's whole completion: those of the chunks that a stream would have had. `$usage: false` on the head says that it
- * told no usage, so that the same can be made again. Throws the error that the body holds, if it is one.
+ * Returns the events of a provider's non-streamed completion: the same as those of an equal stream. `$usage: false` in the head records
+ * that it had no usage, so that the same body can be encoded again. Throws the error in the body, if there is one.
  */
 export function unfolded(
   format: string,
@@ -36,7 +36,7 @@ export function marked<Event extends HeadEvent | FinishEvent>(
   return { ...event, extra: { ...event.extra, [format]: { ...event.extra?.[format], ...more } } };
 }
 
-/** The same back: such chunks, folded. `finished` is told of the end of each answer. */
+/** Encodes the reverse: folds chunks into a completion. `finished`: called at the end of each choice. */
 export function gathered(
   encoder: StreamEncoder,
   fold: FrameFold,

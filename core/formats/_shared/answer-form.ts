@@ -18,7 +18,7 @@ interface AnswerWords {
   readonly schema: (schema: JsonObject) => void;
   /** The members of a schema that it has no place for. */
   readonly lacks: readonly ('name' | 'description' | 'strict')[];
-  /** By an instruction, said as a text of its own, so that the client's words stay what they are. */
+  /** Adds the instruction as a text of its own, so that the client's text stays unchanged. */
   readonly instruct: (text: string) => void;
   /** By a tool that must be called, whose name it gives; undefined where other tools leave no room for it. */
   readonly force: (schema: JsonObject, description: string) => string | undefined;

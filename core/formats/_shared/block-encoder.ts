@@ -25,7 +25,7 @@ export abstract class BlockEncoder extends FloorEncoder {
   /** A provider of this format answers: the inputs of its calls go on as they are, right or wrong. */
   #native = false;
   #indices = 0;
-  /** The block, by an invented number, and the wire index of the part that only this format knows and that is being said. */
+  /** Block number (generated) and wire index of the current part that only this format has. */
   #opaque: { readonly block: number; readonly index: unknown } | undefined;
   #opaqueCount = 0;
 
@@ -40,7 +40,7 @@ export abstract class BlockEncoder extends FloorEncoder {
   protected abstract sayDelta(index: number, delta: JsonObject, extra?: Extra): void;
   /** Says that a block has ended. */
   protected abstract sayStop(index: number, extra: Extra | undefined): void;
-  /** What the first frame of a call holds. */
+  /** Content of the first frame of a tool call. */
   protected abstract call(id: string, event: EventOf<'tool-start'>): JsonObject;
   /** Says reasoning that only its provider can read. */
   protected abstract hide(current: OpenBlock, value: string): void;
@@ -129,7 +129,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     current.citations = [];
   }
 
-  /** Ends the block that has the floor; one that never said anything leaves no trace. */
+  /** Ends the current block. A block without content writes nothing. */
   protected close(extra?: Extra): void {
     const { current } = this;
     if (current === undefined) return;

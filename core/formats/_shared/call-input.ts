@@ -16,7 +16,7 @@ export class CallInput {
     this.#kind = kind;
   }
 
-  /** What can be told by now; undefined where there is nothing to tell. */
+  /** Returns the text that is certain so far; undefined if there is none. */
   push(piece: string): string | undefined {
     if (this.#kind === 'verbatim') return piece;
     if (this.#kind === 'object') {
@@ -29,7 +29,7 @@ export class CallInput {
     return emitted;
   }
 
-  /** What is left to tell. */
+  /** Returns the remaining text. */
   end(): string {
     if (this.#kind === 'verbatim') return '';
     if (this.#kind === 'object') return this.#sent.end();

@@ -5,8 +5,9 @@ import type { WholeEncoder } from '../../sdk/format.ts';
 import { throwIfError, unusableResponse } from './upstream-error/index.ts';
 
 /**
- * A provider's count as a `result` event; what else the body says is kept for clients of the same format. `field` holds the count, `object`
- * is what the body calls itself, where it does. Throws GatewayError (origin upstream) for an error or a body without a count.
+ * Returns a provider's token count as a `result` event. Other members of the body are kept for clients of the same format. `field`: name of
+ * the member with the count. `object`: value of the body's member `object`, if it has one. Throws GatewayError (origin upstream) for an
+ * error or a body without a count.
  */
 export function decodeCount(body: JsonObject, format: string, field: string): readonly GatewayEvent[] {
   throwIfError(body);
@@ -17,7 +18,7 @@ export function decodeCount(body: JsonObject, format: string, field: string): re
   return [{ type: 'result', value: { tokens, ...extra } }];
 }
 
-/** Writes a count into `empty`, which says it of none. */
+/** Returns `empty` with the count. */
 export function countEncoder(empty: JsonObject, format: string, field: string): WholeEncoder {
   let reply = empty;
   return {

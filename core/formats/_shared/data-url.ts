@@ -30,7 +30,7 @@ export function toDataUrl(mimeType: string, data: string): string {
   return `data:${officialType(mimeType)};base64,${data}`;
 }
 
-/** The name by which providers know a type: many clients write `image/jpg`, which is none. */
+/** Returns the registered MIME type, because many clients send `image/jpg`, which is not one. */
 export function officialType(mimeType: string): string {
   return mimeType.toLowerCase() === 'image/jpg' ? 'image/jpeg' : mimeType;
 }

@@ -1,4 +1,4 @@
-/** What only one format knows of a piece: gathered and put back. */
+/** Collects and restores members of a part that only one format has. */
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { given } from './check.ts';
@@ -11,10 +11,13 @@ export interface Kept {
   readonly extra?: Extra;
 }
 
-/** How a format keeps what it alone knows of a piece, in its own entry of `extra`. `nulls`: whether an unknown field that is null is kept. */
+/**
+ * Returns functions with which a format stores members that only it has, in its own entry of `extra`. `nulls`: true to keep unknown fields
+ * that are null.
+ */
 export function extrasOf(format: string, nulls = true) {
   return {
-    /** What this format alone knows of a piece; an empty object when there is nothing. */
+    /** Returns the members of a part that only this format has; an empty object if there are none. */
     own: (extra: Extra | undefined): JsonObject => extra?.[format] ?? nothing,
     /** `{extra}` with these fields, to spread into a piece or an event; an empty object when there is nothing to keep. */
     withExtra(fields: JsonObject): Kept {
@@ -28,13 +31,13 @@ export function extrasOf(format: string, nulls = true) {
 
 /** Names that could pass for a spelling, or for a field of an object inside the piece. */
 const misleading = /^\$|[.[]/;
-/** Where fields of such names are put aside: they are fields like any other. */
+/** Name under which fields with such names are stored, because they are fields like any other. */
 export const aside = '$fields';
 
 /**
- * Gathers, while a piece is decoded, what the neutral model has no word for. A plain name is an unknown field of the piece itself, a dotted
- * one (`function.strictness`) a field of an object inside it, so that a loss names it exactly; names that begin with `$` say how something
- * was spelled, and are no loss.
+ * Collects members of a part that the neutral model does not have, while the part is decoded. A plain name is an unknown field of the part,
+ * a dotted name (`function.strictness`) a field of an object inside it, so that reports of dropped fields are exact. Names that begin with
+ * `$` record a spelling and are not reported.
  */
 export class Leftovers {
   readonly #format: string;

@@ -35,7 +35,9 @@ export function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]).filter(isObject) : [];
 }
 
-/** Returns a Unix time in whole seconds, because clients expect an integer and some providers send fractions; undefined where there is none. */
+/**
+ * Returns a Unix time in whole seconds, because clients expect an integer and some providers send fractions; undefined if there is none.
+ */
 export function secondOf(value: JsonValue | undefined): number | undefined {
   return typeof value === 'number' && value >= 1 && Number.isFinite(value) ? Math.floor(value) : undefined;
 }
@@ -50,7 +52,7 @@ export function stringIn(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** True for a text that says something. */
+/** Returns true for a text that is not empty. */
 export function isText(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== '';
 }

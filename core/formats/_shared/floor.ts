@@ -22,8 +22,8 @@ export type EncodedEvent = BlockEvent | EventOf<'opaque'>;
 const none: readonly WireFrame[] = [];
 
 /**
- * Stream encoder for one answer whose blocks are written one after the other. One block is open and has the floor; events of other blocks wait until
- * it ends. Subclasses write the frames.
+ * Stream encoder for one choice whose blocks are written in sequence. One block is open; events of other blocks wait until it ends.
+ * Subclasses write the frames.
  */
 export abstract class FloorEncoder implements StreamEncoder {
   protected readonly context: ReplyContext;

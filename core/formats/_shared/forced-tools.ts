@@ -14,8 +14,8 @@ export interface SettledRequest {
 
 /**
  * Resolves forced tools for a model that does not always accept them. A forced tool, or a schema that a forced tool stands in for, takes
- * precedence over thinking: thinking is turned off where the model allows that. Otherwise the model chooses whether to call the tool, and the
- * returned traits say that no tool can be forced. `usual` is the format's rule for models whose traits state none. Changes are reported to `drop`.
+ * precedence over reasoning, which is switched off if the model allows that. Otherwise the model chooses whether to call the tool, and the
+ * returned traits say that no tool can be forced. `usual`: rule of the format for models without the trait. Changes are reported to `drop`.
  */
 export function settleForcedTools(
   request: ChatRequest,

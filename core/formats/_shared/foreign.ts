@@ -5,8 +5,8 @@ import { aside } from './extra.ts';
 import { setOf } from './fields.ts';
 
 /**
- * Reports as dropped every member that only another format knows. Formats and keys that begin with `$` say how something was spelled, and
- * are not reported. `path` is the path of the piece in the client's request; undefined at the top level.
+ * Reports every member that only another format has as dropped. Formats and keys that begin with `$` record a spelling and are not
+ * reported. `path`: path of the part in the client's request; undefined at the top level.
  *
  * @example
  * reportForeign(request.extra, 'acme', undefined, target.drop);
@@ -30,10 +30,10 @@ export function reportForeign(
 
 /** Under these names a piece of a reply keeps the fields of several levels: those of a chunk, of one answer in it, and of its delta. */
 const levels = setOf('chunk choice delta $choice');
-/** A random text that a provider puts beside what it says, so that the length of a chunk says nothing: never a loss. */
+/** Name of a random text that a provider adds to hide the length of a chunk. Never reported as dropped. */
 export const noise = 'obfuscation';
 
-/** As {@link reportForeign}, for a piece of a reply: each field of its levels by its own name, unless it says nothing. */
+/** Like {@link reportForeign}, for a part of a response: reports each field of all levels by its own name, unless it is empty. */
 export function dropForeignReply(
   extra: Extra | undefined,
   format: string,

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../model/json.ts';
 
-/** What a tool that takes free text becomes where the provider has functions only. */
+/** Schema of the function that replaces a free-text tool, for providers that support only functions. */
 export const freeTextSchema: JsonObject = {
   type: 'object',
   properties: { input: { type: 'string' } },

@@ -4,8 +4,8 @@ import type { ModelTraits } from '../../model/traits.ts';
 import { withoutThinking } from './forced-tools.ts';
 
 /**
- * Switches thinking off for a request with functions that is written in a format in which the model refuses to think about it, because the channel
- * does not speak the other one. What changes is reported.
+ * Switches reasoning off for a request with functions, if the model does not support both in this format and the channel does not support
+ * its other format. Reports the change.
  */
 export function settleFunctionTools(
   request: ChatRequest,

@@ -16,7 +16,7 @@ export interface HistoryWords<W extends Writing> extends Omit<TurnWords, 'drop'>
   readonly blocks: (block: Block, writing: W) => readonly JsonObject[];
   /** The blocks of a message that is marked as a whole: the mark stands on the last of them, or behind it. */
   readonly marked: (message: Message, blocks: readonly JsonObject[], writing: W) => readonly JsonObject[];
-  /** Wire form of the instructions before the first turn; undefined where there are none. */
+  /** Wire form of the instructions before the first turn; undefined if there are none. */
   readonly system: (entries: readonly Message[], blocks: readonly JsonObject[]) => JsonValue | undefined;
   /** The content of a message that a client of this format wrote. */
   readonly encodeContent: (message: Message, blocks: readonly JsonObject[]) => JsonValue;
@@ -24,7 +24,7 @@ export interface HistoryWords<W extends Writing> extends Omit<TurnWords, 'drop'>
   readonly turn: (turn: Turn) => JsonObject;
 }
 
-/** `system` and `messages` of the wire. Absent where there are none. */
+/** `system` and `messages` of the wire. Absent if there are none. */
 export interface WrittenHistory {
   readonly system?: JsonValue;
   readonly messages?: readonly JsonObject[];
@@ -88,7 +88,7 @@ export class HistoryWriter<W extends Writing> {
     const ordered = orderTurns(turns, { ...this.#words, drop: target.drop });
     if (ordered.length > 0 || system === undefined)
       return { ...defined({ system }), messages: ordered.map((turn) => this.#words.turn(turn)) };
-    // With nothing but instructions to send, they are what the user says.
+    // If there are only instructions, they are sent as a user turn.
     target.drop(`${placeOf(request.system.at(-1) ?? {})}.role`);
     return { messages: [{ role: 'user', content: system }] };
   }

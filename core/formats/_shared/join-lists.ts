@@ -1,8 +1,8 @@
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 
 /**
- * Two pieces of one object, one behind the other: lists are joined, a member that is no list in both is that of the later piece. What is
- * returned may be added to when it comes back, so that many pieces cost no more than their sum; the pieces stay as they are.
+ * Joins two consecutive pieces of one object: lists are concatenated, other members are taken from the later piece. The result may be
+ * changed when it is passed in again, so that many pieces cost no more than their sum. The pieces are not changed.
  */
 export function joinLists(before: JsonValue | undefined, more: JsonValue): JsonValue {
   if (!isObject(before) || !isObject(more)) return more;

@@ -2,13 +2,13 @@ import type { Block, ChatRequest, Message, ReasoningBlock, TextBlock } from '../
 
 /** Formats whose streams are whole replies in pieces: their clients send back what they got, piece by piece. */
 const piecewise: ReadonlySet<string> = new Set(['generate-content']);
-/** Formats that write a turn as items, each a message here: what was thought, said and called, and every result. */
+/** Formats that encode a turn as items, each of which is a message here: reasoning, texts, tool calls and results. */
 const itemwise: ReadonlySet<string> = new Set(['responses']);
 
 /**
- * A request's history in whole turns, for encoders of another format. Clients of some formats keep every chunk as a part, or as a
- * message, of its own: their neighbouring assistant messages become one turn, and neighbouring reasoning becomes one block with the proof
- * that stands on its last piece. Where every item is a message, the neighbours become one turn, and its results stand right behind it.
+ * Returns a request's history in whole turns, for encoders of another format. Some clients store every chunk as a part or a message of its
+ * own. Adjacent assistant messages become one turn, and adjacent reasoning becomes one block with the proof of its last piece. If every
+ * item is a message, adjacent items become one turn, directly followed by its results.
  */
 export function joinedTurns({ format, messages }: ChatRequest): readonly Message[] {
   if (itemwise.has(format)) return ofItems(messages);
@@ -89,7 +89,7 @@ function isPiece({ role, extra, cache }: Message): boolean {
 
 type Joins = (before: TextBlock, after: TextBlock) => boolean;
 
-/** Within one message two texts may well be meant as two; white space alone never is. What was joined before, and may be long, is asked last. */
+/** Two texts of one message may be intended as two, except white space. The joined text is checked last, because it may be long. */
 const inside: Joins = (before, after) => after.text.trim() === '' || before.text.trim() === '';
 const across: Joins = () => true;
 

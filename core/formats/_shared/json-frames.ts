@@ -1,4 +1,4 @@
-/** Frames of streams that are JSON alone: objects one after the other, or the elements of one array. */
+/** Reads frames of streams that consist only of JSON: a sequence of objects, or the elements of one array. */
 import { ObjectCutter } from '../../json/object-cutter.ts';
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { frameLimit } from './sse.ts';

@@ -52,7 +52,7 @@ export class OpenBlocks {
     return open;
   }
 
-  /** The open block of this kind at an index; begun here where its provider does not say that it begins. */
+  /** Returns the open block of this kind at an index. Opens it if the provider sends no start. */
   need(kind: 'text' | 'reasoning', index: number, events: GatewayEvent[]): OpenBlock {
     const open = this.#open.get(index);
     if (open?.kind === kind) return open;

@@ -4,12 +4,15 @@ import { parseObject } from '../../json/parse.ts';
 
 const prefix = 'gw1.';
 
-/** What bytes that hold a sealed proof contain, plain or in base64. Such a request must not pass through: the provider would not know its own signature. */
+/**
+ * Markers of a sealed proof in a request, plain or in base64. Such a request must not pass through, because the provider would not
+ * recognize its own signature.
+ */
 export const sealMarks: readonly string[] = [prefix, 'Z3cxL'];
 
 /**
- * A foreign proof in a container that fits a signature field of another format, so that it survives a round trip through a client.
- * `on` says which kind of block it belonged to when the carrying format had to put it elsewhere.
+ * A foreign proof in a container for the signature field of another format, so that it survives a round trip through a client. `on`:
+ * original kind of block, if the carrying format has to put it in another one.
  */
 export function sealProof(proof: Proof, on?: 'text' | 'tool-call'): string {
   return (
@@ -36,12 +39,12 @@ export function unsealProof(text: string): Unsealed | undefined {
   return value.on === 'text' || value.on === 'tool-call' ? { proof, on: value.on } : { proof };
 }
 
-/** A signature or hidden reasoning that a client sends back, as the proof of whoever made it. */
+/** Returns a signature or hidden reasoning that a client sends back, as the proof of the provider that made it. */
 export function proofIn(format: string, kind: Proof['kind'], value: string): Proof {
   return unsealProof(value)?.proof ?? { format, kind, value };
 }
 
-/** What a block of reasoning that is otherwise empty carries for a neighbour; undefined for a signature of its own. */
+/** Returns the proof that an otherwise empty block of reasoning carries for an adjacent block; undefined for a signature of its own. */
 export function carriedBy(signature: unknown): Required<Pick<Unsealed, 'proof' | 'on'>> | undefined {
   const { proof, on } = (typeof signature === 'string' ? unsealProof(signature) : undefined) ?? {};
   return proof === undefined || on === undefined ? undefined : { proof, on };

@@ -4,10 +4,10 @@ import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { readObjects } from './check.ts';
 import { carriedBy } from './proof.ts';
 
-/** How a format whose messages are blocks reads them. */
+/** Decoders of a format whose messages consist of blocks. */
 interface BlockReader {
   readonly block: (value: JsonObject, at: string) => Block;
-  /** The signature of a block of reasoning that says nothing else. */
+  /** Signature of a block of reasoning without text. */
   readonly signature: (value: JsonObject) => JsonValue | undefined;
   /** The mark that a block makes which is nothing but one for the block before it. */
   readonly cache?: (value: JsonObject, at: string) => Block['cache'];

@@ -2,7 +2,7 @@ import { maskKnownSecrets } from '../../log/known-secrets.ts';
 
 /** Longest upstream sentence that is shown to a client. */
 const longest = 1000;
-/** How much of a text is looked at: what lies behind is never shown, and long inputs stay cheap. */
+/** Maximum number of characters that are searched. The rest is never shown, so that long inputs stay cheap. */
 const readable = 4000;
 
 const secrets: readonly (readonly [RegExp, string])[] = [
@@ -26,8 +26,8 @@ const secrets: readonly (readonly [RegExp, string])[] = [
 
 /** A sentence of an upstream without keys, addresses and account ids, on one line and of bounded length. */
 export function redact(text: string): string {
-  // Before the text is cut, so that no half of a secret is left.
-  // What touches a known secret goes too: a longer key may begin or end with a shorter one.
+  // Runs before the text is cut, so that no part of a secret remains. Masks also the characters next to a known secret, because a longer
+  // key may begin or end with a shorter one.
   let clean = maskKnownSecrets(text.slice(0, 2 * readable), '[key]')
     .replaceAll(/[\w.~+-]{0,200}\[key\][\w.~+-]{0,200}/g, '[key]')
     .slice(0, readable);

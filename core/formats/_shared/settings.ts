@@ -70,7 +70,7 @@ export function pathsOf(
   return (name) => spanning[name] ?? rows.find((row) => row.name === name)?.path ?? name;
 }
 
-/** Members at the top of a body in which a format says something, by what it says: those of the rows, and others that a format names itself. */
+/** Returns a function from a setting to its top-level members of a body: those of the rows, and others that the format adds. */
 export function settingPlaces(
   rows: readonly SettingRow[],
   others: { readonly [Name in SettledName]?: readonly string[] },

@@ -64,7 +64,7 @@ export class SseCutter {
     return this.#held.length === 0 ? undefined : this.#held.take();
   }
 
-  /** Returns the position in the chunk behind its last blank line, which may begin in earlier bytes; not above 0 when there is none. */
+  /** Returns the position in the chunk after its last blank line, which may begin in earlier bytes; 0 or less if there is none. */
   #cutIn(chunk: Buffer): number {
     const cut = lastBoundary(chunk);
     if (cut > 0 || this.#seam === undefined) return cut;
@@ -92,7 +92,7 @@ export function splitSse(run: Buffer): Buffer[] {
   // Nearly every run is one frame.
   if (first === run.length - 2 && !run.includes(0x0d)) return [run];
   const frames: Buffer[] = [];
-  // Where each kind stands next: looked for again only once it has been passed, so that each byte is looked at a few times at most.
+  // Next position of each kind of line end. Searched again only after it was passed, so that each byte is read at most a few times.
   const next = blankLines.map((line) => run.indexOf(line));
   let start = 0;
   while (start < run.length) {

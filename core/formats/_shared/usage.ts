@@ -63,7 +63,7 @@ export function byModalityIn(
   };
 }
 
-/** Reads the service tier that a provider says it used, as a member to be added to usage. */
+/** Reads the service tier that a provider reports, as a member to add to usage. */
 export function serviceTierIn(value: JsonValue | undefined): { readonly serviceTier?: string } {
   if (typeof value !== 'string' || value === '' || value.length > longestTier) return {};
   return { serviceTier: value.toLowerCase().replace(/^service_tier_/, '') };
@@ -131,7 +131,7 @@ export function askUsage(body: JsonObject): JsonObject | undefined {
   return options.include_usage === true ? undefined : { stream_options: { ...options, include_usage: true } };
 }
 
-/** Reads usage from the frames and whole bodies of a pass-through, each for itself. What does not contain `mark` is not parsed. */
+/** Reads usage from the frames and non-streamed bodies of a pass-through, each by itself. Does not parse those without `mark`. */
 export function tapping(mark: string, usageIn: (body: JsonObject) => Usage | undefined): () => UsageTap {
   return () => ({
     read(data) {

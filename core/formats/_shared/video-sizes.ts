@@ -3,7 +3,7 @@ import type { VideoRequest } from '../../model/video.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 
-/** How far a size may be from a ratio and still be meant by it. */
+/** Maximum deviation of a size from a ratio that still matches it. */
 const tolerance = 0.03;
 
 const plain = lookupTable<string>({

@@ -116,7 +116,7 @@ export function wholeSeconds({ seconds }: VideoRequest): number | undefined {
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
-/** How a format reads requests of its clients. What its fields cannot say is a function. */
+/** Decoding table for requests of a format's clients. Fields that a table cannot express are functions. */
 export interface VideoDecoderSpec {
   readonly format: string;
   readonly fields: VideoFields;

@@ -45,7 +45,7 @@ function wordsIn(members: JsonObject): readonly string[] {
   const words: string[] = [];
   const read = (name: string, value: JsonValue | undefined): void => {
     if (!sizeWords.has(name) || value === null || value === undefined) return;
-    // `16:9` says nothing of how large a picture is; Runway writes `1920:1080`.
+    // `16:9` is a ratio without a size; Runway writes sizes as `1920:1080`.
     if (name === 'ratio' && !/^\d{3}/.test(String(value))) return;
     words.push(typeof value === 'string' ? nameOf(value) : 'unknown');
   };

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Upload } from '../../model/form.ts';
 
-/** How much of a file tells its kind. */
+/** Number of bytes from which the type of a file is detected. */
 const headSize = 64;
 
 /**

@@ -4,7 +4,7 @@ interface WaitingBlock<Event> {
   readonly events: readonly Event[];
 }
 
-/** Blocks that wait while another one is said, for formats that say one after the other. The one that waits longest comes first. */
+/** Blocks that wait while another one is written, for formats that write blocks in sequence. First in, first out. */
 export class WaitingBlocks<Event> {
   readonly #events = new Map<number, Event[]>();
   /** The blocks in their order: a Map from which the first is taken again and again has to look for it. */

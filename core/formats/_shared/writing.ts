@@ -27,7 +27,7 @@ export interface Writing {
   /** The format that is written. */
   readonly format: string;
   readonly target: EncodeTarget;
-  /** The client's request is in this format: its content is sent as it is, valid or not. */
+  /** True if the client's request is in this format. Its content is then sent unchanged, valid or not. */
   readonly native: boolean;
   /** Number of characters that inlined references have added to the schemas of the request. */
   readonly inlined: Inlined;
@@ -148,7 +148,10 @@ export function strictSchema(
   return adaptSchema(schema, target.traits.schemaSubset, { drop, inlined });
 }
 
-/** The schema of a function for providers that insist on that of an object. A client of the format has its own as it is. */
+/**
+ * Returns the schema of a function, for providers that require the schema of an object. A client of the format keeps its own schema
+ * unchanged.
+ */
 export function objectSchema(schema: JsonObject | undefined, { native }: Writing): JsonObject {
   if (schema === undefined) return { type: 'object', properties: {} };
   return native || schema.type !== undefined ? schema : { type: 'object', ...schema };
@@ -156,7 +159,7 @@ export function objectSchema(schema: JsonObject | undefined, { native }: Writing
 
 /** Functions by which such a format encodes its blocks; undefined for a block that is left out. */
 export interface BlockWriters<W extends Writing> {
-  /** Words that can be said: see {@link canSay}. */
+  /** Encodes a text that has content: see {@link canSay}. */
   readonly words: (text: string, block: Block, writing: W) => JsonObject;
   readonly text: (block: TextBlock, writing: W) => JsonObject | undefined;
   readonly reasoning: (block: ReasoningBlock, writing: W) => JsonObject | undefined;

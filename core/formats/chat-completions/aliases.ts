@@ -17,7 +17,7 @@ const azure: PathAlias = {
     if (rest === '') return undefined;
     const resolved = { path: `/v1${rest}`, query: withoutVersion(query) };
     if (deployment === undefined) return resolved;
-    // Whatever model the body names, Azure OpenAI asks the deployment that the path names.
+    // Azure OpenAI uses the deployment in the path and ignores the model in the body.
     const model = decodeSegment(deployment);
     return model === undefined ? undefined : { ...resolved, members: { model } };
   },

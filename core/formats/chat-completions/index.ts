@@ -18,7 +18,7 @@ const chatCompletions: Format = {
   aliases,
 };
 
-/** The chat completions format. Its model list has no route here: which format `/v1/models` answers in is for the headers to say. */
+/** The chat completions format. Its model list has no route here, because the headers of `/v1/models` select the format of the list. */
 export default chatCompletions;
 
 export { samplingConflict } from './validate.ts';

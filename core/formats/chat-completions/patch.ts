@@ -5,7 +5,7 @@ import type { Edits } from '../../sdk/format.ts';
 import { besideReasoning, readReasoning, reasoningFields } from './reasoning/index.ts';
 import { writeReasoning } from './reasoning/write.ts';
 
-/** The client's body with the edits made and nothing else changed. What the model cannot be asked for is reported. */
+/** Returns the client's body with the edits and no other changes. Reports settings that the model does not support. */
 export function patch(
   body: JsonObject,
   edits: Edits,
@@ -22,7 +22,7 @@ export function patch(
     const merged = { ...readReasoning(body), ...reasoning };
     for (const field of reasoningFields) delete patched[field];
     writeReasoning(merged, traits, patched, (path) => {
-      // To be shown is no wish in this format: what a provider tells of its reasoning is shown.
+      // This format has no setting for the visibility of reasoning: reasoning in a response is always shown.
       if (path !== 'settings.reasoning.show' || merged.show === false) drop(path);
     });
     // Members that only the provider of such an object knows stay.
@@ -35,7 +35,7 @@ export function patch(
   return patched;
 }
 
-/** Every limit that the client wrote, so that none is left that says otherwise. */
+/** Sets every limit field that the client sent, so that none has the old value. */
 function limitFields(body: JsonObject, traits: ModelTraits): readonly string[] {
   const written = ['max_tokens', 'max_completion_tokens'].filter((field) => given(body[field]));
   return written.length > 0 ? written : [traits.outputLimitField ?? 'max_completion_tokens'];

@@ -6,8 +6,9 @@ import { setOf } from '../_shared/fields.ts';
 import { reasoningFields } from './reasoning/index.ts';
 
 /**
- * All settings that the neutral model has, except reasoning, whose several spellings are read in `reasoning/`. Of two rows with one name the later
- * one wins on reading and the first one is written; `max_completion_tokens` wins over `max_tokens`, as the specification says.
+ * All settings that the neutral model has, except reasoning, whose several spellings are read in `reasoning/`. Of two rows with one name,
+ * the later one takes precedence in decoding and the first one is encoded: `max_completion_tokens` takes precedence over `max_tokens`, as
+ * in the specification.
  */
 export const rows: readonly SettingRow[] = [
   { name: 'maxOutput', path: 'max_tokens', kind: 'integer', min: 1 },

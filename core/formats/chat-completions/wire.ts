@@ -8,7 +8,7 @@ export const formatName = 'chat-completions';
 /** {@link extrasOf} */
 export const { own, withExtra, leftovers } = extrasOf(formatName);
 
-/** The delta that opens an answer and says nothing yet. */
+/** Delta that opens a choice without content. */
 export const roleDelta: JsonObject = { role: 'assistant', content: '', refusal: null };
 
 /** Most blocks, tool calls or choices that one reply may hold. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { ModelListing } from '../../sdk/format.ts';
 import { nameInAddress, ownAddress } from '../_shared/model-address.ts';
 
-/** What models give and take, by operation. Absent: text. */
+/** Output and input modalities of models, by operation. Default: text. */
 const outputs = new Map([
   ['embed', 'EMBEDDING'],
   ['generate-image', 'IMAGE'],

@@ -2,7 +2,7 @@
 import type { MediaBlock } from '../../model/chat.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 
-/** A medium's key in a content block, with the types that its formats stand for. Where several formats are one type the first is written. */
+/** Key of a medium in a content block, with the MIME types of its formats. If several formats have one type, the first is encoded. */
 export interface MediaKind {
   readonly key: 'image' | 'document' | 'video' | 'audio';
   /** The neutral name. */

@@ -4,7 +4,10 @@ import { removeAt } from '../_shared/settings.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { reasoningPlaces, writeReasoning } from './reasoning.ts';
 
-/** The client's body with another reasoning or output limit; the model stands in the path. What the model cannot be asked for is reported. */
+/**
+ * Returns the client's body with changed reasoning or output limit. The model is in the path. Reports settings that the model does not
+ * support.
+ */
 export function patch(
   body: JsonObject,
   { settings }: Edits,

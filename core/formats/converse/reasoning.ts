@@ -1,4 +1,4 @@
-/** How requests of Converse ask for reasoning, in both directions. */
+/** Decodes and encodes the reasoning settings of Converse. */
 import { effortFrom, type Effort, type Reasoning } from '../../model/reasoning.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
@@ -16,8 +16,8 @@ const place = `${fieldsPlace}.thinking`;
 const effortPlace = 'outputConfig.effort';
 
 /**
- * What the model's own field `thinking` and `outputConfig.effort` ask for. Models that ask in other fields are asked in theirs: those pass.
- * What is not understood goes to `left`, and what was is remembered there as it was written.
+ * Decodes the model's field `thinking` and `outputConfig.effort`. Reasoning fields of other models pass unchanged. Unknown members go to
+ * `left`, which also keeps the original spelling of known ones.
  */
 export function decodeReasoning(body: JsonObject, left: Leftovers): Reasoning | undefined {
   const thinking = optionalObject(optionalObject(body[fieldsPlace], fieldsPlace)?.thinking, place);
@@ -47,8 +47,8 @@ const ownPlaces = {
 export const reasoningPlaces: readonly string[] = [place, effortPlace, ...Object.values(ownPlaces)];
 
 /**
- * Writes a wish for reasoning in the words that the model takes: a field of its own, `effort` in `outputConfig`, or a `thinking` object. Every
- * other field of the model's is left as it is.
+ * Encodes reasoning settings in the form that the model supports: a field of its own, `effort` in `outputConfig`, or a `thinking` object.
+ * Other fields of the model are unchanged.
  */
 export function writeReasoning(
   body: MutableObject,
@@ -88,7 +88,7 @@ function takesThinking({ reasoning }: ModelTraits): boolean {
   return reasoning === undefined || reasoning === 'adaptive' || reasoning === 'budget';
 }
 
-/** Asks for an effort in the model's own field. A model that does not think by itself need not be told so. */
+/** Encodes an effort in the model's own field. A model that does not reason by default needs no field to switch it off. */
 function writeOwnField(
   body: MutableObject,
   style: keyof typeof ownPlaces,

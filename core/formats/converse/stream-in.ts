@@ -20,7 +20,7 @@ import { formatName, withExtra } from './wire.ts';
 
 const none: readonly GatewayEvent[] = [];
 
-/** Turns a provider's frames into events. What it does not know travels verbatim as `opaque`. */
+/** Decodes a provider's frames to events. Unknown frames become `opaque` events. */
 export class ConverseStreamDecoder implements StreamDecoder {
   readonly #open = new OpenBlocks({
     format: formatName,

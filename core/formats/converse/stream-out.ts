@@ -25,7 +25,7 @@ const blockWords: BlockWords = {
   stops: stopOfReason,
 };
 
-/** Turns events into the client's frames. There is none that says nothing: an empty piece keeps a stream alive, where a block is open. */
+/** Encodes events to the client's frames. The format has no keep-alive frame, so an empty delta of an open block is sent instead. */
 export class ConverseStreamEncoder extends BlockEncoder {
   constructor(context: ReplyContext) {
     super(blockWords, context);
@@ -125,7 +125,7 @@ const parts = new Map<unknown, 'start' | 'delta' | 'stop'>([
   ['contentBlockStop', 'stop'],
 ]);
 
-/** Which stop sequence was met is told to who asked for it. */
+/** The matched stop sequence is sent to clients that request it. */
 function sequenceField(
   sequence: string | undefined,
   { additionalModelResponseFieldPaths: paths }: JsonObject,
@@ -136,7 +136,7 @@ function sequenceField(
   return { additionalModelResponseFields: { stop_sequence: sequence } };
 }
 
-/** The call's own time, to the second, where no provider tells another. */
+/** Returns the duration of the call, in whole seconds, if the provider sends none. */
 function timeTaken({ created, completed }: ReplyContext): JsonObject {
   const end = completed ?? Math.floor(Date.now() / 1000);
   return { metrics: { latencyMs: Math.max(0, end - created) * 1000 } };

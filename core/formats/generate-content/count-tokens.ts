@@ -15,7 +15,7 @@ import { patch, renamed } from './patch.ts';
 import { formatName, official, leftovers, own } from './wire.ts';
 import { words } from './words.ts';
 
-/** Where a count stands. */
+/** Name of the field with the token count. */
 const countField = 'totalTokens';
 
 /** countTokens: the contents alone, or a whole request inside `generateContentRequest`. */
@@ -79,7 +79,7 @@ function patchCount(body: JsonObject, { model }: Edits, traits: ModelTraits): Js
   const key =
     body.generate_content_request === undefined ? 'generateContentRequest' : 'generate_content_request';
   const inner = body[key];
-  // What limits or steers an answer does not change a count.
+  // Settings of the response do not affect the count.
   const named = defined({ model });
   return isObject(inner) ? { ...body, [key]: patch(inner, named, traits) } : patch(body, named, traits);
 }

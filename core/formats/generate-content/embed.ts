@@ -60,7 +60,7 @@ export const embed: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
   ),
 });
 
-/** What one request of a batch says. */
+/** Decodes one request of a batch. */
 interface One {
   readonly input: EmbedInput;
   readonly purpose: EmbedPurpose | undefined;

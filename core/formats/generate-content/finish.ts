@@ -31,7 +31,7 @@ export function reasonIn({ finishReason: word }: JsonObject): string | undefined
   return typeof word === 'string' && word !== '' && word !== 'FINISH_REASON_UNSPECIFIED' ? word : undefined;
 }
 
-/** True for a frame with the end of a candidate, or with the reason why there is none. */
+/** Returns true for a frame with the finish reason of a candidate, or with the reason for a missing candidate. */
 export function endsStream({ data }: Frame): boolean {
   let value: unknown;
   try {

@@ -11,7 +11,7 @@ import { speak } from './speak.ts';
 import { videos } from './videos/index.ts';
 import { formatName } from './wire.ts';
 
-/** Where the methods of a model are called: both versions, with `tunedModels/` as another name of `models/`. */
+/** Paths of the methods of a model: both versions, with `tunedModels/` as an alias of `models/`. */
 const folders = ['/v1beta/models', '/v1/models', '/v1beta/tunedModels', '/v1/tunedModels'];
 
 type Matched = Readonly<Record<string, string>>;

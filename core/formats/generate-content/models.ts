@@ -23,7 +23,7 @@ export const models: ModelListing = {
   one,
 };
 
-/** What can be called with a model, by what it is for. */
+/** Methods of a model, by operation. */
 const methods: Readonly<Record<string, readonly string[]>> = {
   chat: ['generateContent', 'streamGenerateContent', 'countTokens'],
   embed: ['embedContent', 'batchEmbedContents'],

@@ -97,14 +97,14 @@ const details: Readonly<Record<string, string>> = {
   MEDIA_RESOLUTION_ULTRA_HIGH: 'original',
 };
 
-/** The neutral word for `mediaResolution: {level}`; undefined for anything said otherwise. */
+/** Returns the neutral value of `mediaResolution: {level}`; undefined for any other form. */
 export function readDetail(value: JsonObject['x']): string | undefined {
   if (!isObject(value) || Object.keys(value).length !== 1 || typeof value.level !== 'string')
     return undefined;
   return Object.hasOwn(details, value.level) ? details[value.level] : undefined;
 }
 
-/** `mediaResolution` for a detail; undefined when there is none. */
+/** Returns `mediaResolution` for a detail; undefined if there is none. */
 export function writeDetail(detail: string): JsonObject | undefined {
   const level = Object.keys(details).find((word) => details[word] === detail);
   return level === undefined ? undefined : { level };

@@ -6,8 +6,8 @@ import { writeReasoning } from './reasoning.ts';
 import { official } from './wire.ts';
 
 /**
- * The client's body with another model, reasoning or output limit. Objects on the way are copied, the client's spelling stays. What the
- * model cannot be asked for is reported.
+ * Returns the client's body with a changed model, reasoning or output limit. Copies the changed objects and keeps the client's spelling of
+ * fields. Reports settings that the model does not support.
  */
 export function patch(
   body: JsonObject,

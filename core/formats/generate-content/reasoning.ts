@@ -27,19 +27,19 @@ export function readReasoning(body: JsonObject): Reasoning | undefined {
   return defined({ effort, budget, show });
 }
 
-/** Words of the display that `includeThoughts` says just as well. */
+/** Values of the display that are equivalent to `includeThoughts`. */
 const plainDisplays = setOf('auto summarized omitted');
 
-/** What was asked of the reasoning, and of which model. */
+/** Reasoning settings, and the model that they are for. */
 export interface ReasoningOptions {
   readonly reasoning: Reasoning;
   readonly traits: ModelTraits;
-  /** Show the thoughts when thinking is asked for and nothing is said about showing them. */
+  /** Includes thoughts if reasoning is requested and its visibility is not set. */
   readonly showByDefault: boolean;
   readonly drop: (path: string) => void;
 }
 
-/** A `thinkingConfig` for this model; undefined when there is nothing to say. What had to be changed is reported. */
+/** Returns the `thinkingConfig` for this model; undefined if it would be empty. Reports changed settings. */
 export function writeReasoning(options: ReasoningOptions): JsonObject | undefined {
   const { reasoning, traits, showByDefault, drop } = options;
   if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning')) {
@@ -81,7 +81,7 @@ function encodeBudget(options: ReasoningOptions): JsonObject {
   const effort = effortFor(options, ['none', ...levels]);
   if (effort === undefined) return mode === 'on' || mode === 'adaptive' ? { thinkingBudget: -1 } : {};
   if (effort === 'none') return { thinkingBudget: 0 };
-  // The least that there is, where the wish is not to think at all.
+  // 0 if the client switches reasoning off, which is then clamped to the lowest allowed budget.
   const wanted =
     effortOf(options.reasoning) === 'none' ? 0 : effort === 'minimal' ? 512 : budgetOfEffort[effort];
   return { thinkingBudget: moved(wanted, range) };
@@ -99,20 +99,20 @@ function effortFor(
   return effort;
 }
 
-/** What the client said that cannot be had: the whole wish when it wanted no thinking at all. */
+/** Path of the setting that cannot be fulfilled: the whole setting if the client switches reasoning off. */
 function spelledBy({ mode, effort }: Reasoning): string {
   if (mode === 'off') return 'settings.reasoning';
   return `settings.reasoning.${effort === undefined ? 'budget' : 'effort'}`;
 }
 
-/** The efforts that the model says it takes, or else those of its kind. */
+/** Returns the efforts of the model's traits, otherwise those of its kind. */
 function allowedOf(traits: ModelTraits, usual: readonly Effort[]): readonly Effort[] {
   const named = efforts.filter((effort) => traits.efforts?.includes(effort));
   const possible = traits.reasoning === 'budget' ? named : named.filter((effort) => levels.includes(effort));
   return possible.length === 0 ? usual : possible;
 }
 
-/** What base64 makes of a sealed proof's first characters. */
+/** First characters of a sealed proof in base64. */
 const sealedStart = 'Z3cxL';
 
 /** Accepted by the provider in place of a signature it never gave, so that history of another vendor can be continued. */

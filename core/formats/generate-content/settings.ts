@@ -42,7 +42,7 @@ export const rows: readonly SettingRow[] = [
 interface Respelled {
   readonly name: 'reasoning' | 'responseFormat' | 'modalities' | 'serviceTier';
   readonly paths: readonly string[];
-  /** Returns the neutral value; undefined when there is none. Throws 400 with the path. */
+  /** Returns the neutral value; undefined if there is none. Throws 400 with the path. */
   readonly read: (body: JsonObject) => JsonValue | undefined;
   readonly write?: (value: JsonValue) => JsonValue | undefined;
 }

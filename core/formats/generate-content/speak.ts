@@ -10,7 +10,7 @@ import { formatName } from './wire.ts';
 import { isText, listOf, objectsOf, textOf } from '../_shared/fields.ts';
 import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.ts';
 
-/** Speech by a model that answers in sound. Clients of this format ask for it as a chat: nobody decodes a request of theirs here. */
+/** Generates speech with models that return audio in chat. Clients of this format send chat requests, so no request is decoded here. */
 export const speak: Codec<SpeakRequest> = defineCodec<SpeakRequest>({
   format: formatName,
   operation: 'speak',
@@ -29,7 +29,8 @@ function encodeRequest(request: SpeakRequest, { model, drop }: EncodeTarget): En
   const { text, voice, fileFormat, speed, instructions, extra } = request;
   reportForeign(extra, formatName, undefined, drop);
   if (speed !== undefined) drop('speed');
-  // Only samples are given. What was not asked for is WAV, which every player knows.
+  // The provider returns only samples. Formats other than `pcm` and `wav` are dropped, and the response is WAV, which every player
+  // supports.
   if (fileFormat !== 'pcm' && fileFormat !== 'wav') drop('response_format');
   const voiceName = typeof voice === 'string' ? voice : voice.id;
   return {

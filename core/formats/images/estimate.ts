@@ -27,7 +27,7 @@ function sizeIn({ size, extra }: ImageRequest): string | undefined {
   return isAlone ? first.toLowerCase() : 'unknown';
 }
 
-/** What a request may use. */
+/** Estimates the maximum usage of a request. */
 export function expectedOf(request: ImageRequest): Expected {
   const { prompt, images, mask, count = 1, quality, partials = 0 } = request;
   const shown = images.length + (mask === undefined ? 0 : 1);

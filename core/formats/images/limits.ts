@@ -4,7 +4,9 @@ import type { ImageInput, ImageRequest } from '../../model/image.ts';
 import { mediaKind } from '../../model/media-kind.ts';
 import type { ImageTraits, ModelTraits } from '../../model/traits.ts';
 
-/** Throws 400 with the name of the field that the model does not take so. What no trait limits is the provider's to judge. */
+/**
+ * Throws 400 with the name of the field that the model does not support with this value. Fields without a trait are left to the provider.
+ */
 export function checkLimits(request: ImageRequest, { images: limits }: ModelTraits): void {
   if (limits === undefined) return;
   const { prompt, count, size, quality, style, images, mask } = request;

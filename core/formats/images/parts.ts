@@ -9,7 +9,7 @@ import { parseDataUrl, toDataUrl } from '../_shared/data-url.ts';
 import type { RouteParams } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
-/** Returns the images of a form. Throws 400 where there is none, or where the bytes of one are no image. */
+/** Returns the images of a form. Throws 400 if there is none, or if the bytes of one are not an image. */
 export function uploadsOf({ image }: JsonObject, { form }: RouteParams): readonly ImageInput[] {
   const files = filesOf(form, 'image');
   if (files.length === 0) throw given(image) ? wrongType('image', 'a file') : missingValue('image');

@@ -164,7 +164,7 @@ export class ImageStreamEncoder implements StreamEncoder {
     return frames;
   }
 
-  /** The image that was held. Usage that is told of several together stands with the last of them. */
+  /** Returns the held image. Usage of several images together is added to the last one. */
   #release(): readonly WireFrame[] {
     const held = this.#held;
     if (held === undefined) return none;

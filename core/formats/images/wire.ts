@@ -8,10 +8,10 @@ export const paths = {
   'vary-image': '/images/variations',
 } as const;
 
-/** What is asked for. */
+/** Kind of request. */
 export type Making = keyof typeof paths;
 
-/** How the events of a stream begin. */
+/** Prefix of the event names of a stream. */
 export const eventNames = {
   'generate-image': 'image_generation',
   'edit-image': 'image_edit',

@@ -14,7 +14,7 @@ function asMessages(body: JsonObject, { model, stream }: RouteParams): JsonObjec
   return { ...rest, model: requiredModel(model), stream: stream === true };
 }
 
-/** Beta flags stand in the body: whoever has no place for them says so. */
+/** Beta flags are in the body. Formats without them report them as dropped. */
 function withBetas(request: ChatRequest, { anthropic_beta: betas }: JsonObject): ChatRequest {
   if (betas === undefined) return request;
   return { ...request, extra: { ...request.extra, [name]: { anthropic_beta: betas } } };
@@ -40,7 +40,7 @@ function otherBody({ code, message, param }: GatewayError): GatewayError {
 export const chat: Codec<ChatRequest> = {
   ...chatCodec,
   format: name,
-  // What the model says is in base64: every frame has to be looked into.
+  // The model's data is in base64, so every frame has to be decoded.
   marks: { usage: ['"usage"', '"bytes"'], terminal: ['"bytes"'] },
   // The binary framing knows no comments.
   toleratesComments: false,

@@ -11,7 +11,7 @@ function method(path: string, stream: boolean): Route {
     method: 'POST',
     path: `/model/*model/${path}`,
     operation: 'chat',
-    // The SDKs take bytes, and say no more of them.
+    // The SDKs return bytes without a type.
     untyped: true,
     params: ({ model }) => ({ model: withoutAddress(model ?? ''), stream }),
   };

@@ -1,4 +1,4 @@
-/** The jimeng format for videos: one path, whose query says whether a video is wanted or asked for. */
+/** The jimeng format for videos: one path, whose query selects creating or polling a video. */
 import { wrongType, wrongValue, type GatewayError } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
@@ -37,7 +37,7 @@ const largestImage = Math.floor((4.7 * 1024 * 1024 * 4) / 3);
 /** Code of a response that is no refusal. */
 const soundCode = 10_000;
 
-/** Failures are told by codes instead. */
+/** Failures are reported by codes, not by states. */
 const states = videoStates({
   queued: ['in_queue'],
   in_progress: ['generating'],
@@ -123,7 +123,7 @@ function imagesFor(images: readonly ImageInput[]): JsonObject {
   return { binary_data_base64: texts };
 }
 
-/** Throws GatewayError when the provider's `code` says that it refuses. */
+/** Throws GatewayError if the provider's `code` is an error. */
 function readReport(body: JsonObject): VideoReport {
   if (body.code !== soundCode) throw refusalOf(body);
   const { data } = body;

@@ -38,7 +38,7 @@ export function replyHeaders(requestId: string): Readonly<Record<string, string>
   return { 'request-id': requestId, 'x-request-id': requestId };
 }
 
-/** The error before anything was sent. The SDKs retry every 429 and 5xx unless told not to. */
+/** Encodes an error before anything was sent. Sets `x-should-retry`, because the SDKs retry every 429 and 5xx by default. */
 export function errorReply(error: GatewayError, requestId: string): ErrorReply {
   const retries = error.status === 429 || error.status >= 500;
   const waits = error.status === 429 || error.status === 503 || error.status === 529;

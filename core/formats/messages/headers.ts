@@ -50,7 +50,7 @@ export function rateHeaders(standings: readonly RateStanding[]): Readonly<Record
     const name = `anthropic-ratelimit-${counts}`;
     headers[`${name}-limit`] = String(limit);
     headers[`${name}-remaining`] = String(remaining);
-    // To the second, rounded up: whoever waits until then finds the limit free.
+    // Rounded up to the second, so that the limit is free at that time.
     const reset = new Date(Math.ceil((Date.now() + resetMs) / 1_000) * 1_000);
     headers[`${name}-reset`] = reset.toISOString().replace('.000Z', 'Z');
   }

@@ -11,8 +11,8 @@ import { thinkingWords } from './reasoning.ts';
 type Drop = (path: string) => void;
 
 /**
- * The client's body with the edits made. Where an edit turns thinking on, what providers refuse beside it is taken out, and it stays
- * off for a turn whose history forbids it; what is lost by that is reported.
+ * Returns the client's body with the edits. If an edit switches thinking on, removes settings that providers refuse beside it, and keeps
+ * thinking off for a turn whose history forbids it. Reports these changes.
  */
 export function patch(
   body: JsonObject,
@@ -63,8 +63,9 @@ function setEffort(next: MutableObject, effort: string | undefined): void {
 }
 
 /**
- * The body with the budget that `thinking` of type `enabled` must have, where the client left it out: as much as the suffix `-thinking`
- * asks for. Where the output limit leaves no room for one the model does not think, which is reported. Models with a mere switch need none.
+ * Returns the body with the required budget of `thinking` of type `enabled`, if the client omitted it: the budget of the suffix
+ * `-thinking`. If the output limit is too low for a budget, thinking is switched off and reported. Models with only a switch need no
+ * budget.
  */
 export function withBudget(body: JsonObject, traits: ModelTraits, drop: Drop): JsonObject {
   const { thinking, max_tokens: limit } = body;
@@ -79,7 +80,7 @@ export function withBudget(body: JsonObject, traits: ModelTraits, drop: Drop): J
   return requested === undefined ? next : { ...next, thinking: { ...requested, ...rest } };
 }
 
-/** The body with functions that do not say that they are some, for a model that refuses the word. */
+/** Returns the body with functions without `type`, for a model that refuses it. */
 export function withPlainTools(body: JsonObject, { toolTypes }: ModelTraits): JsonObject {
   const { tools } = body;
   if (toolTypes !== false || !Array.isArray(tools)) return body;

@@ -24,8 +24,8 @@ const typeOfMode: Readonly<Record<NonNullable<Reasoning['mode']>, string>> = {
 };
 
 /**
- * What `thinking` and `output_config.effort` ask for; what only this format knows goes to `left`. A budget below 1024 is not refused
- * here: it is wrong on this format's own channels only, others take the nearest effort.
+ * Decodes `thinking` and `output_config.effort`. Members that only this format has go to `left`. A budget below 1024 is not refused here,
+ * because it is invalid only on channels of this format; others get the nearest effort.
  */
 export function decodeReasoning(body: JsonObject, left: Leftovers): Reasoning | undefined {
   const reasoning: ReasoningDraft = {};
@@ -93,7 +93,7 @@ export function nativeThinking(
   };
 }
 
-/** What thinking has to do with in a body of this format. */
+/** Fields of a body of this format that affect thinking, or depend on it. */
 export const thinkingWords: ThinkingWords = {
   rows: settingRows,
   thinkingIn: ({ thinking }) => thinking,

@@ -41,7 +41,7 @@ export function writeResponseFormat(
 ): string | undefined {
   return askForAnswer(request, target, {
     lacks: ['name', 'description', 'strict'],
-    // Where the client had it, or in the official place.
+    // Same field as in the client's request, otherwise the official one.
     schema(schema) {
       const format: JsonObject = { type: 'json_schema', schema };
       if (own(request.extra).$format === oldPlace) body[oldPlace] = format;

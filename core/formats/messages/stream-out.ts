@@ -34,7 +34,7 @@ const blockWords: BlockWords = {
 
 /** Turns events into the client's frames. */
 export class MessagesStreamEncoder extends BlockEncoder {
-  /** What `message_stop` says beside its name. */
+  /** Further members of `message_stop`. */
   #last: JsonObject = {};
 
   constructor(context: ReplyContext) {
@@ -159,7 +159,7 @@ const parts = new Map<unknown, 'start' | 'delta' | 'stop'>([
   ['content_block_stop', 'stop'],
 ]);
 const ordinaryDeltas = setOf('text_delta citations_delta thinking_delta signature_delta input_json_delta');
-/** Frames that the encoder alone may say. */
+/** Frames that only the encoder may write. */
 const reserved = setOf('message_start message_delta message_stop error ping');
 
 function isOrdinary(delta: unknown): boolean {

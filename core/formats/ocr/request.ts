@@ -40,7 +40,7 @@ export function decodeRequest(body: JsonObject): OcrRequest {
   };
 }
 
-/** Where the document is. Throws 400 for one that is nowhere, or in several places. */
+/** Returns the source of the document. Throws 400 if there is none, or more than one. */
 function addressOf(document: JsonObject): { readonly kind: string; readonly address: string } {
   const kinds = ['document_url', 'image_url', 'file_id'].filter((name) => given(document[name]));
   const [kind, another] = kinds;
@@ -93,7 +93,10 @@ export function encodeRequest(request: OcrRequest, { model, drop }: EncodeTarget
 const usualPage = 20_000;
 const leastPage = 200;
 
-/** What reading a document may use. Of one that is elsewhere nobody knows the pages: it may have as many as a document can have. */
+/**
+ * Estimates the maximum usage of reading a document. A document by URL counts with the maximum number of pages, because its pages are
+ * unknown.
+ */
 export function expectedOf({ pages, bytes, isAnnotated }: OcrRequest): Expected {
   const at = (perPage: number): number =>
     pages ?? (bytes === undefined ? mostPages : Math.min(mostPages, Math.ceil(bytes / perPage)));

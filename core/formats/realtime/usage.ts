@@ -4,7 +4,7 @@ import type { Usage } from '../../model/usage.ts';
 import { byModalityIn } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
-/** Decodes the usage of a response or a transcription; further details are kept in `raw`. Undefined when there is none. */
+/** Decodes the usage of a response or a transcription; further details are kept in `raw`. Undefined if there is none. */
 export function readUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isObject(value)) return undefined;
   const input = count(value.input_tokens);
@@ -36,7 +36,7 @@ export function readUsage(value: JsonValue | undefined): Usage | undefined {
 /** Maximum count, more than any session uses: limits the cost of a provider's wrong figures. */
 const most = 1e9;
 
-/** Reads a count of a provider; 0 where there is none or it is invalid. */
+/** Decodes a count of a provider; 0 if there is none or it is invalid. */
 export function count(value: JsonValue | undefined): number {
   return typeof value === 'number' && value > 0 ? Math.min(most, value) : 0;
 }

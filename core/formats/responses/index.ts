@@ -21,5 +21,5 @@ const responses: Format = {
   sockets: [responsesSocket],
 };
 
-/** The Responses format. What is kept between calls, and the paths that show it, belong to plugins; models are listed as in chat completions. */
+/** The Responses format. Plugins store objects between calls and serve their paths. Models are listed as in chat completions. */
 export default responses;

@@ -10,8 +10,8 @@ const members = setOf('type role text content');
 const textTypes: ReadonlySet<unknown> = new Set(['input_text', 'output_text', 'text', undefined]);
 
 /**
- * The text of `instructions`, undefined when there is none. The spec has an object there too, with the text as `text` or as `content`, which
- * may be a list of parts; providers know the text alone. Throws 400 with the path.
+ * Returns the text of `instructions`; undefined if there is none. The specification also allows an object, with the text as `text` or as
+ * `content`, which may be a list of parts; providers accept only text. Throws 400 with the path.
  */
 export function readInstructions(value: JsonValue | undefined): string | undefined {
   if (!given(value) || typeof value === 'string') return value ?? undefined;
@@ -43,8 +43,8 @@ export function besideInstructions({ instructions }: JsonObject): readonly strin
 }
 
 /**
- * The word of `truncation`, undefined when it is not given. The spec has an object there too, whose `type` it then is: `auto` where that says
- * nothing. Throws 400.
+ * Returns the value of `truncation`; undefined if it is not set. The specification also allows an object with the value as `type`; `auto`
+ * if that is absent. Throws 400.
  */
 export function readTruncation(value: JsonValue | undefined): string | undefined {
   if (!given(value) || typeof value === 'string') return value ?? undefined;
@@ -52,7 +52,7 @@ export function readTruncation(value: JsonValue | undefined): string | undefined
   return value.type === 'disabled' ? value.type : 'auto';
 }
 
-/** True where more is asked for than a word can say. */
+/** Returns true if `truncation` requests more than a plain value can express. */
 export function isMoreThanWord(truncation: JsonObject): boolean {
   const { type, ...rest } = truncation;
   return (type !== 'auto' && type !== 'disabled') || Object.values(rest).some(given);

@@ -7,7 +7,7 @@ import { tokenCount } from '../_shared/usage.ts';
 type Counts = Record<string, number>;
 
 /**
- * Uses of services that a whole response tells: by its items, and by the counts that some providers give beside them. Undefined where there are
+ * Returns the uses of services in a non-streamed response, from its items and from counts that some providers send. Undefined if there are
  * none.
  */
 export function servicesIn(response: JsonObject): Units | undefined {

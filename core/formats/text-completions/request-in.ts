@@ -17,8 +17,8 @@ const bodyFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A client's request in neutral words: one user turn that is the prompt. Throws 400 with the client's path. Several prompts are several
- * blocks of that turn; whoever has no such channel asks for each by itself.
+ * Decodes a client's request to one user turn with the prompt. Throws 400 with the client's path. Several prompts are several blocks of
+ * that turn; for channels without lists of prompts, each is sent as a request of its own.
  */
 export function decodeRequest(body: JsonObject): ChatRequest {
   const { model, stream } = peek(body);

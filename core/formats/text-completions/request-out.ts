@@ -55,7 +55,7 @@ function meant(settings: ChatSettings): ChatSettings {
 function writePrompt(request: ChatRequest, target: EncodeTarget): JsonObject[string] {
   const turn = request.messages.at(-1);
   for (const message of request.system) {
-    // What the client did not write is the operator's: a prompt has no place for it.
+    // Content that is not from the client is the operator's system prompt, which a text completion cannot carry.
     if (message.at === undefined) target.drop('systemPrompt');
     else refuseContent(message, 'a system message', formatName, target);
   }

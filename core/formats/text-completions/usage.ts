@@ -7,7 +7,7 @@ import { formatName } from './wire.ts';
 /** Token counts in the neutral meaning. */
 export const readUsage = usageReader(formatName, 'prompt_tokens', 'completion_tokens');
 
-/** The usage object for a client, with the details that say something. */
+/** Returns the usage object for a client, with non-empty details. */
 export const writeUsage = completionUsage(formatName, false);
 
 /** Every figure of this format is cumulative, so nothing has to be remembered. */

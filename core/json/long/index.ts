@@ -24,7 +24,7 @@ const span = 64 * 1024;
 /** As many bytes of JSON as are spelled at once: each may become three. */
 const piece = 128 * 1024;
 
-/** Where the module has what; see texts.wat. */
+/** Memory layout of the module; see texts.wat. */
 const text = 1024;
 const written = text + 3 * span + 16;
 const memoryEnd = written + 6 * span + 16;
@@ -50,7 +50,9 @@ function start(): Module {
   return made;
 }
 
-/** What JSON.parse gives. The bytes must be JSON in UTF-8, which somebody has checked: what is wrong may be overlooked here. */
+/**
+ * Returns the same value as JSON.parse. The bytes must be valid JSON in UTF-8, checked by the caller, because errors may be missed here.
+ */
 export function parseJson(bytes: Buffer): JsonValue {
   return JSON.parse(
     (bytes.length < worthwhile ? undefined : inAscii(bytes)) ?? bytes.toString('utf8'),
@@ -74,7 +76,7 @@ function inAscii(bytes: Buffer): string | undefined {
   return json;
 }
 
-/** JSON for the wire: what JSON.stringify gives, as bytes where it is long. `about` says how long it will be, about, in bytes. */
+/** Returns the same JSON as JSON.stringify, as bytes if it is long. `about`: its estimated length in bytes. */
 export function writeJson(value: JsonValue, about: number): string | Buffer {
   return about < worthwhile ? JSON.stringify(value) : new Writer(about).bytesOf(value);
 }
@@ -84,7 +86,7 @@ class Writer {
   readonly #module = (module ??= start());
   #bytes: Buffer;
   #length = 0;
-  /** What is to be written next. */
+  /** Value to write next. */
   #waiting = '';
 
   constructor(about: number) {

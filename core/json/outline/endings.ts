@@ -1,6 +1,6 @@
 import type { NameEnding } from '../../model/address-endings.ts';
 
-/** Where scan.wat expects them. */
+/** Position at which scan.wat expects them. */
 const [pairs, first, size, most] = [4096, 5120, 32, 96];
 const capital = 0x20;
 

@@ -9,13 +9,14 @@ import { toolsOf } from './tools.ts';
 import { writeEndings } from './endings.ts';
 import { addressEndings } from '../../model/address-endings.ts';
 
-/*
- * An agent's request is mostly long texts that nobody here reads: it is checked, routed and passed on by what stands around them. Its
- * outline is the same JSON without those texts, a tenth of its length; only that is parsed. At 730 KB in 285 messages, in milliseconds
- * of CPU: all of it counted, parsed and checked 2.5, its outline made, parsed and checked 0.9; a whole call by `sluice start` 5.9 and 2.9.
+/**
+ * Builds the outline of a body: the same JSON without its long texts, about a tenth of its length. Only the outline is parsed, because an
+ * agent's request is mostly long texts that the gateway does not need for checks, routing and pass-through. At 730 KB in 285 messages, in
+ * milliseconds of CPU: all of it counted, parsed and checked 2.5, its outline made, parsed and checked 0.9; a whole call by `sluice start`
+ * 5.9 and 2.9.
  */
 
-/** A string is left out when it has more bytes than this, as it is written between its quotes. */
+/** Minimum length of a string that is left out, in bytes between its quotes. */
 export const longest = 62;
 
 /**
@@ -49,7 +50,7 @@ export const worthwhile = 8 * 1024;
 /** The longest body whose outline is made: the scanner's memory is more than twice as much, and is not given back. */
 const most = 4 * 1024 * 1024;
 
-/** Where the scanner has what; see scan.wat. */
+/** Memory layout of the scanner; see scan.wat. */
 const places = { names: 256, text: 8192 } as const;
 const nameLength = 16;
 const deepest = 3000;
@@ -77,9 +78,9 @@ function start(): Scanner {
 }
 
 /**
- * The outline of the JSON object in the bytes, which must be UTF-8. Undefined where there is none to judge by: no object, a member given
- * twice, beyond the limits, or too long. Whoever parses all of it then finds out. `counted` is told how many values there are, before
- * any is made.
+ * Returns the outline of the JSON object in the bytes, which must be UTF-8. Returns undefined if the body is not an object, has a duplicate
+ * member, exceeds the limits or is too long; the caller then parses all of it and reports the error. `counted`: called with the number of
+ * values before any is created.
  */
 export function outlineOf(
   bytes: Buffer,
@@ -158,7 +159,7 @@ function cutMembers(): readonly string[] {
   });
 }
 
-/** Where the members of a body come from that are not read yet. */
+/** Source of the members of a body that are not parsed yet. */
 interface Source {
   readonly outline: Outline;
   readonly bytes: Buffer;
@@ -171,8 +172,8 @@ const source = Symbol('source');
 const conversations: ReadonlySet<string> = new Set(['messages', 'input', 'contents']);
 
 /**
- * The whole body behind an outline: members in which something was left out are read when somebody asks for them. A conversation is read
- * with everything else, each other member alone, because hardly anything was left out of it.
+ * The whole body of an outline. Members with left-out texts are parsed on first access. Reading the conversation parses the whole body;
+ * every other member is parsed alone, because little was left out of it.
  */
 export function wholeOf(outline: Outline, bytes: Buffer): JsonObject {
   const { body, cut } = outline;

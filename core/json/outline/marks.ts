@@ -3,11 +3,11 @@ import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { stringifyRequest } from '../../performance/shared-values.ts';
 import type { LeftOutTexts, Outline } from './outline.ts';
 
-/*
- * In an outline a mark stands for each text that was left out. A request that is translated is mostly such texts, and they go from one
- * format to the other as they are: it is decoded and encoded with marks in their place, and written with the client's own bytes in the
- * place of the marks. So nine tenths of an agent's turn are neither parsed, nor made strings of, nor escaped again: one of 250 KB in 77
- * messages, from chat completions to messages, costs 2.2 ms of CPU by `sluice start`, and 5.3 where all of it is read.
+/**
+ * Replaces marks, which are placeholders of left-out texts in an outline, by the client's bytes. A translated request consists mostly of
+ * texts that stay unchanged, so it is decoded and encoded with marks. Nine tenths of an agent's turn are then not parsed, converted to
+ * strings and escaped again: one of 250 KB in 77 messages, from chat completions to messages, costs 2.2 ms of CPU by `sluice start`, and
+ * 5.3 where all of it is read.
  *
  * A mark begins with a control character, which stands in no JSON text as it is: where a text with marks becomes part of another JSON text
  * its escape is escaped once more. How often that was done can be read, and the client's words are escaped as often.
@@ -50,8 +50,8 @@ export class MarkedTexts {
   }
 
   /**
-   * How long a text is that was left out, how it begins and how it ends, as it is written: `length` bytes each. Undefined for a text that is no
-   * mark. What a client wrote may look like a mark: then it is about another text.
+   * Returns the length of the left-out text of a mark, and its first and last `length` bytes as written; undefined for a text that is not a
+   * mark. A client's text may look like a mark; then the result belongs to another text.
    */
   static glimpse(
     text: string,
@@ -78,7 +78,10 @@ export class MarkedTexts {
     return withoutMarks(text, (number, slashes) => escapedFor(this.#textOf(number), slashes));
   }
 
-  /** A value of the outline, where marks stand alone, with all that was left out of it. What has no marks stays the object that it is. */
+  /**
+   * Returns a value of the outline with its marks replaced by the texts. Marks must be whole strings. An object without marks is returned
+   * unchanged.
+   */
   restoredAll(value: JsonValue): JsonValue {
     if (typeof value === 'string') {
       const number = markAlone(value);
@@ -116,7 +119,7 @@ export class MarkedTexts {
     return false;
   }
 
-  /** JSON for the wire, with the client's own bytes in the place of marks. Throws for a mark that is none. */
+  /** Returns JSON with marks replaced by the client's bytes. Throws for an unknown mark. */
   write(value: JsonValue): Buffer {
     const json = this.#withInner(stringifyRequest(value));
     const { spans } = this.#texts;
@@ -162,7 +165,7 @@ export class MarkedTexts {
     return JSON.parse(this.#bytes.toString('utf8', from - 1, to + 1)) as string;
   }
 
-  /** Where the place of a text stands in `spans`. */
+  /** Returns the index in `spans` of the position of a text. */
   #indexOf(number: number): number {
     const index = spanIndex(number, this.#texts);
     if (index === undefined) throw new Error(`No text was left out for the mark ${number}.`);
@@ -170,7 +173,7 @@ export class MarkedTexts {
   }
 }
 
-/** Where the place of the text of a mark stands in `spans`; undefined where none was left out for it. */
+/** Returns the index in `spans` of the position of a mark's text; undefined for an unknown mark. */
 function spanIndex(number: number, { spans, beforeTools, inTools }: LeftOutTexts): number | undefined {
   const count = number % outsideOfTools;
   const isTools = number < outsideOfTools;
@@ -183,7 +186,7 @@ function markAlone(text: string): number {
   return text.length === markLength && text.startsWith(control) ? numberAt(text, control.length) : -1;
 }
 
-/** The number of a mark at this place; -1 where there is none. */
+/** Returns the number of the mark at this position; -1 if there is no mark. */
 function numberAt(text: string, at: number): number {
   const first = text.charCodeAt(at);
   if (first !== 0x30 && first !== 0x31) return -1;
@@ -205,8 +208,8 @@ function isVisible(first: number): boolean {
 const uncertain: ReadonlySet<number> = new Set([0xe1, 0xe2, 0xe3, 0xef]);
 
 /**
- * A text with words in the place of its marks, but for those of which `wordsFor` gives none. It is told how many reverse solidi the escape of
- * a mark has: none where it is not escaped, otherwise a power of two.
+ * Returns a text with its marks replaced by the results of `wordsFor`. A mark for which it returns undefined stays. `wordsFor` gets the
+ * number of backslashes in the escape of the mark: 0 if it is not escaped, otherwise a power of two.
  */
 function withoutMarks(
   text: string,

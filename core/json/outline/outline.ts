@@ -3,9 +3,9 @@ import type { JsonObject } from '../../model/json.ts';
 
 /** Positions of the texts that an outline leaves out. */
 export interface LeftOutTexts {
-  /** Where each begins and ends in the bytes of the whole, quotes excluded, one after the other. */
+  /** Begin and end of each text in the bytes of the body, without quotes, in order. */
   readonly spans: Uint32Array;
-  /** How many of them stand before the top-level `tools`, and how many inside of it. */
+  /** Number of texts before the top-level `tools`, and inside of it. */
   readonly beforeTools: number;
   readonly inTools: number;
 }
@@ -22,6 +22,6 @@ export interface Outline {
   readonly texts: LeftOutTexts;
   /** False where no member at any depth has a name under which an address of storage may stand. */
   readonly mayNameAddress: boolean;
-  /** Where the value of `model` stands in the bytes of the whole, quotes included. */
+  /** Begin and end of the value of `model` in the bytes of the body, with quotes. */
   readonly model: { readonly start: number; readonly end: number } | undefined;
 }

@@ -2,10 +2,9 @@
 import type { JsonValue } from '../../model/json.ts';
 import { shareValue } from '../../performance/shared-values.ts';
 
-/*
- * An agent sends the same tools with each of its calls, and so does every agent of its kind. They are most of what an outline has to say:
- * ten of the eleven KB of a first turn with 12 tools. Their outline is parsed once. Of such a turn (55 KB), in microseconds: its outline
- * made and parsed 62, with the tools of an earlier one 21.
+/**
+ * Caches parsed outlines of tools, because agents send the same tools with each call. Tools are most of an outline: ten of the eleven KB of
+ * a first turn with 12 tools. Of such a turn (55 KB), in microseconds: its outline made and parsed 62, with the tools of an earlier one 21.
  */
 
 /** Bytes of what is remembered in all, as values take several times as much, and of one: shorter ones are not worth it. */
@@ -20,7 +19,7 @@ interface Remembered {
   readonly value: JsonValue;
 }
 
-/** By their length, which tells most apart: to compare two takes a fraction of what a digest of one takes. The latest stand last. */
+/** Cached outlines by length, latest last. Compared by bytes, because that takes a fraction of the time of a digest. */
 const remembered = new Map<number, Remembered[]>();
 let weight = 0;
 

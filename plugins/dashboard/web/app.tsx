@@ -56,7 +56,7 @@ const views: readonly ViewEntry[] = [
   { name: 'guide', title: 'First steps', View: FirstSteps, needs: 'createConfig' },
 ];
 
-/** Beside the others, because it is about whoever has signed in. */
+/** Separate from the other views, because it is about the signed-in user. */
 const account: ViewEntry = { name: 'account', title: 'Your account', View: Account };
 
 /** The login, or the view that the address names inside the frame. */

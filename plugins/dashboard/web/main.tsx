@@ -11,13 +11,13 @@ startTheme();
 
 const queries = new QueryClient({
   defaultOptions: {
-    // Whether the machine has a network says nothing about the gateway, which may run on it.
-    // What was sent is forgotten at once: passwords, keys, tokens and codes are among it.
+    // Requests are sent also when the browser is offline, because the gateway may run on the same machine. Sent data is dropped at once,
+    // because it includes passwords, keys, tokens and codes.
     mutations: { networkMode: 'always', gcTime: 0 },
     queries: {
       networkMode: 'always',
       staleTime: 5_000,
-      // What was refused stays refused; a gateway that restarts comes back.
+      // Retries other errors than 4xx, because a restarting gateway comes back.
       retry: (count, error) =>
         count < 2 && !(error instanceof ApiError && error.status >= 400 && error.status < 500),
     },

@@ -46,7 +46,7 @@ function fromBranch(branch: JsonValue, depth: number): JsonValue {
   return isObject(branch) ? fromSchemaSubset(branch, depth + 1) : branch;
 }
 
-/** Properties in the order that `propertyOrdering` asks for: JSON Schema has no other way to say it. */
+/** Returns the properties in the order of `propertyOrdering`, because JSON Schema has no other way to express an order. */
 function fromProperties(properties: JsonObject, schema: JsonObject, depth: number): JsonObject {
   const ordering = schema.propertyOrdering ?? schema.property_ordering;
   const first = Array.isArray(ordering)

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 
 /**
- * `allOf` as one schema: properties and required names are united, the first word on anything else holds. `resolved` gives the schema that a
- * part means; `drop` is told where a part says otherwise, as `[1].minimum`.
+ * Merges `allOf` to one schema: unites properties and required names, and takes the first value of all other keywords. `resolved`: returns
+ * the schema of a part. `drop`: called with the path of each conflicting value, such as `[1].minimum`.
  */
 export function mergeAll(
   schema: JsonObject,

@@ -1,4 +1,4 @@
-/** The longest name that is told as it is in the path of a loss. */
+/** Maximum length of a name that is shown in full in the path of a dropped field. */
 const longestStep = 64;
 
 /** The path of a keyword or a property inside a schema. Long names are cut. */

@@ -21,7 +21,7 @@ export class References {
     this.#inlined = inlined;
   }
 
-  /** Returns the schema that a reference points at; undefined where there is none, where it is a cycle, or where it would exceed the limit. */
+  /** Returns the schema of a reference; undefined if there is none, if the reference is cyclic, or if it would exceed the limit. */
   find(reference: string, inside: readonly string[]): JsonObject | undefined {
     const found = inside.includes(reference) ? undefined : resolvePointer(this.#root, reference);
     if (found === undefined) return undefined;
@@ -33,7 +33,7 @@ export class References {
   }
 }
 
-/** Returns the target of a local reference (`#/$defs/address`); undefined where there is none, or where it is in another document. */
+/** Returns the target of a local reference (`#/$defs/address`); undefined if there is none, or if it is in another document. */
 function resolvePointer(root: JsonObject, reference: string): JsonObject | undefined {
   if (reference === '#') return root;
   if (!reference.startsWith('#/')) return undefined;

@@ -15,7 +15,7 @@ export const thinkingModes: Readonly<Record<string, NonNullable<Reasoning['mode'
   disabled: 'off',
 };
 
-/** What a `thinking` object asks for, put into `draft`; what it says besides goes to `left`. Throws 400 with the path. */
+/** Decodes a `thinking` object into `draft`, and its unknown members into `left`. Throws 400 with the path. */
 export function readThinking(
   thinking: JsonObject | undefined,
   path: string,

@@ -5,7 +5,7 @@ import { objectsOf } from '../fields.ts';
 
 /** Contents of an upstream's error body, independent of its shape. */
 export interface ErrorShape {
-  /** The upstream's error message; empty when there is none that can be shown. */
+  /** Error message of the upstream; empty if there is none that can be shown. */
   readonly message: string;
   /** Every machine-readable word of the body (`type`, `code`, `status`, `reason`), lower case. */
   readonly words: readonly string[];

@@ -90,7 +90,7 @@ export class SpeechStreamDecoder implements StreamDecoder {
   }
 }
 
-/** Samples of a provider that gives them bare say their rate: `audio/L16;codec=pcm;rate=24000`. */
+/** Media type of raw samples, with their rate: `audio/L16;codec=pcm;rate=24000`. */
 function rateOf(mimeType: string | undefined): number | undefined {
   if (mimeType === undefined || !/^audio\/(l16|pcm)\b/i.test(mimeType)) return undefined;
   const rate = Number(/rate=(\d{1,6})\b/.exec(mimeType)?.[1] ?? pcmRate);

@@ -76,7 +76,7 @@ export function encodeSpeech(request: SpeakRequest, { model, traits, drop }: Enc
   };
 }
 
-/** True when the request can go as it is: events where the model has events. */
+/** Returns true if the request can be sent unchanged: a stream of events only if the model supports events. */
 export function passesSpeech({ stream_format: framing }: JsonObject, traits: ModelTraits): boolean {
   return framing !== 'sse' || traits.streamsSpeech !== false;
 }

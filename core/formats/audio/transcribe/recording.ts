@@ -7,7 +7,7 @@ import type { RouteParams } from '../../../sdk/format.ts';
 /** File name extensions that are accepted where the type cannot be detected from the bytes: some encoders begin with silence or padding. */
 const endings = /\.(mp3|mp4|mpeg|mpga|m4a|ogg|oga|opus|wav|webm|flac)$/i;
 
-/** The recording of a form. Throws 400 when there is none, or when its bytes are something else, whatever its name says. */
+/** Returns the recording of a form. Throws 400 if there is none, or if its bytes are not audio or video, whatever its file name is. */
 export function recordingOf({ form }: RouteParams): Upload {
   const [file, another] = filesOf(form, 'file');
   if (file === undefined) throw missingValue('file');

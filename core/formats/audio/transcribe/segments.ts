@@ -42,7 +42,7 @@ export function verboseSegments(
   });
 }
 
-/** Writes segments of `diarized_json`. Where the provider names no speaker, all segments get the format's first label. */
+/** Writes segments of `diarized_json`. If the provider names no speakers, all segments get the format's first label. */
 export function diarizedSegments(segments: readonly TranscriptSegment[]): readonly JsonObject[] {
   return segments.map(({ start, end, text, speaker = 'A', extra }, index) => ({
     id: `seg_${index + 1}`,

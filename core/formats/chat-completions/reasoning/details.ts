@@ -25,7 +25,7 @@ export interface Detail {
   readonly sealed?: true;
 }
 
-/** Reads an entry. The proof's maker is the entry's `format`; a proof sealed by the gateway says it itself. */
+/** Decodes an entry. The maker of the proof is the entry's `format`; a proof sealed by the gateway contains its maker. */
 export function readDetail(entry: JsonObject): Detail {
   const words = [entry.text, entry.summary].find((value) => typeof value === 'string');
   const text = typeof words === 'string' ? words : '';

@@ -1,4 +1,4 @@
-/** How requests of chat completions ask for reasoning: fields that are read, and those that pass. */
+/** Decodes the reasoning settings of chat completions. */
 import { effortFrom, type Reasoning } from '../../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import {
@@ -29,9 +29,9 @@ const templateSwitchIn: Reader = (value) =>
   typeof value === 'boolean' ? { mode: value ? 'on' : 'off' } : {};
 
 /**
- * The members in which clients ask for reasoning, on their own or in an object: `reasoning_effort`, `reasoning {…}` (OpenRouter),
- * `thinking {…}` (DeepSeek and others), `enable_thinking`/`thinking_budget` (Qwen), and the switches in the templates of Qwen and DeepSeek. The
- * first that says something wins.
+ * Fields in which clients request reasoning, top-level or in an object: `reasoning_effort`, `reasoning {…}` (OpenRouter), `thinking {…}`
+ * (DeepSeek and others), `enable_thinking`/`thinking_budget` (Qwen), and the switches in the templates of Qwen and DeepSeek. The first
+ * field with a value takes precedence.
  */
 const spellings: readonly (readonly [holder: string | undefined, member: string, read: Reader])[] = [
   [undefined, 'reasoning_effort', effortIn],
@@ -52,7 +52,7 @@ export const reasoningFields: readonly string[] = [
   ...new Set(spellings.map(([holder, member]) => holder ?? member)),
 ];
 
-/** What the client asked of the reasoning. Throws 400 with the path. */
+/** Returns the client's reasoning settings. Throws 400 with the path. */
 export function readReasoning(body: JsonObject): Reasoning | undefined {
   let decoded: Reasoning = {};
   for (const [holder, member, read] of spellings) {
@@ -86,7 +86,10 @@ function membersIn(field: string): readonly string[] {
   return (readMembers.get(field) ?? []).map(([, member]) => member);
 }
 
-/** Objects in which clients ask for reasoning, with what they say besides it. Arguments of a template are kept whether or not one is a switch. */
+/**
+ * Objects in which clients request reasoning, with their further members. Arguments of a template are kept even if none is a reasoning
+ * switch.
+ */
 export function besideReasoning(body: JsonObject): Readonly<Record<string, JsonObject>> {
   const found: Record<string, JsonObject> = {};
   for (const field of readMembers.keys()) {

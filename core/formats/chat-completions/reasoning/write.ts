@@ -11,7 +11,7 @@ import { readReasoning } from './index.ts';
 type Dialect = 'effort' | 'thinking' | 'object' | 'enable-thinking' | 'template' | 'none';
 type Drop = (path: string) => void;
 
-/** How this model is asked for reasoning. */
+/** Form of reasoning requests for this model. */
 function dialectOf({ reasoning }: ModelTraits): Dialect {
   switch (reasoning) {
     case 'thinking':
@@ -25,7 +25,7 @@ function dialectOf({ reasoning }: ModelTraits): Dialect {
   }
 }
 
-/** The members in which a model with these traits may be asked. What the template of an unknown model makes of its arguments is left to the client. */
+/** Returns the fields for reasoning of a model with these traits. Template arguments of an unknown model are left to the client. */
 function membersOf(traits: ModelTraits): readonly string[] {
   switch (dialectOf(traits)) {
     case 'effort':
@@ -47,7 +47,7 @@ function hasMeasure({ efforts }: ModelTraits): boolean {
   return efforts?.some((effort) => effort !== 'none') === true;
 }
 
-/** The client's own spelling, when it still says what the settings say and the model takes it; undefined otherwise. */
+/** Returns the client's own fields if they still match the settings and the model supports them; otherwise undefined. */
 export function spelledReasoning(
   spelled: JsonValue | undefined,
   wanted: Reasoning | undefined,
@@ -90,7 +90,7 @@ function asJson(reasoning: Reasoning | undefined): JsonValue {
   return reasoning === undefined ? null : { ...reasoning };
 }
 
-/** Writes the wish in the words that the model's traits name. What they cannot say is reported. */
+/** Encodes the reasoning settings in the form of the model's traits. Reports settings that this form cannot express. */
 export function writeReasoning(
   wanted: Reasoning,
   traits: ModelTraits,
@@ -100,7 +100,7 @@ export function writeReasoning(
   const dialect = dialectOf(traits);
   switch (dialect) {
     case 'none':
-      // A model that does not think need not be told so.
+      // A model that does not reason by default needs no switch.
       if (effortOf(wanted) !== 'none' || thinksAbout(wanted, traits)) drop('settings.reasoning');
       return;
     case 'object':
@@ -169,7 +169,7 @@ function writeSwitch(
   if (!off && budget === undefined) writeMeasure(dialect, wanted, effort, traits, body, drop);
 }
 
-/** The effort beside a switch. Where there is no room for one, a measure that the client gave is lost. */
+/** Encodes the effort beside a switch. If there is no field for it, an effort or budget of the client is dropped. */
 function writeMeasure(
   dialect: Dialect,
   wanted: Reasoning,

@@ -132,8 +132,8 @@ function decodeCall(call: JsonObject, at: string): Block {
 }
 
 /**
- * The reasoning of an earlier answer. `reasoning_details` says more than the plain strings beside it, which are then only its copy.
- * Proofs that belong to a call or to the text are put there.
+ * Decodes the reasoning of an earlier response. `reasoning_details` has more data than the strings beside it, which are only a copy. Proofs
+ * of a tool call or of the text are added to that block.
  */
 function decodeReasoning(
   message: JsonObject,
@@ -189,8 +189,8 @@ function attacher(calls: Block[], contentBlocks: Block[]): (detail: Detail, mark
 }
 
 /**
- * In a stream the text goes in `reasoning_content` and the entry brings only the signature: the one empty entry gets the text that the
- * others leave. Where no entry brings text or takes it, the string is a reasoning of its own.
+ * In a stream, `reasoning_content` has the text and the entry only the signature. The one empty entry gets the text that is not in other
+ * entries. If no entry has text or can get it, the string becomes a reasoning block of its own.
  */
 function fillEmpty(blocks: readonly ReasoningBlock[], whole: string, at: string): readonly ReasoningBlock[] {
   const empty = blocks.findIndex((block) => block.text === '' && block.proof?.kind !== 'encrypted');

@@ -98,7 +98,7 @@ function decodeAudio({ input_audio: holder }: JsonObject, at: string, left: Left
   return { type: 'audio', source, at };
 }
 
-/** The format of a sound that says none: as its bytes tell, which an address does not. */
+/** Returns the format of audio without a `format` field, from its data URL or its bytes. */
 function soundIn(data: string): string {
   return audioFormat(parseDataUrl(data)?.mimeType ?? sniffBase64(data));
 }

@@ -24,7 +24,7 @@ import { writeArguments } from '../../_openai/calls.ts';
  */
 const standIn = ' ';
 
-/** An assistant turn; undefined when nothing of it is left to say. */
+/** Encodes an assistant turn; undefined if nothing remains of it. */
 export function writeAssistant(message: Message, scope: Scope): MutableObject | undefined {
   const contentBlocks: Block[] = [];
   const calls: JsonObject[] = [];
@@ -117,8 +117,8 @@ function takesProof(proof: Proof, scope: Scope): boolean {
 }
 
 /**
- * Reasoning of earlier turns. What this format's client sent goes as it came. What came by another format stays out, but where the
- * model's traits say that it is wanted: as text beside tool calls (`replaysReasoning`), or as entries with their proofs (OpenRouter).
+ * Encodes reasoning of earlier turns. Reasoning from a client of this format is sent unchanged. Reasoning from another format is omitted,
+ * unless the model's traits require it: as text beside tool calls (`replaysReasoning`), or as entries with their proofs (OpenRouter).
  */
 function writeReasoning(
   message: Message,

@@ -107,7 +107,7 @@ function writeLimit(request: ChatRequest, limit: number, body: MutableObject, ta
   const taken = Math.max(1, moved(limit, target.traits.ranges?.maxOutput));
   if (taken !== limit) target.drop('settings.maxOutput');
   body[field] = taken;
-  // The client sent both fields. Where the effective one was changed, the other gets the same value.
+  // The client sent both fields. If the effective one was changed, the other gets the same value.
   if (target.traits.outputLimitField === undefined && typeof marks.$max_tokens === 'number')
     body.max_tokens = limit === marks.$max_completion_tokens ? marks.$max_tokens : body[field];
 }

@@ -59,7 +59,7 @@ function wrapSystem(message: Message, scope: Scope): JsonObject {
   return { role: 'user', content: [text('<system>'), ...listOf(content), text('</system>')] };
 }
 
-/** A user turn: first one `tool` message for each result, then what else was said, with the images that a `tool` message cannot hold. */
+/** Encodes a user turn: first one `tool` message per result, then the other content, with images that a `tool` message cannot contain. */
 function writeUser(message: Message, scope: Scope): readonly JsonObject[] {
   const wire: JsonObject[] = [];
   const rest: Block[] = [];
@@ -127,12 +127,12 @@ function isMedia(block: Block): boolean {
 }
 
 /**
- * Providers insist that every call is answered right after its turn and every answer has its call. A call without a result gets an empty
- * one, and a result without a call, or one that comes too late, is told as a user's words.
+ * Matches tool calls and results, because providers require a result for every call directly after its turn, and a call for every result. A
+ * call without a result gets an empty one. A result without a call, or after another turn, becomes user text.
  */
 function withoutOrphans(wire: readonly JsonObject[]): JsonObject[] {
   const out: JsonObject[] = [];
-  /** How many calls of the last turn have no answer yet, by their id. */
+  /** Number of calls of the last turn without a result, by id. */
   const open = new Map<string, number>();
   const close = (): void => {
     for (const [id, count] of open)

@@ -179,8 +179,8 @@ export class ChoiceDecoder {
     const read = entries.map(readDetail);
     const whole = read.map((detail) => detail.text).join('');
     const copies = ['reasoning_content', 'reasoning'].filter((field) => isText(delta[field]));
-    // Where the entries bring no text of their own, the plain string is the text; of several the first may leave its own to the plain
-    // string, which has that of all.
+    // If the entries have no text, the plain string is the text. The first of several entries may omit its text, which is then in the plain
+    // string with that of all others.
     const longer =
       whole === '' || read[0]?.text === '' ? copies.filter((field) => isLonger(delta[field], whole)) : [];
     if (longer.length > 0)

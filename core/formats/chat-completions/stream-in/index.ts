@@ -55,7 +55,7 @@ export class ChatStreamDecoder extends ChunkDecoder<ChoiceDecoder> {
       this.#sharedChoice = sharedOf(choice);
       if (Object.keys(this.#sharedChoice).length > 0) own.$choice = this.#sharedChoice;
       const delta = deltaOf(choice);
-      // The usual one is written without being told.
+      // The default value is written without being stored.
       if (isRoleOnly(delta) && !sameJson(delta, roleDelta)) own.$role = delta;
     }
     return withExtra(own);
@@ -131,7 +131,7 @@ function deltaOf(choice: JsonObject): JsonObject {
   return isObject(choice.message) ? choice.message : {};
 }
 
-/** True for the delta that opens an answer and says nothing yet. */
+/** Returns true for the delta that opens a choice without content. */
 function isRoleOnly(delta: JsonObject): boolean {
   if (delta.role === undefined) return false;
   for (const key in delta) {
@@ -141,7 +141,7 @@ function isRoleOnly(delta: JsonObject): boolean {
   return true;
 }
 
-/** What every choice repeats beside its delta, such as `logprobs: null`. */
+/** Members that every choice repeats beside its delta, such as `logprobs: null`. */
 function sharedOf(choice: JsonObject): JsonObject {
   const { logprobs, ...shared } = fieldsBeside(choice, choiceFields);
   return logprobs === null ? { logprobs, ...shared } : shared;
@@ -166,7 +166,7 @@ function difference(
   if (without !== undefined) own[name === 'chunk' ? '$withoutChunk' : '$withoutChoice'] = without;
 }
 
-/** False when the text event carries all that `logprobs` says. */
+/** Returns false if the text event has all data of `logprobs`. */
 function keepsLogprobs(choice: JsonObject, events: readonly GatewayEvent[]): boolean {
   if (!isObject(choice.logprobs)) return choice.logprobs !== undefined;
   const text = events.find((event) => event.type === 'text-delta');
@@ -200,7 +200,7 @@ function isEmpty(value: JsonValue | undefined): boolean {
   return value === null || value === '' || (Array.isArray(value) && value.length === 0);
 }
 
-/** Hangs what is this format's alone on an event of the chunk; a chunk that made no event goes whole, if it says anything at all. */
+/** Adds members that only this format has to an event of the chunk. A chunk without events is passed on as a whole, unless it is empty. */
 function attach(
   events: GatewayEvent[],
   own: JsonObject,

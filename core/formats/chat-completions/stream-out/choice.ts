@@ -17,7 +17,7 @@ const writeFinish = finishWriter(formatName, 'stop length tool_calls content_fil
 /** Events that belong to one answer. */
 export type ChoiceEvent = Extract<GatewayEvent, { readonly choice: number }>;
 
-/** What the encoders of one reply's answers share. */
+/** State that the encoders of all choices of a response share. */
 export interface ReplyScope {
   /** The client knows the deprecated `function_call` only. */
   readonly legacy: boolean;
@@ -34,7 +34,7 @@ interface Tool {
   ended: boolean;
 }
 
-/** Writes the blocks of one answer. Knows what is open, so that nothing is said of a block that is not there. */
+/** Encodes the blocks of one choice. Tracks the open block, so that nothing is written for an unknown block. */
 export class ChoiceEncoder {
   readonly #scope: ReplyScope;
   readonly #tools = new Map<number, Tool>();
@@ -103,7 +103,7 @@ export class ChoiceEncoder {
     }
   }
 
-  /** The answer has ended: the word that says why. */
+  /** Returns the finish reason of the choice. */
   finish(event: EventOf<'finish'>): string {
     this.#finished = true;
     return this.#calledWord(writeFinish(event));
@@ -200,7 +200,7 @@ export class ChoiceEncoder {
     return { tool_calls: [call] };
   }
 
-  /** A call without arguments still has an object's text for them, unless the provider of this format said nothing itself. */
+  /** A call without arguments gets the text of an empty object, unless a provider of this format sent none. */
   #closeTool(event: EventOf<'tool-end'>): JsonObject | undefined {
     const tool = this.#tools.get(event.block);
     if (tool === undefined || tool.ended) return undefined;

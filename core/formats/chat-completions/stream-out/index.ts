@@ -69,7 +69,7 @@ export class ChatStreamEncoder extends ChunkEncoder<ChoiceEncoder> {
     this.answers.set(index, encoder);
     const fields = this.begin().own;
     const delta = isObject(fields.$role) ? fields.$role : roleDelta;
-    // What stood on the first chunk alone stands there again.
+    // Members that only the provider's first chunk had are written to the first chunk again.
     const first = index === 0 && isObject(fields.$first) ? { chunk: fields.$first } : noFields;
     frames.push(this.#frame(index, delta, first));
     return encoder;

@@ -13,7 +13,7 @@ interface Media {
   id: string | undefined;
 }
 
-/** What the encoders of a reply share. */
+/** State that the encoders of a response share. */
 interface MediaScope {
   readonly created: number;
   drop(name: string): void;
@@ -70,7 +70,7 @@ export class MediaEncoder {
   }
 }
 
-/** What the provider of this format wrote of the sound. */
+/** Members of the audio that a provider of this format sent. */
 function audioOf({ extra }: EventOf<'media-start' | 'media-delta' | 'media-end'>): JsonObject | undefined {
   const { $audio } = own(extra);
   return isObject($audio) ? $audio : undefined;

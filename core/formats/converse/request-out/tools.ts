@@ -100,7 +100,7 @@ function callsIn(messages: ChatRequest['messages']): readonly string[] {
   );
 }
 
-/** What is known of the choice: automatic is what providers do anyway, and all that some models take. */
+/** Encodes the tool choice. `auto` is omitted, because it is the default and some models support nothing else. */
 function encodeChoice(
   { toolChoice, settings }: ChatRequest,
   some: boolean,

@@ -20,7 +20,7 @@ const historyWords: HistoryWords<Writing> = {
       : blocks,
   system: (_entries, blocks) => blocks,
   encodeContent: (_message, blocks) => blocks,
-  // A turn that shows a document must also say something.
+  // A turn with a document must also have text.
   turn({ role, content }) {
     const needsText =
       content.some(({ document }) => document !== undefined) &&

@@ -11,8 +11,8 @@ const sizes = [
 ] as const;
 
 /**
- * A size as ratio and class of size, where the model has them: `1024x1536` is 2:3 of the ordinary size. Also the format's own words are
- * taken (`16:9`, `2K`). What cannot be had is reported.
+ * Converts a size to an aspect ratio and a size class, if the model has them: `1024x1536` is 2:3 in the default class. Accepts also values
+ * of the format (`16:9`, `2K`). Reports sizes that are not supported.
  */
 export function writeSize(
   { size }: ImageRequest,

@@ -15,7 +15,7 @@ import { setOf } from '../../_shared/fields.ts';
 /** Fields of the body that are read; all others are extra. */
 const readFields = setOf('model contents systemInstruction tools toolConfig generationConfig serviceTier');
 
-/** The model in the path, without a leading `models/` however often it stands there. Throws 400 when there is none. */
+/** Returns the model in the path without any leading `models/`, also repeated ones. Throws 400 if there is none. */
 export function modelOf(params: RouteParams): string {
   const model = params.model === undefined ? '' : params.model.replace(/^(?:models\/)+/, '');
   if (model === '') throw missingValue('model');

@@ -46,7 +46,7 @@ function writeTurn(message: Message, writing: Writing): Turn | undefined {
   return { content, parts };
 }
 
-/** There is no system turn here: instructions in mid-history are told by the user, in a wrapping that says what they are. */
+/** This format has no system turns. Instructions in the middle of the history are sent as a user turn, wrapped in a tag that marks them. */
 function midSystem(message: Message, writing: Writing): Turn | undefined {
   const { drop } = writing.target;
   reportForeign(message.extra, formatName, message.at, drop);

@@ -12,7 +12,7 @@ interface Container {
   /** Its keys are numbers. */
   readonly list: boolean;
   readonly members: Map<Key, Leaf | Container>;
-  /** How many of the members the text has. */
+  /** Number of members in the text. */
   written: number;
 }
 
@@ -20,17 +20,17 @@ interface Container {
 const depthLimit = 128;
 
 /**
- * The arguments of one call, which come as paths and values, as JSON text that grows with them: each piece that is given back continues the
- * one before. Models write arguments from front to back, and so come the paths. What comes for a place that the text has passed is told
- * at the end, as its outermost member once more: of two members with one name JSON's readers take the last.
+ * Converts the arguments of one call, which arrive as paths and values, to JSON text. Each returned piece continues the previous one. Paths
+ * arrive mostly in order, because models write arguments from front to back. A value for a passed position is written at the end, by
+ * repeating its outermost member, because JSON parsers take the last of two members with one name.
  */
 export class PartialArguments {
   readonly #root = container(false);
-  /** What the text has opened and not closed, from the outside in. */
+  /** Open objects and lists of the text, outermost first. */
   readonly #open: Container[] = [];
   /** The string in whose middle the text ends. */
   #speaking: Leaf | undefined;
-  /** Members of the root that are told at the end. */
+  /** Members of the root that are written at the end. */
   readonly #late = new Set<Key>();
 
   /** One entry of `partialArgs`. Returns what the text goes on with. */
@@ -47,7 +47,7 @@ export class PartialArguments {
       .join('');
   }
 
-  /** What is missing to the whole text; nothing when there was no argument at all. */
+  /** Returns the rest of the text; empty if there were no arguments. */
   end(): string {
     let text = this.#closeTo(1);
     if (this.#open.length === 0 && this.#late.size === 0) return text;
@@ -76,7 +76,7 @@ export class PartialArguments {
     return this.#late.has(top) ? '' : this.#write(chain, known, keys, leaf);
   }
 
-  /** The containers on the way to a member, made where there are none, and how many of them were there. */
+  /** Returns the containers on the path to a member, creating missing ones, and the number of existing ones. */
   #place(keys: readonly Key[]): {
     readonly chain: readonly Container[];
     readonly known: number;
@@ -159,7 +159,7 @@ function textOf(member: Leaf | Container | undefined): string {
   return `[${sorted.map(([, value]) => textOf(value)).join(',')}]`;
 }
 
-/** What an entry says, by whatever name the kind of its value goes; undefined for one without a value. A string may begin with nothing. */
+/** Returns the value of an entry, under the name of any kind of value; undefined if it has none. A string may begin empty. */
 function valueOf(partial: JsonObject): JsonValue | undefined {
   for (const key of Object.keys(partial)) {
     if (key === 'jsonPath' || key === 'willContinue') continue;
@@ -197,7 +197,7 @@ function keysOf(path: string): readonly Key[] {
   return keys.length === 0 ? [path] : keys;
 }
 
-/** What stands between single quotes, for double ones. */
+/** Converts text between single quotes to text between double quotes. */
 function requoted(inner: string): string {
   return inner.replaceAll(/\\'|\\.|"/g, (found) => (found === "\\'" ? "'" : found === '"' ? '\\"' : found));
 }

@@ -7,10 +7,10 @@ import { formatName } from '../wire.ts';
 /** The events that one chunk makes, in order. Until it is taken, later fields of the chunk can still be put on them. */
 export class ChunkEvents {
   #out: GatewayEvent[] = [];
-  /** Where in `#out` those events stand of which an encoder makes a chunk. */
+  /** Indexes in `#out` of events from which an encoder writes a chunk. */
   #producers: number[] = [];
 
-  /** An event that says nothing of its own on this wire: a start, an end, usage. */
+  /** Types of events without a chunk of their own in this format: starts, ends, usage. */
   push(event: GatewayEvent): void {
     this.#out.push(event);
   }
@@ -24,7 +24,7 @@ export class ChunkEvents {
     return this.#producers.length;
   }
 
-  /** How many events there are to be taken. */
+  /** Number of collected events. */
   get length(): number {
     return this.#out.length;
   }
@@ -41,7 +41,7 @@ export class ChunkEvents {
     return events;
   }
 
-  /** Puts fields on the last producer after the first `from`. False when there is none that can hold them. */
+  /** Adds fields to the last event with a chunk after the first `from`. Returns false if there is none. */
   attach(fields: JsonObject, from: number): boolean {
     const at = this.#producers.length > from ? this.#producers.at(-1) : undefined;
     if (at === undefined || this.#out[at]?.type === 'opaque') return false;

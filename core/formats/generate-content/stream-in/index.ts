@@ -57,7 +57,7 @@ export class ReplyDecoder implements StreamDecoder {
   /** One chunk: the structure of a whole reply with some of its parts. */
   chunk(chunk: JsonObject): readonly GatewayEvent[] {
     if (tellsError(chunk)) throw failure(chunk);
-    // What comes before the reply and has nothing of one is no beginning.
+    // A chunk before the response without any of its data does not begin the response.
     if (this.#chunk === 0 && !replySigns.some((key) => chunk[key] !== undefined)) return [];
     this.#chunk += 1;
     const candidates = objectsOf(chunk.candidates);
@@ -126,7 +126,7 @@ export class ReplyDecoder implements StreamDecoder {
       return;
     }
     if (given(wire.finishReason) && wire.finishReason !== '') fields.finishReason = wire.finishReason;
-    // A content that holds nothing says something only where it is all that there is of an end.
+    // An empty content matters only if it is the only data of an end.
     if (Object.keys(fields).every((key) => key === '$content') || this.#events.attach(fields, before)) return;
     const value = { candidates: [{ ...fields, index: candidate.index }] };
     this.#events.produce({ type: 'opaque', format: formatName, value });
@@ -164,7 +164,7 @@ export class ReplyDecoder implements StreamDecoder {
     else if (!this.#events.attach(leveled, 0)) this.#carryChunk(fields);
   }
 
-  /** Fields of a chunk that no event can hold. Where the chunk was a piece of a call, those that all chunks repeat have been told. */
+  /** Reports fields of a chunk that no event can carry. For a part of a tool call, fields that all chunks repeat are already reported. */
   #carryChunk(fields: JsonObject): void {
     const isPiece = this.#events.produced === 0;
     const kept = Object.keys(fields).filter(
@@ -224,7 +224,7 @@ export class ReplyDecoder implements StreamDecoder {
     });
   }
 
-  /** A whole reply is complete as it stands, whether it says why it ended or not. */
+  /** A non-streamed response is complete, also without a finish reason. */
   #completeWhole(): void {
     const chunk = this.#chunk;
     if (this.#candidates.size === 0)

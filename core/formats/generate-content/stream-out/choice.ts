@@ -21,7 +21,7 @@ export class Choice {
   /** True where the last chunk may have no part, because this format's own provider sent it so. */
   bare = false;
 
-  /** The block of this number, begun when there is none. */
+  /** Returns the block of this number. Begins it if there is none. */
   open(block: number, kind: Block['kind'], start?: Block['start']): Block {
     let open = this.blocks.get(block);
     if (open === undefined) this.blocks.set(block, (open = { kind, text: '', data: [], start }));

@@ -61,7 +61,7 @@ export class Chunk {
     Object.assign(this.#fields, fields);
   }
 
-  /** The chunk as JSON; `contentOf` says what stands for the content of a candidate that has neither parts nor a content of its own. */
+  /** Returns the chunk as JSON. `contentOf`: returns the content of a candidate without parts and without a content of its own. */
   json(contentOf: (choice: number) => JsonValue | undefined): MutableObject {
     const written: MutableObject = {};
     const candidates = [...this.#candidates]

@@ -34,7 +34,7 @@ export class ReplyEncoder implements StreamEncoder {
   #id: string | undefined;
   #head: JsonObject | undefined;
   #usage: JsonObject | undefined;
-  /** Some usage was told that counts anything. */
+  /** True after usage with any count. */
   #counted = false;
   #chunk: Chunk | undefined;
   #out: WireFrame[] = [];
@@ -235,7 +235,7 @@ export class ReplyEncoder implements StreamEncoder {
     choice.bare = ours;
     if (choice.cited.length > 0)
       chunk.fields(event.choice).groundingMetadata ??= writeGrounding(choice.cited);
-    // Usage may be told after the finish: the chunk waits for it, because every chunk needs a part and usage has none.
+    // Usage may arrive after the finish. The last chunk waits for it, because every chunk needs a part and usage has none.
     if (ours && this.#counted) this.#flushUnlessMore(event.extra);
   }
 

@@ -62,7 +62,10 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   };
 }
 
-/** What a message says. One of the system may only set how the turns after it are answered: @anthropic-ai/sdk 1.14.0, BetaSystemMessageParam. */
+/**
+ * Decodes the content of a message. A system message may only have settings for the turns after it: @anthropic-ai/sdk 1.14.0,
+ * BetaSystemMessageParam.
+ */
 function decodeMessageContent(value: JsonValue | undefined, path: string, message: JsonObject): Content {
   if (!given(value) && message.role === 'system' && isObject(message.output_config)) return { content: [] };
   return decodeContent(value, path);

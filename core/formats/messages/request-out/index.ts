@@ -103,7 +103,7 @@ function applyThinking(body: MutableObject, plan: Thinking, operation: ChatReque
   if (plan.maxOutput !== undefined && operation === 'chat') body.max_tokens = plan.maxOutput;
 }
 
-/** Writes back what only this format knows of the top level. What hangs on thinking in other words than the client's is lost. */
+/** Restores top-level members that only this format has. Drops those that depend on thinking if thinking was changed. */
 function restoreTop(body: MutableObject, kept: JsonObject, verbatim: boolean, target: EncodeTarget): void {
   let fields = kept;
   if (!verbatim || (body.thinking === undefined && kept['thinking.type'] === undefined)) {

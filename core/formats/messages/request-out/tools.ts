@@ -86,7 +86,7 @@ function encodeChoice(request: ChatRequest, some: boolean, writing: Writing): Js
     drop('settings.parallelTools');
     return { type: 'none' };
   }
-  // Where the client's word for the choice is unknown here it comes back from `extra`.
+  // An unknown tool choice of the client is restored from `extra`.
   const fallback: ToolChoice | undefined = parallel === undefined ? undefined : { type: 'auto' };
   const chosen = toolChoice ?? fallback;
   if (chosen === undefined) return undefined;

@@ -65,7 +65,7 @@ function isThought({ type, thinking, signature }: JsonObject): boolean {
   return type === 'thinking' && [thinking, signature].some((text) => typeof text === 'string' && text !== '');
 }
 
-/** The one string that the client wrote, where nothing has to be said about it that a string cannot say. */
+/** Returns the client's string if the content needs no member beside the text; otherwise undefined. */
 function plainText({ plain, content }: Message, wire: readonly JsonObject[]): string | undefined {
   if (plain !== true || content.length !== 1 || wire.length !== 1) return undefined;
   const [said] = content;

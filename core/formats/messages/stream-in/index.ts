@@ -23,7 +23,7 @@ import { reasonOfStop } from '../finish.ts';
 
 const none: readonly GatewayEvent[] = [];
 
-/** Turns a provider's frames into events. What it does not know travels verbatim as `opaque`. */
+/** Decodes a provider's frames to events. Unknown frames become `opaque` events. */
 export class MessagesStreamDecoder implements StreamDecoder {
   readonly #open = new OpenBlocks(endWords);
   #started = false;
@@ -231,7 +231,7 @@ const blocks = new Map<unknown, { kind: 'text' | 'reasoning' | 'tool'; fields: R
   ['tool_use', { kind: 'tool', fields: setOf('type id name input') }],
 ]);
 
-/** What a block already holds when it starts. */
+/** Initial content of a block. */
 function beginContent(opened: OpenBlock, content: JsonObject, events: GatewayEvent[]): void {
   const { kind, block } = opened;
   const { input } = content;

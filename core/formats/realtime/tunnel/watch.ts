@@ -14,14 +14,14 @@ const marks = [`"${responseDone}"`, `"${transcribed}"`] as const;
 /** Bytes of base64 audio that are taken for one token: a twentieth of a second of 16-bit samples at 24 kHz. */
 const audioBytes = 3200;
 
-/** Answers that are remembered as told, so that one that is told twice is charged once. */
+/** Maximum number of stored ids of reported responses, by which a response that is reported twice is charged once. */
 const remembered = 64;
 
 /** Watches a session: of all messages it parses only those that tell what was used, never audio. */
 export class RealtimeWatch implements SessionWatch {
   readonly #reported = new Set<string>();
   #running = 0;
-  /** What the conversation had come to with the last answer: what the next one reads at least. */
+  /** Size of the conversation after the last response: minimum input of the next one. */
   #context = 0;
   #words = 0;
   #audio = 0;
@@ -56,7 +56,7 @@ export class RealtimeWatch implements SessionWatch {
     if (event.type !== responseDone || !isObject(event.response)) return undefined;
     const { id, status, usage } = event.response;
     if (typeof id === 'string' && !this.#once(id)) return undefined;
-    // A cancelled answer may come without figures, though its beginning was heard. One that failed is the provider's loss.
+    // A cancelled response may have no usage although its beginning was sent. A failed response is not charged.
     const used = readUsage(usage) ?? (status === 'failed' ? undefined : this.#seen());
     this.#running = Math.max(0, this.#running - 1);
     this.#words = 0;
@@ -65,7 +65,7 @@ export class RealtimeWatch implements SessionWatch {
     return used;
   }
 
-  /** What was heard since the last answer ended, estimated; undefined when that is nothing. */
+  /** Returns the estimated usage since the end of the last response; undefined if there is none. */
   #seen(): Usage | undefined {
     const output = this.#words + Math.ceil(this.#audio / audioBytes);
     if (this.#running === 0 && output === 0) return undefined;
@@ -91,8 +91,8 @@ const appended = 'session.input_audio_buffer.append';
 const closed = 'session.closed';
 
 /**
- * Counts the seconds of sound that a client sends to be translated, which is all that is charged for. The provider tells its own count with
- * the last message: LiteLLM 1.110.2, cost_calculator.py, `_translation_session_seconds`.
+ * Counts the seconds of audio that a client sends for translation, which are all that is charged. The provider sends its own count with the
+ * last message: LiteLLM 1.110.2, cost_calculator.py, `_translation_session_seconds`.
  */
 export class TranslationWatch implements SessionWatch {
   readonly unfinished = undefined;
@@ -110,7 +110,7 @@ export class TranslationWatch implements SessionWatch {
     const event = parseObject(data.toString());
     if (event?.type !== closed) return undefined;
     const seconds = isObject(event.usage) ? event.usage.input_seconds : undefined;
-    // What was told is paid for, though the provider counts less.
+    // Usage that was already reported stays charged, even if the provider's final count is lower.
     if (typeof seconds === 'number') this.#sent = Math.max(this.#told, count(seconds));
     return this.unreported;
   }

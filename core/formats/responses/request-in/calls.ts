@@ -73,7 +73,7 @@ function idOf(item: JsonObject, at: string): string {
 /** The text that a client-run tool gave, by the type of the item that brings it. */
 const clientOutputs: ReadonlyMap<string, (output: JsonValue | undefined, path: string) => string> = new Map([
   ['local_shell_call_output', requiredString],
-  // What ran in the client's shell, as JSON text: standard output, standard error and how it ended.
+  // Returns the result of a command in the client's shell as JSON text: standard output, standard error and outcome.
   ['shell_call_output', (output, path) => jsonText(requiredArray(output, path), path)],
   ['apply_patch_call_output', (output, path) => optionalString(output, path) ?? ''],
 ]);

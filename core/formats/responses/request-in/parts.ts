@@ -39,7 +39,7 @@ export const decodeContent = contentReader({
   },
 });
 
-/** What an answer carried beside its text: an empty list is mere form, log probabilities say nothing to a model. */
+/** Members of a response beside its text that are not sent: empty lists have no meaning, and models do not use log probabilities. */
 function decodeText(part: JsonObject, at: string, left: Leftovers): Block {
   left.put('$part', part.type ?? null);
   const { annotations, logprobs } = part;
@@ -59,7 +59,7 @@ function decodeImage(part: JsonObject, at: string, left: Leftovers): Block {
   const id = optionalString(part.file_id, `${at}.file_id`);
   if (url === undefined && id === undefined) throw missingValue(`${at}.image_url`);
   if (url !== undefined && id !== undefined) left.put('file_id', id);
-  // The field is a matter of form here: this word says what its absence says elsewhere.
+  // The field is required here: this value means the same as no field in other formats.
   if (part.detail === 'auto') left.put('$detail', 'auto');
   const source: Source =
     url === undefined ? { kind: 'file', id: id ?? '', format: formatName } : sourceOf(url, left);

@@ -84,7 +84,7 @@ export function decodeInput(input: JsonValue | undefined, left: Leftovers): Deco
   return { system, messages, tools, asides };
 }
 
-/** Adds the proof to the last text of the history; false when there is none. */
+/** Adds the proof to the last text of the history. Returns false if there is none. */
 function proveText(messages: Message[], proof: Proof): boolean {
   const message = messages.at(-1);
   const last = message?.content.at(-1);

@@ -11,7 +11,7 @@ import { dropBeside, dropField, refuse, typeName, type Scope } from '../../_open
 /** `instructions` and `input` of the wire. */
 export interface WrittenInput {
   readonly instructions?: string;
-  /** Absent when a client of this format wrote none and there is nothing to say. */
+  /** Absent if a client of this format sent none and there is no content. */
   readonly input?: string | readonly JsonObject[];
 }
 

@@ -31,7 +31,7 @@ import { lookupTable } from '../../../model/lookup-table.ts';
 const mostItems = 1024;
 const none: readonly GatewayEvent[] = [];
 
-/** Reads a stream, official or not quite: events may be missing, as long as what they say comes later. */
+/** Decodes a stream, also of providers that omit events, as long as their data arrives later. */
 export class ResponsesStreamDecoder implements StreamDecoder {
   readonly #blocks = new BlockCounter();
   readonly #open = new OpenItems();
@@ -115,7 +115,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   #opened(index: number, item: JsonObject, out: GatewayEvent[]): OpenItem {
     if (this.#seen.size + this.#open.size >= mostItems) throw unusableResponse('sent too many items');
     const inside = this.#isInside(index, item);
-    // A server that begins another message has ended the one before, whether it says so or not.
+    // A new message ends the previous one, also without an event for its end.
     if (!inside && speaks(item)) this.#release(out, true);
     if (inside || this.#held.size > 0) this.#held.set(index, { item, events: [] });
     const decoder = this.#decoderOf(item, this.#eventsOf(index, out));
@@ -124,14 +124,14 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     return open;
   }
 
-  /** True while an item before this one is being said that cannot be interrupted by it: calls may run beside each other. */
+  /** Returns true while an earlier item is open that this one cannot interrupt. Tool calls can be open at the same time. */
   #isInside(index: number, item: JsonObject): boolean {
     for (const open of speaks(item) ? this.#open.calls : this.#open.messages)
       if (open.index < index && !this.#held.has(open.index)) return true;
     return false;
   }
 
-  /** Where the events of an item go. */
+  /** Returns the list for events of an item. */
   #eventsOf(index: number, out: GatewayEvent[]): GatewayEvent[] {
     return this.#held.get(index)?.events ?? out;
   }
@@ -167,7 +167,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.#close(index, item, { ...frame, output_index: index }, out);
   }
 
-  /** Finishes an item, also one that nothing was heard of before. */
+  /** Finishes an item, also one without earlier events. */
   #close(index: number, item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
     let open = this.#open.at(index);
     if (open === undefined) {
@@ -186,7 +186,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.#release(out, false);
   }
 
-  /** The place of an item; the next free one where the upstream does not say. */
+  /** Returns the index of an item; the next free one if the upstream sends none. */
   #indexOf(frame: JsonObject, id: string): number {
     if (typeof frame.output_index === 'number') return frame.output_index;
     const known = id === '' ? undefined : this.#open.withId(id);
@@ -220,7 +220,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     } else if (this.#begun && !this.#seen.has(Number(frame.output_index))) out.push(opaqueFrame(frame));
   }
 
-  /** The open item that a frame belongs to; the last one where it does not say. */
+  /** Returns the open item of a frame; the last one if the frame names none. */
   #find({ output_index: index, item_id: id }: JsonObject): OpenItem | undefined {
     if (typeof index === 'number') return this.#open.at(index);
     return typeof id === 'string' ? this.#open.withId(id) : this.#open.last();
@@ -260,12 +260,12 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 }
 
-/** True for what the model says and thinks. */
+/** Returns true for texts and reasoning of the model. */
 function speaks({ type }: JsonObject): boolean {
   return type === 'message' || type === 'reasoning';
 }
 
-/** Why an answer is incomplete; one that does not say was most likely too long. */
+/** Returns the reason of an incomplete response; without a reason, the output limit is the most likely. */
 const reasons = lookupTable<FinishReason>({
   max_output_tokens: 'length',
   '': 'length',

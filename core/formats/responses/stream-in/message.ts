@@ -12,7 +12,7 @@ interface Part {
   readonly kind: 'text' | 'refusal';
   length: number;
   annotations: number;
-  /** Some token's probability was told. */
+  /** True after any log probability. */
   scored: boolean;
   /** The part as it was finished. */
   done: JsonObject | undefined;
@@ -21,7 +21,7 @@ interface Part {
 /** A message: each of its parts is a block. */
 export class MessageDecoder extends ItemDecoder {
   readonly #nextBlock: () => number;
-  /** The item as it was added, until its first part tells it. */
+  /** The item as it was added, until its first part is sent. */
   #item: JsonObject | undefined;
   #part: Part | undefined;
   #count = 0;
@@ -68,7 +68,7 @@ export class MessageDecoder extends ItemDecoder {
     }
     const $done = fieldsBeside(item, contentField);
     if (this.#part === undefined) {
-      // A message without a part says something all the same: that it was there.
+      // A message without parts is passed on too, because it exists.
       const block = this.#nextBlock();
       const extra = this.#takeItem();
       out.push(
@@ -133,7 +133,7 @@ export class MessageDecoder extends ItemDecoder {
     }
   }
 
-  /** What of the whole text no delta said; `as` holds it, and its log probabilities. */
+  /** Returns the part of the whole text that was not sent in any delta. `as` has the whole text and its log probabilities. */
   #rest(kind: Part['kind'], as: JsonObject, frame: JsonObject, out: GatewayEvent[]): Part {
     const part = this.#need(kind, frame, out);
     const scores = !part.scored && as.logprobs !== undefined ? { logprobs: as.logprobs } : {};
@@ -146,7 +146,7 @@ export class MessageDecoder extends ItemDecoder {
     out.push({ type: 'citation', block: part.block, choice: 0, citation: readAnnotation(annotation) });
   }
 
-  /** A part is finished: what of it was not said yet is said now. */
+  /** Ends a part: sends the text that no delta had. */
   #complete(as: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
     const part = this.#rest(as.type === 'refusal' ? 'refusal' : 'text', as, frame, out);
     for (const annotation of objectsOf(as.annotations).slice(part.annotations))
@@ -169,7 +169,7 @@ export class MessageDecoder extends ItemDecoder {
 }
 
 const contentField = setOf('content');
-/** Fields of a part that events say. */
+/** Fields of a part that events already carry. */
 const streamedFields = setOf('text refusal annotations');
 const partFields = setOf('type text refusal annotations logprobs');
 const messageFields = setOf('type id role status content');

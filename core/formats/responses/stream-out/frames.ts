@@ -23,7 +23,7 @@ export class FrameWriter {
     this.#out.push({ text: '[DONE]' });
   }
 
-  /** Goes on behind frames that somebody else has numbered. */
+  /** Continues the sequence numbers of earlier frames. */
   goOnAfter(frames: Buffer): void {
     const numbers = frames.toString('latin1').match(/"sequence_number": ?\d+/g);
     const last = Number(/\d+/.exec(numbers?.at(-1) ?? '')?.[0] ?? Number.NaN);
@@ -38,10 +38,10 @@ export class FrameWriter {
   }
 }
 
-/** How an item ended. */
+/** Status of an ended item. */
 export type ItemStatus = 'completed' | 'incomplete';
 
-/** What an item of the output begins with: its id and `output_index`, and how its provider added it when that spoke this format. */
+/** First members of an output item: its id and `output_index`, and the item as its provider added it if the provider used this format. */
 export interface ItemStart {
   readonly writer: FrameWriter;
   readonly id: string;
@@ -66,7 +66,7 @@ export abstract class OpenItem {
     this.writer = writer;
   }
 
-  /** Says what is left to say and gives the item as it stands in the output. `done` is the item as its provider finished it. */
+  /** Writes the remaining frames and returns the item for the output. `done`: the item as its provider finished it. */
   abstract close(status: ItemStatus, done: JsonObject | undefined): JsonObject;
 
   /** Says an event of the item. */
@@ -89,7 +89,7 @@ export abstract class OpenItem {
 const ordinary =
   /^response\.(?:content_part|output_text|refusal|reasoning|function_call_arguments|custom_tool_call_input|output_item)/;
 
-/** True for the events of ordinary items: the encoder says them by itself. */
+/** Returns true for events of ordinary items, which the encoder writes itself. */
 export function isOrdinary(type: string): boolean {
   return ordinary.test(type);
 }

@@ -13,7 +13,7 @@ import { responseObject, type Snapshot } from './response.ts';
 import { writeUsage } from '../usage.ts';
 import { formatName, own } from '../wire.ts';
 
-/** Writes a stream: the items of the output one after the other, and one last event with the whole response. */
+/** Encodes a stream: the output items in sequence, and a last event with the whole response. */
 export class ResponsesStreamEncoder extends FloorEncoder {
   readonly #writer = new FrameWriter();
   #output: OutputWriter | undefined;
@@ -117,7 +117,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     const { output_index: index, item_id, item, ...rest } = value;
     const id = isObject(item) ? item.id : item_id;
     if (typeof index !== 'number' && typeof id !== 'string' && !isObject(item)) {
-      // What belongs to an item and does not say to which has no place.
+      // An event of an item without its id is dropped, because its position is unknown.
       if (isOrdinary(type) || type.includes('_call.')) return this.losses.drop(`opaque.${type}`);
       return this.#writer.say(type, rest);
     }
@@ -136,7 +136,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
 
 const added = 'response.output_item.added';
 
-/** Events that the encoder alone may say. */
+/** Events that only the encoder may write. */
 const reserved = setOf(
   'response.created response.in_progress response.queued response.completed response.incomplete response.failed error',
 );

@@ -18,12 +18,12 @@ import { addedItem, kept, own } from '../wire.ts';
 type Start = EventOf<'text-start' | 'refusal-start' | 'reasoning-start' | 'media-start'>;
 
 /**
- * The output of one response. One block has the floor at a time. An item stays open after its block has ended, until something else is
- * said: only then is it known that no further part belongs to it, and whether the answer was cut in it.
+ * Encodes the output of one response, one block at a time. An item stays open after its block has ended, until other content arrives,
+ * because only then it is certain that no further part belongs to it, and whether the response was cut in it.
  */
 export class OutputWriter {
   readonly items: JsonObject[] = [];
-  /** The block that is being said. */
+  /** The current block. */
   floor: number | undefined;
   /** The model declined in words. */
   refused = false;
@@ -37,7 +37,7 @@ export class OutputWriter {
   /** Read from the request with the first call. */
   #spellings: ReadonlyMap<string, ToolSpelling> | undefined;
   #item: OpenItem | undefined;
-  /** What the block on the floor began with, until its first word. */
+  /** Start of the current block, until its first content. */
   #start: Start | undefined;
 
   constructor(writer: FrameWriter, response: string, context: ReplyContext, drop: (path: string) => void) {
@@ -125,7 +125,7 @@ export class OutputWriter {
     return item;
   }
 
-  /** The block takes the floor. Its item is opened now where its provider said how it began. */
+  /** Makes the block the current one. Opens its item if the provider sent its start. */
   #begin(block: number, event: Start): void {
     if (this.floor !== undefined) return;
     this.floor = block;
@@ -185,7 +185,7 @@ export class OutputWriter {
     if (event.type === 'text-end' && event.proof !== undefined) this.#carry(event.proof, 'text');
   }
 
-  /** The block has ended. Its item is finished now where its provider said how. */
+  /** Ends the block. Finishes its item if the provider sent its end. */
   #leave(done: JsonObject | undefined): void {
     this.floor = undefined;
     this.#start = undefined;
@@ -237,7 +237,7 @@ export class OutputWriter {
     });
   }
 
-  /** The call that is being said. */
+  /** The current tool call. */
   get #call(): CallItem | ActionItem | undefined {
     const item = this.#item;
     return item instanceof CallItem || item instanceof ActionItem ? item : undefined;

@@ -58,7 +58,7 @@ interface Part {
   readonly logprobs: Logprob[];
 }
 
-/** Base class of items whose parts are written one after the other. */
+/** Base class of items whose parts are written in sequence. */
 abstract class TextItem extends OpenItem {
   protected readonly parts: Readonly<Record<ReasoningPlace, JsonObject[]>> = { summary: [], content: [] };
   protected part: Part | undefined;
@@ -175,7 +175,7 @@ export class ReasoningItem extends TextItem {
     this.sayAdded({ ...(added ?? { type: 'reasoning' }), id, summary: [], ...content });
   }
 
-  /** The proof that the finished item holds; `on` says what it is a proof of when that is no reasoning. */
+  /** Proof in the finished item. `on`: kind of block that it belongs to, if that is not reasoning. */
   prove(proof: Proof, on?: 'text' | 'tool-call'): void {
     this.#proof = proof.format === formatName && on === undefined ? proof.value : sealProof(proof, on);
   }
@@ -195,7 +195,7 @@ export class ReasoningItem extends TextItem {
   }
 }
 
-/** The parts as they were said, with the unknown fields of those that the provider finished. */
+/** The parts as written, with unknown fields of those that the provider finished. */
 function finished(parts: readonly JsonObject[], done: JsonValue | undefined): readonly JsonObject[] {
   const theirs = objectsOf(done);
   return theirs.length === 0 ? parts : parts.map((part, index) => ({ ...theirs[index], ...part }));

@@ -16,7 +16,7 @@ export interface Snapshot {
   readonly error?: JsonObject | undefined;
   readonly output: readonly JsonObject[];
   readonly usage?: JsonObject | undefined;
-  /** The provider's own object, where its format is Responses. It is sent as it is, except for members that the gateway sets itself. */
+  /** The provider's own object, if its format is Responses. Sent unchanged, except for members that the gateway sets. */
   readonly provider?: JsonObject | undefined;
 }
 

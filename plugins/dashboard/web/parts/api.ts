@@ -119,7 +119,7 @@ async function send(
   });
 }
 
-/** Paths whose 401 says that a password is wrong, not that the session is over. */
+/** Paths whose 401 means a wrong password, not the end of the session. */
 const signingIn: ReadonlySet<string> = new Set([
   'login',
   'sign-in',
@@ -173,7 +173,7 @@ const ifMatch = (version: string) => ({ 'if-match': `"${version}"` });
 
 /** The admin API. Every function rejects with an {@link ApiError}. */
 export const api = {
-  /** Null when nobody is logged in. */
+  /** Null without a session. */
   session: (): Promise<Session | null> =>
     remember(ask<Session>('GET', 'session')).catch((error: unknown) => {
       if (error instanceof ApiError && error.status === 401) return null;
@@ -193,7 +193,7 @@ export const api = {
     ask<UserPage>('GET', `users${queryOf(query)}`),
   createUser: (user: NewUserFields) => ask<InvitedUser>('POST', 'users', user),
   user: (id: string) => ask<UserView>('GET', `users/${at(id)}`),
-  /** 412 where somebody else has changed the user since this version. */
+  /** 412 if the user was changed since this version. */
   updateUser: (id: string, changes: UserFields, version: string) =>
     ask<UserView>('PATCH', `users/${at(id)}`, changes, ifMatch(version)),
   switchUser: (id: string, on: boolean) => ask<UserView>('PATCH', `users/${at(id)}`, { enabled: on }),

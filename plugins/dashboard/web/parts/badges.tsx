@@ -5,7 +5,7 @@ import { budgetText } from './differences.ts';
 import { addressOf } from './router.ts';
 import { brief, count, money } from './text.ts';
 
-/** A word with a colour; the word says everything. */
+/** A coloured word. The word alone carries the meaning. */
 export function Badge({
   kind = '',
   children,

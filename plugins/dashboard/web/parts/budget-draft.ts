@@ -20,7 +20,7 @@ export interface BudgetDraft {
   readonly timeZone: string;
 }
 
-/** A budget with what else a view tells of it. */
+/** A budget with further members of its view. */
 type SomeBudget = Pick<Budget, 'unit' | 'period' | 'amount'> & {
   readonly [Member in 'hours' | 'timeZone']?: Budget[Member] | undefined;
 };

@@ -18,7 +18,7 @@ export function isTroubled({ keys, spared }: ChannelView): boolean {
   return spared.length > 0 || keys.some(({ standing, last }) => standing !== 'up' || last !== undefined);
 }
 
-/** How each key stands, and which models are not asked for now. Keys without a name of their own are the only ones. */
+/** Shows the state of each key, and the models that are in cooldown. A key without a name is the only key. */
 export function ChannelHealth({ channel: { keys, spared } }: { readonly channel: ChannelView }) {
   return (
     <ul className="stack">

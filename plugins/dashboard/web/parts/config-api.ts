@@ -27,7 +27,7 @@ export const configApi = {
     ask<ConfigPage>('GET', `config${queryOf({ ...query, limit: 500, after })}`),
   find: (named: ConfigName) => ask<ConfigEntryView>('GET', pathOf(named)),
   create: (entry: ConfigName & { readonly value: unknown }) => ask<ConfigChanged>('POST', 'config', entry),
-  /** 412 where somebody else has changed the entry since `version`. */
+  /** 412 if the entry was changed since `version`. */
   update: (named: ConfigName, version: number, value: unknown) =>
     ask<ConfigChanged>('PATCH', pathOf(named), { version, value }),
   turn: (named: ConfigName, version: number, on: boolean) =>

@@ -27,7 +27,7 @@ export const nameHints: Readonly<Record<ConfigEntryView['kind'], string>> = {
   plugin: '',
 };
 
-/** Meaning of entries of a kind, for where there are none. */
+/** Description of a kind of entries, shown when the list is empty. */
 export const kindHints: Readonly<Record<ConfigEntryView['kind'], string>> = {
   channel: 'A channel connects the gateway to an account at a provider.',
   alias: 'An alias is another name by which clients ask for a model.',
@@ -49,7 +49,7 @@ interface FoundProblems {
   readonly others: readonly string[];
 }
 
-/** Returns the problems of a refusal. `hasField` tells which options the form can show. */
+/** Returns the problems of an error response. `hasField` returns true for options that the form shows. */
 export function problemsOf(
   error: Error,
   { kind, name }: Pick<ConfigEntryView, 'kind' | 'name'>,

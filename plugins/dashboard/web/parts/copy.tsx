@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Icon } from './icons.tsx';
 
-/** Copies a text and says that it did. Where the clipboard is not allowed (plain HTTP on a foreign host) it says what to do. */
+/** Copies a text and shows a message. If the clipboard is not allowed (plain HTTP on a foreign host), the message has instructions. */
 export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   const [state, setState] = useState<'idle' | 'done' | 'refused'>('idle');
   const copy = async (): Promise<void> => {

@@ -290,7 +290,7 @@ function openedBy(open: () => void): HTMLAttributes<HTMLTableRowElement> {
     className: 'clickable',
     tabIndex: 0,
     onClick: (event) => {
-      // Buttons and links in a row do what they say, and nothing else.
+      // Clicks on buttons and links in a row do not open the row.
       if (!(event.target as Element).closest('button, a, input, .select')) open();
     },
     onKeyDown: (event) => {

@@ -3,7 +3,7 @@ import { pricingLines, wordsOf } from './price-words.ts';
 import { count, exactly } from './text.ts';
 import { called, linesOf } from './value-text.ts';
 
-/** Members that say nothing about an edit, or that only lists have. */
+/** Members that are not part of an edit, or that only lists have. */
 const unedited: ReadonlySet<string> = new Set([
   'version',
   'spent',
@@ -95,7 +95,7 @@ function textOf(value: unknown, name = ''): string {
   return budgetText(value) ?? JSON.stringify(value);
 }
 
-/** Returns a budget in words, and undefined for what is none: `$5 per month (Europe/Berlin)`. */
+/** Returns a budget as text: `$5 per month (Europe/Berlin)`; undefined for any other value. */
 export function budgetText(budget: object): string | undefined {
   const { unit, amount, period, hours, timeZone } = budget as Readonly<Record<string, unknown>>;
   if (typeof amount !== 'number') return undefined;

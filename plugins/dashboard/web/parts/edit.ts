@@ -1,4 +1,4 @@
-/** Saves changes of things that somebody else may edit at the same time. */
+/** Saves changes of objects that others may edit at the same time. */
 import { useRef } from 'react';
 import { ApiError } from './api.ts';
 import { differences } from './differences.ts';
@@ -9,9 +9,9 @@ interface Versioned {
 }
 
 /**
- * Returns a function that saves changes of a thing. Where somebody else has changed the thing since, it reads it again and rejects with an
- * error that tells what is different; saving once more then keeps that change beside one's own. `changes` are the fields that `write` sends:
- * what somebody else has changed of them is never written over untold.
+ * Returns a function that saves changes of an object. If the object was changed since, it reads the object again and rejects with an error
+ * that lists the differences; saving again keeps those changes too. `changes`: fields that `write` sends. Changes of others in these fields
+ * are never overwritten without such an error.
  */
 export function useEdit<View extends Versioned>(thing: View | undefined, read: () => Promise<View>) {
   const latest = useRef(thing);

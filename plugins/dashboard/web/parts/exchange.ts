@@ -2,7 +2,7 @@
 import { createParser } from 'eventsource-parser';
 import type { Json, Piece, Wire, WireRequest } from './wires.ts';
 
-/** How an answer stands while it comes in. */
+/** State of a response while it arrives. */
 export interface Answer {
   readonly state: 'running' | 'done' | 'failed' | 'stopped';
   readonly status: number | undefined;
@@ -27,7 +27,7 @@ const wireLimit = 400_000;
 /** The most characters of one event: a longer one is nothing that could be shown. */
 const maxBufferSize = 64 * 1024 * 1024;
 
-/** Sends a request and tells how the answer stands, at most once per picture of the screen, until it has ended. Never rejects. */
+/** Sends a request and reports the state of the response until it has ended, at most once per animation frame. Never rejects. */
 export async function exchange(
   wire: Wire,
   request: WireRequest,
@@ -39,7 +39,7 @@ export async function exchange(
   try {
     const response = await fetch(request.path, {
       method: 'POST',
-      // The key alone says who asks: what the dashboard may do is no business of a call.
+      // Sent without cookies, because a call is authorized by its API key alone.
       credentials: 'omit',
       headers: { 'content-type': 'application/json', ...request.headers, ...wire.authorize(key) },
       body: JSON.stringify(request.body),
@@ -83,7 +83,7 @@ export async function exchange(
   }
 }
 
-/** An answer that comes in, and whoever is told how it stands. */
+/** An arriving response, with the callback for its state. */
 class LiveAnswer {
   answer: Answer = {
     state: 'running',

@@ -39,7 +39,7 @@ const paths = {
 /** The icons there are. */
 export type IconName = keyof typeof paths;
 
-/** A line drawing beside a label that says the same: screen readers pass over it. */
+/** An icon beside a label. Hidden from screen readers, because the label has the same meaning. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg

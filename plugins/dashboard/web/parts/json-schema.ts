@@ -37,7 +37,7 @@ export function isHidden(value: unknown): value is HiddenSecret {
   return isMembers(value) && value['secret'] === true && typeof value['last4'] === 'string';
 }
 
-/** How a part of a form is drawn. */
+/** Kind of a form field. */
 export type Shape =
   | 'secret'
   | 'text'

@@ -127,8 +127,8 @@ const limitFields = [
 ] as const;
 
 /**
- * Returns the fields that differ, `more` among them; null takes a limit away. `before` is what the form reads where nobody has typed: a
- * stored value may say more than its text in the form, such as the seconds of a time, and stays as it is until its text is changed.
+ * Returns the changed fields, including those of `more`; null removes a limit. `before`: values of the unchanged form. A stored value may
+ * be more precise than its text in the form, such as the seconds of a time, and is kept until its text changes.
  */
 export function changedFields<Values extends Limits>(
   before: Values,

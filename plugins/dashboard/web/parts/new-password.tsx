@@ -18,7 +18,7 @@ export function readNewPassword<Draft extends NewPasswordDraft>(
     : { problems: { again: 'The two passwords differ.' } };
 }
 
-/** The two fields. What the gateway says of no field is shown at the first. */
+/** The two fields. Errors of the gateway that concern no field are shown at the first. */
 export function NewPasswordFields({
   form: { draft, problems, refusal, set },
   autoFocus = false,

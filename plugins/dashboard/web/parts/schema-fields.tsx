@@ -200,7 +200,7 @@ function TablePart({ label, path, schema, value, onChange, problems }: PartProps
   );
 }
 
-/** Values one after the other. */
+/** Fields for a list of values. */
 function ListPart({ label, path, schema, value, onChange, problems }: PartProps) {
   const inner = schema.items ?? {};
   const entries: readonly unknown[] = Array.isArray(value) ? value : [];

@@ -14,7 +14,7 @@ export interface LeafProps {
   readonly problem: string | undefined;
 }
 
-/** Returns what a schema says about a value. */
+/** Returns the description of a value in its schema. */
 export function hintOf({ description, default: usual }: JsonSchema): string | undefined {
   const said = description === undefined ? [] : [description.charAt(0).toUpperCase() + description.slice(1)];
   const isTold = usual !== undefined && !isMembers(usual) && !Array.isArray(usual);
@@ -39,7 +39,7 @@ export function TextLeaf({ label, schema, value, onChange, problem }: LeafProps)
   );
 }
 
-/** A number. What is no number is sent as it is, so that the gateway says what is wrong with it. */
+/** A number field. Other text is sent unchanged, so that the gateway reports the error. */
 export function NumberLeaf({ label, schema, value, onChange, problem }: LeafProps) {
   const [text, setText] = useState(value === undefined ? '' : String(value));
   return (
@@ -113,7 +113,7 @@ export function LinesLeaf({ label, schema, value, onChange, problem }: LeafProps
   );
 }
 
-/** Any value as JSON. What is no JSON counts as a text. */
+/** A field for any value as JSON. Text that is not JSON counts as a string. */
 export function JsonLeaf({ label, schema, value, onChange, problem }: LeafProps) {
   const [text, setText] = useState(
     value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value, null, 2),
@@ -145,7 +145,7 @@ export function JsonLeaf({ label, schema, value, onChange, problem }: LeafProps)
   );
 }
 
-/** A secret: typed anew, kept as it is stored, or named by a reference that the config file allows. */
+/** A field for a secret: typed again, kept as stored, or a reference that the config file allows. */
 export function SecretLeaf({ label, schema, value, onChange, problem }: LeafProps) {
   const [stored, setStored] = useState<unknown>();
   const named = namedSecret(value);

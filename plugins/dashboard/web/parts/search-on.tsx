@@ -2,7 +2,7 @@
 import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 
-/** Maximum number of pages that are fetched one after the other without a click. */
+/** Maximum number of pages that are fetched in sequence without a click. */
 const mostSearches = 5;
 
 /**
@@ -29,7 +29,7 @@ export function useSearch(
   };
 }
 
-/** What a search needs of the query of its pages. */
+/** Members of a page query that a search needs. */
 type Search = Pick<
   UseInfiniteQueryResult<InfiniteData<{ readonly records: readonly unknown[] }>>,
   'data' | 'hasNextPage' | 'isFetching' | 'isError' | 'isPlaceholderData' | 'fetchNextPage'

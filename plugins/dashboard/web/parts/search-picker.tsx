@@ -127,7 +127,7 @@ export function SearchPicker({
   );
 }
 
-/** What is offered below the field. */
+/** Options below the field. */
 function Choices({
   id,
   label,

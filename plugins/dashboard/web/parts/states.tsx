@@ -46,7 +46,7 @@ interface Asked<T> {
   readonly refetch: () => unknown;
 }
 
-/** Data when it is there, else how it stands. A failure beside older data leaves the data on the page and says so. */
+/** Shows loaded data, otherwise the loading or error state. After a failed reload, older data stays on the page with a message. */
 export function Await<T>({
   query,
   what,

@@ -28,7 +28,7 @@ const watch = (watcher: () => void): (() => void) => {
   return () => watchers.delete(watcher);
 };
 
-/** Shows the messages of {@link say}. Screen readers are told as well. */
+/** Shows the messages of {@link say}, also to screen readers. */
 export function Toasts() {
   const shown = useSyncExternalStore(watch, () => toasts);
   return (

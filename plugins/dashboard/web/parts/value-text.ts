@@ -25,7 +25,7 @@ export function linesOf(value: unknown, path = ''): readonly (readonly [string, 
   );
 }
 
-/** Path for people: `options` of a channel are not said. */
+/** Returns a path for people, without `options` of a channel. */
 export const called = (path: string): string => path.replace(/^options\./, '') || 'value';
 
 /** Returns a value in a few words, for a table. */

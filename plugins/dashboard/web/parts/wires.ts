@@ -27,7 +27,7 @@ export interface WireRequest {
 export interface Piece {
   readonly text?: string;
   readonly thinking?: string;
-  /** Tokens in and out, as the answer tells them. */
+  /** Input and output tokens, as reported in the response. */
   readonly usage?: unknown;
   /** The sentence of an error. */
   readonly error?: string;

@@ -53,7 +53,7 @@ const actions: Readonly<Record<AuditEntry['action'], string>> = {
   'alerts.test': 'Destination of alerts tested',
 };
 
-/** Kinds of actors in words. The name of the admin password says what it is. */
+/** Labels of the kinds of actors. None for the admin password, whose name is enough. */
 const actorKinds: ReadonlyMap<string | undefined, string> = new Map([
   ['user', 'user'],
   ['token', 'admin token'],

@@ -4,7 +4,7 @@ import { api, ApiError } from '../parts/api.ts';
 import { addressOf } from '../parts/router.ts';
 import { count, money } from '../parts/text.ts';
 
-/** How often, and how long apart in milliseconds, the log is asked for a call that it does not have yet. */
+/** Number of reads of the usage log for a call that it does not have yet, and their interval in milliseconds. */
 const tries = 8;
 const pause = 750;
 

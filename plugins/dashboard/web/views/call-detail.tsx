@@ -223,7 +223,7 @@ function Tokens({ record }: { readonly record: UsageRecordView }) {
   );
 }
 
-/** Token prices are per million; those by image, second, character and call say so in their name. */
+/** Token prices are per million tokens. Names of other prices contain their unit: image, second, character or call. */
 const priceOf = (name: string, value: number): string =>
   `$${value.toLocaleString('en', { maximumFractionDigits: 9 })}${/^per[A-Z]|^above/.test(name) ? '' : ' per million'}`;
 

@@ -115,7 +115,7 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
   );
 }
 
-/** How the attempts of the last hour went. */
+/** Results of the attempts of the last hour. */
 function Numbers({ channel }: { readonly channel: ChannelView }) {
   const { failures, lastHour } = channel;
   const attempts = attemptsOf(channel);

@@ -1,10 +1,10 @@
-/** A change that somebody else has made while an entry was edited. */
+/** A conflicting change of an entry during an edit. */
 import type { ConfigEntryView } from '../../../admin/schemas/index.ts';
 import { configApi, type ConfigName } from '../parts/config-api.ts';
 import { ago } from '../parts/text.ts';
 import { Differences } from '../parts/value-lines.tsx';
 
-/** The entry as it is now, and who changed it. */
+/** The current entry, and the actor who changed it. */
 interface Conflict {
   readonly now: ConfigEntryView;
   readonly actor: string;

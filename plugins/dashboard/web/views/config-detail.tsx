@@ -19,7 +19,7 @@ interface ConfigDetailProps {
   readonly onClose: () => void;
   readonly onEdit: () => void;
   readonly onChanged: (what: string, result: ConfigChanged) => void;
-  /** Called when a change was refused, because somebody else may have been faster. */
+  /** Called when a change was refused, because another change may have come first. */
   readonly onFailed: () => void;
 }
 
@@ -96,7 +96,7 @@ export function ConfigDetail({
   );
 }
 
-/** What is known of an entry, and its value. */
+/** Details of an entry, and its value. */
 function Entry({ entry }: { readonly entry: ConfigEntryView }) {
   const { origin, state, version = 0, value, problem, place } = entry;
   return (

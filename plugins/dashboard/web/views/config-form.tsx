@@ -259,7 +259,7 @@ function schemaOf(
   return kind === 'access' ? listOfModels : (forms.find((form) => form.name === name)?.schema ?? {});
 }
 
-/** Returns the problem for which an entry is refused as it is stored. */
+/** Returns the problem for which the stored entry is refused. */
 function firstProblems(entry: ConfigEntryView | undefined): ReturnType<typeof problemsOf> {
   const { problem } = entry ?? {};
   if (entry === undefined || problem === undefined) return { at: {}, others: [] };

@@ -44,7 +44,7 @@ async function findCall(): Promise<{ readonly call?: UsageRecordView | undefined
   return { call: answered ?? newest };
 }
 
-/** How far a gateway is. With `isOpen` each step is looked at until it is done. */
+/** Returns the completed first steps of a gateway. With `isOpen`, each step is checked until it is done. */
 function useSteps(isOpen: boolean) {
   const every = (isDone: boolean): number | false => (isOpen && !isDone ? lookEvery : false);
   const channels = useQuery({

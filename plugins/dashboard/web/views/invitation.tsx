@@ -5,7 +5,7 @@ import { useForm } from '../parts/form.tsx';
 import { Mark } from '../parts/icons.tsx';
 import { NewPasswordFields, readNewPassword, type NewPasswordDraft } from '../parts/new-password.tsx';
 
-/** Takes the password of whoever holds the token of an invitation, and leads to the login. */
+/** Form in which an invited user sets a password, with the token of the invitation. Leads to the login. */
 export function Invitation({ token }: { readonly token: string }) {
   const [isSet, setDone] = useState(false);
   const form = useForm({

@@ -135,7 +135,7 @@ export function Keys() {
   const owner = query.get('owner') ?? '';
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const sort = query.get('sort') === 'spend' && search === '' ? 'spend' : 'created';
-  // What is selected is what can be seen: another filter selects nothing.
+  // Only visible keys can be selected: a new filter clears the selection.
   useEffect(() => setSelected(new Set()), [search, owner, sort]);
   const keys = useKeys(search, owner, sort);
   const wanted = query.get('key');
@@ -294,7 +294,7 @@ function NoKeys({
   readonly search: string;
   readonly owner: string;
   readonly sort: Sort;
-  /** Button for the older keys; false where there are none. */
+  /** Button for older keys; false if there are none. */
   readonly more: ReactElement | false;
   readonly create: ReactElement;
 }) {

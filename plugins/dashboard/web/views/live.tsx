@@ -27,7 +27,7 @@ function useLive(paused: boolean, attempt: number): View {
     const take = (fresh: boolean) => (event: MessageEvent<string>) => {
       const frame = JSON.parse(event.data) as LiveFrame;
       setView((before) => {
-        // After a break the snapshot tells what still runs; what ran before and is not in it has ended unseen.
+        // After a reconnect the snapshot has all running calls. Earlier calls that are not in it have ended meanwhile.
         const old = fresh ? before.calls.filter(({ phase }) => phase === 'ended') : before.calls;
         const byId = new Map(old.map((call) => [call.id, call]));
         for (const call of frame.calls) byId.set(call.id, call);

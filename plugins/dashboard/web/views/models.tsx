@@ -127,7 +127,7 @@ const columns: readonly Column<ModelView>[] = [
   },
 ];
 
-/** For whoever is not told who serves a model. */
+/** Shown to users who cannot see the channels of a model. */
 const withoutChannels = columns.filter(({ id }) => id !== 'channels');
 
 /** Which models there are, who serves them, and what they cost. */

@@ -24,12 +24,12 @@ function rowsOf({ sums, previous }: UsageSumsList): readonly Row[] {
   return sums.map((sum) => ({ sum, before: earlier.get(sum.group) ?? (isWhole ? nothing : undefined) }));
 }
 
-/** What budgets were charged. */
+/** Charge to budgets. */
 export const chargedOf = (sum: Omit<Sum, 'group'>): number => sum.chargedMicroDollars ?? sum.microDollars;
 
 const nameOf = ({ group, name }: Sum): string => name ?? (group === '' ? 'others' : String(group));
 
-/** How a number compares with an earlier one. */
+/** Comparison of a number with an earlier one. */
 export function Change({
   now,
   before,

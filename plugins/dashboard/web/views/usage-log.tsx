@@ -213,7 +213,7 @@ export function UsageLog() {
   );
 }
 
-/** The calls that were found, or why there are none. */
+/** The calls found, or the reason for an empty list. */
 function Calls({
   pages,
   usage,

@@ -1,7 +1,7 @@
 /** Shows the link of an invitation, which cannot be had again. */
 import { ShownOnce } from '../parts/shown-once.tsx';
 
-/** Shows where whoever holds this token sets a password. */
+/** Shows the link at which the invited user sets a password. */
 export function InvitationOnce({ token, onClose }: { readonly token: string; readonly onClose: () => void }) {
   const link = `${location.origin}${location.pathname}#/invitation/${token}`;
   return (
