@@ -75,7 +75,10 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
 
   const targets = (model: string): readonly Target[] => {
     const found = candidates(model);
-    if (found.length <= 1) return found.flatMap(({ targets: [target] }) => target ?? []);
+    if (found.length <= 1) {
+      const target = found[0]?.targets[0];
+      return target === undefined ? [] : [target];
+    }
     return found
       .map(({ channel, targets: [target], rank }) => ({
         target,

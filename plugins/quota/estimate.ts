@@ -127,41 +127,43 @@ function searchContextOf({ body: { web_search_options: options } }: Call): Units
   return typeof size === 'string' && size.length < 20 ? { callsAt: { [size]: 1 } } : {};
 }
 
-/** The largest of the values, none of which is negative; 0 without any. */
-const greatest = (values: readonly number[]): number =>
-  values.reduce((largest, value) => Math.max(largest, value), 0);
+/** Returns the largest value of the targets, none of which is negative; 0 without any. */
+function greatest(targets: readonly WholeTarget[], valueOf: (target: WholeTarget) => number): number {
+  let largest = 0;
+  for (const target of targets) largest = Math.max(largest, valueOf(target));
+  return largest;
+}
 
 function mostInput(
   { input, images, unseen }: ChatNeeds,
   leftOut: number,
   targets: readonly WholeTarget[],
 ): number {
-  const image = greatest(targets.map(({ traits }) => traits.imageTokens ?? mostOfImage));
-  const context = greatest(targets.map(({ traits }) => traits.inputLimit ?? longest.context));
-  const systemPromptBytes = greatest(
-    targets.map(({ channel }) => Buffer.byteLength(channel.systemPrompt?.text ?? '')),
+  const image = images === 0 ? 0 : greatest(targets, ({ traits }) => traits.imageTokens ?? mostOfImage);
+  const context = unseen ? greatest(targets, ({ traits }) => traits.inputLimit ?? longest.context) : 0;
+  const systemPromptBytes = greatest(targets, ({ channel }) =>
+    channel.systemPrompt === undefined ? 0 : Buffer.byteLength(channel.systemPrompt.text),
   );
-  return (
-    input +
-    leftOut +
-    images * image +
-    (unseen ? context : 0) +
-    (systemPromptBytes > 0 ? systemPromptBytes + frame : 0)
-  );
+  return input + leftOut + images * image + context + (systemPromptBytes > 0 ? systemPromptBytes + frame : 0);
 }
 
-function mostOutput(call: Call, needs: ChatNeeds, targets: readonly Target[], assumed: number): MostOutput {
+function mostOutput(
+  call: Call,
+  needs: ChatNeeds,
+  targets: readonly WholeTarget[],
+  assumed: number,
+): MostOutput {
   const { answers, thinking, predicted } = needs;
   const keepsLimit = targets.every(({ traits }) => takesLimit(traits));
   const requestedLimit = keepsLimit ? needs.limit : undefined;
-  const limits = targets.map(({ traits }) => traits.outputLimit);
-  const known = limits.filter((limit) => limit !== undefined);
-  const model = known.length === limits.length && known.length > 0 ? greatest(known) : undefined;
-  const open = model ?? greatest([longest.answer, ...known]) + thinking;
-  const least = greatest([
+  const known = greatest(targets, ({ traits }) => traits.outputLimit ?? 0);
+  const areAllKnown = targets.length > 0 && targets.every(({ traits }) => traits.outputLimit !== undefined);
+  const model = areAllKnown ? known : undefined;
+  const open = model ?? Math.max(longest.answer, known) + thinking;
+  const least = Math.max(
     targets.some((target) => isForeignResponses(target, call)) ? leastResponse : 1,
-    ...targets.map(({ traits }) => traits.ranges?.maxOutput?.min ?? 1),
-  ]);
+    greatest(targets, ({ traits }) => traits.ranges?.maxOutput?.min ?? 1),
+  );
   // A summary has no limit of its own.
   const besides = predicted + (summarises(call) ? open : 0);
   const all = (limit: number): number => within(Math.ceil(Math.max(limit, least) * answers) + besides);

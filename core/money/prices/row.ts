@@ -33,6 +33,9 @@ class Tariff {
   readonly #reasoning: bigint;
   readonly #byModality: ModalityPrices | undefined;
   readonly #units: UnitPrices;
+  /** Highest prices of an input and an output token without a modality of its own. */
+  readonly #highestInput: bigint;
+  readonly #highestOutput: bigint;
   /** Cost of a call beside its tokens where its usage has no units. */
   readonly #fee: bigint;
   /** Applies to calls with more input tokens than this. */
@@ -50,6 +53,8 @@ class Tariff {
     this.#cacheWriteLong = pico(cacheWriteLong, 6);
     this.#output = pico(output, 6);
     this.#reasoning = pico(reasoning, 6);
+    this.#highestInput = largest(this.#input, this.#cacheRead, this.#cacheWrite, this.#cacheWriteLong);
+    this.#highestOutput = largest(this.#output, this.#reasoning);
     this.#byModality = ModalityPrices.of(prices, cacheRead);
     this.#units = units;
     this.#fee = units.cost({});
@@ -83,16 +88,22 @@ class Tariff {
 
   /** Returns the maximum cost in micro-dollars of so many tokens of so many calls, each rounded up by itself. */
   most([input, output, units]: Amount, calls: number, media: PossibleMedia = {}): number {
-    const others = BigInt(Math.max(0, count(calls) - 1));
-    const other = this.#byModality?.highest(media) ?? { input: 0n, output: 0n };
+    const others = count(calls) - 1;
+    const other = this.#byModality?.highest(media);
+    const inputPrice = other === undefined ? this.#highestInput : largest(this.#highestInput, other.input);
+    const outputPrice =
+      other === undefined ? this.#highestOutput : largest(this.#highestOutput, other.output);
     return micro(
-      BigInt(count(input)) *
-        largest(this.#input, this.#cacheRead, this.#cacheWrite, this.#cacheWriteLong, other.input) +
-        BigInt(count(output)) * largest(this.#output, this.#reasoning, other.output) +
-        this.#units.most(units) +
-        others * this.#units.furtherCall,
+      times(count(input), inputPrice) +
+        times(count(output), outputPrice) +
+        (isEmpty(units) ? this.#fee : this.#units.most(units)) +
+        (others > 0 ? BigInt(others) * this.#units.furtherCall : 0n),
     );
   }
+}
+
+function isEmpty(units: Units): boolean {
+  return Object.keys(units).length === 0;
 }
 
 /** Multiplies, with a fast path for zero because most calls have only two kinds of tokens. */
@@ -164,6 +175,7 @@ export class Row {
   /** Returns the maximum cost of a call, or of several together. Includes the prices without a tier, because a provider may ignore the tier. */
   most(amount: Amount, { calls = 1, longest = amount[0], serviceTier, media }: CallBounds): number {
     const tier = serviceTier === undefined ? undefined : this.#tier(serviceTier);
+    if (tier === undefined && this.#plain.length === 1) return this.#plain[0].most(amount, calls, media);
     const reachable = [...this.#plain, ...(tier ?? [])].filter(({ above }) => above === 0 || longest > above);
     const dearest = (of: Amount): number => Math.max(...reachable.map((one) => one.most(of, calls, media)));
     if (calls === 1 || reachable.length === 1) return dearest(amount);
