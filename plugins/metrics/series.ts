@@ -157,12 +157,15 @@ export class Series {
         labelNames: ['server'],
         registers: [this.registry],
         collect: () => {
+          // The thread may have ended.
+          made.reset();
           for (const state of operations.figures().connections)
             made.set({ server: state.server }, read(state));
         },
       });
     };
-    const of = 'server: primary or replica.';
+    const of =
+      'server: primary, replica, or thread for those of the thread that reads sums, to either of them.';
     gauge(
       'sluice_database_connections_in_use',
       `Connections that run a statement. ${of}`,
@@ -171,7 +174,7 @@ export class Series {
     gauge('sluice_database_connections_idle', `Connections that are free. ${of}`, ({ idle }) => idle);
     gauge(
       'sluice_database_connections_max',
-      `Connections that there may be: poolSize. ${of}`,
+      `Connections that there may be: poolSize, and half of it for a thread. ${of}`,
       ({ size }) => size,
     );
     gauge(

@@ -77,9 +77,9 @@ export interface ProcessFigures {
   readonly lostLogLines: number;
   /** State of the store that gateways share; `up` where there is none. */
   readonly sharedStore: 'up' | 'down';
-  /** Connections of this process to PostgreSQL, to the primary and to a replica; empty with SQLite. */
+  /** Connections of this process to PostgreSQL: to the primary, to a replica, and those of the thread that reads sums; empty with SQLite. */
   readonly connections: readonly {
-    readonly server: 'primary' | 'replica';
+    readonly server: 'primary' | 'replica' | 'thread';
     /** Connections that run a statement. */
     readonly inUse: number;
     readonly idle: number;

@@ -32,8 +32,8 @@ export interface PostgresDatabase extends PostgresSession {
   startThread(program: URL): ReadingThread;
   /** How connections of the server are held: see {@link PostgresServer.pooling}. */
   readonly pooling: PostgresServer['pooling'];
-  /** How the connections of the primary and of the replica stand. */
-  connections(): readonly (PoolState & { readonly server: 'primary' | 'replica' })[];
+  /** How the connections of the primary and of the replica stand, and those of threads to either of them. */
+  connections(): readonly (PoolState & { readonly server: 'primary' | 'replica' | 'thread' })[];
   /** False once it was closed. */
   readonly isOpen: boolean;
   /** Lets running statements end. Closing twice is allowed; what is asked afterwards is rejected. */
@@ -107,6 +107,9 @@ export function openPostgres(
     connections: () => [
       { server: 'primary', ...server.connections },
       ...(replica === undefined ? [] : [{ server: 'replica' as const, ...replica.connections }]),
+      ...threads.flatMap(({ connections }) =>
+        connections === undefined ? [] : [{ server: 'thread' as const, ...connections }],
+      ),
     ],
     get isOpen() {
       return server.isOpen;

@@ -14,11 +14,15 @@ export type ToThread =
   | { readonly abandoned: number }
   | { readonly isOver: true };
 
-/** A message from the thread: an answer, a failure, or an error that no question waits for. */
+/** Connections of a thread to a server. */
+export type ThreadConnections = Readonly<Record<'size' | 'inUse' | 'idle' | 'waiting', number>>;
+
+/** A message from the thread: an answer, a failure, an error that no question waits for, or how its connections stand. */
 export type FromThread =
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly failure: string; readonly isOfServer: boolean; readonly code?: string }
-  | { readonly report: string };
+  | { readonly report: string }
+  | { readonly connections: ThreadConnections };
 
 interface Waiting {
   readonly resolve: (answer: unknown) => void;
@@ -41,6 +45,7 @@ export class ReadingThread {
   readonly #report: (error: Error) => void;
   readonly #waiting = new Map<number, Waiting>();
   #thread: Worker | undefined;
+  #connections: ThreadConnections | undefined;
   #timer: NodeJS.Timeout | undefined;
   #ids = 0;
   #isClosed = false;
@@ -50,6 +55,11 @@ export class ReadingThread {
     this.#program = program;
     this.#target = target;
     this.#report = report;
+  }
+
+  /** The connections of the thread as it reported them within the last second. Undefined while there is no thread. */
+  get connections(): ThreadConnections | undefined {
+    return this.#thread === undefined ? undefined : this.#connections;
   }
 
   /**
@@ -92,6 +102,7 @@ export class ReadingThread {
   }
 
   #start(): Worker {
+    this.#connections = undefined;
     const thread = new Worker(this.#program, {
       execArgv: [],
       workerData: this.#target,
@@ -111,6 +122,10 @@ export class ReadingThread {
   }
 
   #received(message: FromThread): void {
+    if ('connections' in message) {
+      this.#connections = message.connections;
+      return;
+    }
     if ('report' in message) {
       this.#report(new Error(message.report));
       return;

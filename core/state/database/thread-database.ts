@@ -3,10 +3,13 @@ import { workerData } from 'node:worker_threads';
 import { Semaphore } from '../../sdk/semaphore.ts';
 import { largeReads, operatorReads, type Ask } from './long-reads.ts';
 import { usualPoolSize } from './postgres-pool.ts';
-import type { ThreadTarget } from './reading-thread.ts';
+import type { ThreadConnections, ThreadTarget } from './reading-thread.ts';
 import { openSqliteToRead } from './sqlite-to-read.ts';
 import { send } from './thread-answers.ts';
 import { inTurn } from './turns.ts';
+
+/** Interval at which the thread reports how its connections stand, in milliseconds. */
+const reportInterval = 1_000;
 
 /** The thread's own connections to the database. */
 export interface ThreadDatabase {
@@ -37,10 +40,24 @@ export async function openThreadDatabase(): Promise<ThreadDatabase> {
     send({ report: error.message }),
   );
   const permits = new Semaphore(size);
+  const reporting = setInterval(
+    () => send({ connections: together(database.connections()) }),
+    reportInterval,
+  );
+  reporting.unref();
   return {
     kind: 'postgres',
     ask: inTurn(operatorReads(database), permits),
     askLarge: inTurn(largeReads(database), permits),
-    close: () => database.close(),
+    close: () => {
+      clearInterval(reporting);
+      return database.close();
+    },
   };
+}
+
+/** Adds up the connections to the primary and to the replica. */
+function together(states: readonly ThreadConnections[]): ThreadConnections {
+  const sum = (name: keyof ThreadConnections): number => states.reduce((total, one) => total + one[name], 0);
+  return { size: sum('size'), inUse: sum('inUse'), idle: sum('idle'), waiting: sum('waiting') };
 }

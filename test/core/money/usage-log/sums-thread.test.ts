@@ -6,6 +6,7 @@ import { openUsageLog } from '../../../../core/money/usage-log/open.ts';
 import { PostgresError } from '../../../../core/state/database/postgres-error.ts';
 import { openStores } from '../../../../core/state/stores.ts';
 import { insertRecords, usageRecord } from '../../../suites/usage-log-suite.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { temporaryDatabase } from '../../state/support.ts';
 
@@ -85,6 +86,23 @@ describe.skipIf(missing !== undefined)(`on PostgreSQL${missing === undefined ? '
   afterAll(() => server.close());
 
   threadSuite(() => server.createDatabase());
+
+  test('connections of the thread are counted beside those of the process', async () => {
+    const stores = openStores(await server.createDatabase());
+    onTestFinished(() => stores.close());
+    await stores.ready();
+    const log = openUsageLog(stores, { inThread: true });
+    const ofThread = () =>
+      stores.database.kind === 'postgres'
+        ? stores.database.connections().filter((one) => one.server === 'thread')
+        : [];
+    expect(ofThread()).toEqual([]);
+    await log.sums({}, 'model');
+    await eventually(() => ofThread().length > 0);
+    const [found] = ofThread();
+    expect(found).toMatchObject({ inUse: 0, waiting: 0 });
+    expect(found?.idle).toBeGreaterThan(0);
+  });
 
   test('a failure of the server comes out of the thread as that of the database', async () => {
     const url = await server.createDatabase();
