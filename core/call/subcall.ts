@@ -21,8 +21,10 @@ export function createSubcalls(
     const format = formats.find((one) => one.name === name);
     const codec = format?.codecs[operation as keyof Format['codecs']];
     if (format === undefined || codec === undefined) {
-      const able = formats.filter(({ codecs }) => operation in codecs).map((one) => `"${one.name}"`);
-      throw new Error(`The format "${name}" has no operation "${operation}". Use one of ${able.join(', ')}.`);
+      const capable = formats.filter(({ codecs }) => operation in codecs).map((one) => `"${one.name}"`);
+      throw new Error(
+        `The format "${name}" has no operation "${operation}". Use one of ${capable.join(', ')}.`,
+      );
     }
     const { ip } = parent.wire;
     const exchange = ownExchange(operation, format, codec, { ...ownPost(format, operation), ip });

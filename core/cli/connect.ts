@@ -73,7 +73,7 @@ function carryOut(agent: Agent, plan: Plan, { key }: Access, isWriting: boolean)
     console.log(`${path}\n${shownDiff(before ?? '', after, own.difference(new Set([secret])))}\n`);
   for (const change of changes) checkMode(change, secret);
   if (isWriting) for (const change of changes) write(change);
-  tell(plan);
+  printPlan(plan);
   if (plan.files.length === 0) return 0;
   if (changes.length === 0) console.log(`${agent.title} is connected already.`);
   else if (isWriting)
@@ -82,7 +82,7 @@ function carryOut(agent: Agent, plan: Plan, { key }: Access, isWriting: boolean)
   return 0;
 }
 
-function tell({ exports = {}, notes = [] }: Plan): void {
+function printPlan({ exports = {}, notes = [] }: Plan): void {
   const lines = Object.entries(exports).map(([name, value]) => `  export ${name}=${value}`);
   if (lines.length > 0) console.log(`Add this to your shell's profile:\n${lines.join('\n')}\n`);
   if (notes.length > 0) console.log(`${notes.join('\n')}\n`);

@@ -98,7 +98,7 @@ export const key: Command = {
     const work = workOf(action as keyof typeof actions, which, values, json);
     const access = remoteAccess(values);
     if (access === undefined) return withKeys(values.config, work);
-    await withRemote(access, (ask) => work(remoteKeys(ask)));
+    await withRemote(access, (request) => work(remoteKeys(request)));
     return 0;
   },
 };

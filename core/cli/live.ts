@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { ConfigError, type LoadedConfig } from '../config/config.ts';
-import { trials, tryOut, type Finding, type Place, type Trial } from '../conformance/index.ts';
+import { trials, tryOut, type Finding, type TrialTarget, type Trial } from '../conformance/index.ts';
 import type { Gateway } from '../front/gateway.ts';
 import { createLog } from '../log.ts';
 import type { Channel } from '../sdk/call.ts';
@@ -177,8 +177,8 @@ async function carryOut(config: LoadedConfig, { configured, rows, format }: Plan
 
 const wrongKey = 'a wrong key';
 
-async function withWrongKey(place: Place): Promise<Finding> {
-  const finding = await tryOut(trials[0] as Trial, place);
+async function withWrongKey(target: TrialTarget): Promise<Finding> {
+  const finding = await tryOut(trials[0] as Trial, target);
   if (finding.result === 'refused') return { result: 'holds', remark: '' };
   return { result: 'differs', remark: 'the provider answers whoever asks' };
 }
@@ -196,7 +196,7 @@ function narrowed({ at, entry }: ConfiguredChannel, rows: readonly PlannedTrial[
 async function behindGateway(
   config: LoadedConfig,
   channel: ConfiguredChannel,
-  work: (at: Pick<Place, 'url' | 'key'>) => Promise<void>,
+  work: (at: Pick<TrialTarget, 'url' | 'key'>) => Promise<void>,
 ): Promise<void> {
   const data = mkdtempSync(join(tmpdir(), 'sluice-live-'));
   const { settings } = config;

@@ -72,7 +72,7 @@ export const login: Command = {
     try {
       const token = await deviceToken(loginAt(name, grant, values.host), {
         ask: (request) => services.ask(request),
-        tell: (line) => console.error(line),
+        print: (line) => console.error(line),
         wait: async (milliseconds) => wait(milliseconds),
         now: Date.now,
       });

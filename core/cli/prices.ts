@@ -52,7 +52,7 @@ export const prices: Command = {
       ...(models === undefined ? {} : { wants: (model) => matchesModel(models, model) }),
     });
     write(imported, values.out, values.force === true);
-    tell(imported);
+    printImport(imported);
     return 0;
   },
 };
@@ -72,7 +72,7 @@ function write({ rows }: ImportedPrices, out: string | undefined, force: boolean
 /** Lines of the report on entries that were left out. */
 const shown = 20;
 
-function tell({ rows, leftOut, unknown }: ImportedPrices): void {
+function printImport({ rows, leftOut, unknown }: ImportedPrices): void {
   console.error(`Took ${Object.keys(rows).length} models.`);
   if (leftOut.length > 0) {
     console.error(`Left out ${leftOut.length} entries:`);
@@ -90,7 +90,7 @@ async function show(model: string, option: string | undefined): Promise<number> 
   const config = await loadConfig(option);
   const own = createPrices(config.settings.prices).row(model);
   if (own !== undefined) {
-    tellRow(model, own);
+    printRow(model, own);
     return 0;
   }
   const { rows, missing } = await tryGateway(config, ({ catalog, prices: inForce }) => ({
@@ -102,7 +102,7 @@ async function show(model: string, option: string | undefined): Promise<number> 
   }));
   for (const { channel, row } of rows) {
     if (row === undefined) console.error(`The channel "${channel}" has no price of its own for it.`);
-    else tellRow(model, row, channel);
+    else printRow(model, row, channel);
   }
   if (missing)
     console.error(
@@ -112,11 +112,11 @@ async function show(model: string, option: string | undefined): Promise<number> 
 }
 
 /** `channel`: where it is charged, when it is not what the config says for all. */
-function tellRow(asked: string, row: JsonObject, channel?: string): void {
+function printRow(requested: string, row: JsonObject, channel?: string): void {
   const { model, source, tiers, serviceTiers, providerCost, ...members } = row;
   if (channel !== undefined)
     console.log(`at the channel ${channel}, as "${String(model)}", ${String(source)}`);
-  else if (model !== asked) console.log(`by the pattern ${String(model)}`);
+  else if (model !== requested) console.log(`by the pattern ${String(model)}`);
   const lines = (dollarsBy: object): string[] =>
     table(
       Object.entries(dollarsBy).flatMap(([member, dollars]) =>
@@ -129,18 +129,18 @@ function tellRow(asked: string, row: JsonObject, channel?: string): void {
           : [[member, `$${String(dollars)}`, member.startsWith('per') ? '' : 'per million tokens']],
       ),
     );
-  const tellPart = (title: string, dollarsBy: object): void =>
+  const printPart = (title: string, dollarsBy: object): void =>
     console.log([`${title}:`, ...lines(dollarsBy).map((line) => `  ${line}`)].join('\n'));
   console.log(lines(members).join('\n'));
-  const tellTiers = (of: unknown, before = ''): void => {
+  const printTiers = (of: unknown, before = ''): void => {
     for (const { above, ...changed } of (of ?? []) as readonly { readonly above: number }[])
-      tellPart(`${before}above ${above} input tokens`, changed);
+      printPart(`${before}above ${above} input tokens`, changed);
   };
-  tellTiers(tiers);
+  printTiers(tiers);
   for (const [name, tier] of Object.entries(serviceTiers ?? {})) {
     const { tiers: steps, ...changed } = tier as JsonObject;
-    tellPart(`service tier ${name}`, changed);
-    tellTiers(steps, `service tier ${name}, `);
+    printPart(`service tier ${name}`, changed);
+    printTiers(steps, `service tier ${name}, `);
   }
   if (providerCost === false)
     console.log('These prices count, also where the provider states what a call cost.');

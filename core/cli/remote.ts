@@ -59,8 +59,8 @@ export function remoteAccess(options: RemoteOptions): RemoteAccess | undefined {
   return { url, token };
 }
 
-/** A question to the admin API. A path that begins with /api/ is that of another plugin. */
-export type AskAdmin = (
+/** Sends a request to the admin API. A path that begins with /api/ belongs to another plugin. */
+export type AdminRequester = (
   method: NonNullable<ServiceRequest['method']>,
   path: string,
   json?: JsonValue,
@@ -76,10 +76,10 @@ const longest = { read: 30_000, change: 120_000 } as const;
 /** Largest answer, in bytes. */
 const largest = 64 * 1024 * 1024;
 
-/** Lets `work` ask the admin API. Certificates are checked. Rejects with the sentence of the gateway when it refuses. */
+/** Runs `work` with access to the admin API. Certificates are checked. Rejects with the sentence of the gateway when it refuses. */
 export async function withRemote<Result>(
   { url, token }: RemoteAccess,
-  work: (ask: AskAdmin, write: WriteAdmin) => Promise<Result>,
+  work: (request: AdminRequester, write: WriteAdmin) => Promise<Result>,
 ): Promise<Result> {
   const services = openServices();
   const addressOf = (path: string): string => `${url}${path.startsWith('/api/') ? '' : '/api/admin'}${path}`;
@@ -126,8 +126,8 @@ export async function withRemote<Result>(
   }
 }
 
-/** Asks a gateway for what it tells everybody. */
-export async function askOpenly(url: string, path: string): Promise<JsonValue> {
+/** Fetches a resource of a gateway that needs no token. */
+export async function fetchPublic(url: string, path: string): Promise<JsonValue> {
   const services = openServices();
   try {
     const answer = await services.ask({ url: `${url}${path}` });

@@ -62,12 +62,12 @@ const sameKeyPress = 500;
 function stopSignal(primary: Primary): Promise<NodeJS.Signals> {
   const hadTerminal = hasTerminal();
   return new Promise((resolve) => {
-    let askedAt: number | undefined;
+    let lastSignalAt: number | undefined;
     const onSignal = (signal: NodeJS.Signals): void => {
-      const isRepeated = askedAt !== undefined && performance.now() - askedAt < sameKeyPress;
+      const isRepeated = lastSignalAt !== undefined && performance.now() - lastSignalAt < sameKeyPress;
       if (isRepeated) return;
-      if (askedAt !== undefined && !primary.hurry()) void primary.kill().finally(() => process.exit(1));
-      askedAt = performance.now();
+      if (lastSignalAt !== undefined && !primary.hurry()) void primary.kill().finally(() => process.exit(1));
+      lastSignalAt = performance.now();
       resolve(signal);
     };
     process.on('SIGTERM', onSignal);

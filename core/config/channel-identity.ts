@@ -23,7 +23,7 @@ export function withIdentity(
     tls: ownTls,
   });
   tools.onClose(() => http.close());
-  const ask = oauthTokens(http, {
+  const requestToken = oauthTokens(http, {
     name: `The authorization server at ${new URL(tokenUrl).host}`,
     url: tokenUrl,
     form: {
@@ -36,7 +36,7 @@ export function withIdentity(
     credentialName: `the client "${id}"`,
     hint: 'Check tokenUrl, clientId, clientSecret, scope and clientAuth of the identity.',
   });
-  const signed = withAuthorization(tools, bearerTokens(ask, tools.log));
+  const signed = withAuthorization(tools, bearerTokens(requestToken, tools.log));
   if (tools.keys.length > 0) return signed;
   const standIn = new StandIn();
   return fillingIn({ ...signed, keys: [standIn.key] }, standIn, () => undefined);

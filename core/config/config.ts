@@ -64,7 +64,7 @@ export async function importConfig(
     return { exported: (await loadModule(file)).default, file };
   } catch (error) {
     if (!(error instanceof LoadError)) throw error;
-    throw new ConfigError([`${error.place} does not load: ${maskSecrets(error.message)}`]);
+    throw new ConfigError([`${error.location} does not load: ${maskSecrets(error.message)}`]);
   }
 }
 
@@ -120,8 +120,8 @@ export function sentences(
   return error.issues.map((issue) => {
     const path = issue.path.join('.');
     if (issue.code === 'unrecognized_keys') {
-      const place = path === '' ? '' : ` in ${path}`;
-      return `${where}: unknown option ${issue.keys.map((key) => `"${key}"`).join(', ')}${place}. Check the spelling, or remove it.`;
+      const location = path === '' ? '' : ` in ${path}`;
+      return `${where}: unknown option ${issue.keys.map((key) => `"${key}"`).join(', ')}${location}. Check the spelling, or remove it.`;
     }
     const variable = sources.get(path);
     if (variable !== undefined)

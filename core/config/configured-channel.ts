@@ -40,8 +40,12 @@ export interface Making {
   readonly warnings: string[];
   readonly log: Log;
   readonly format: (name: string) => Format | undefined;
-  /** Keeps what the provider at a place says of its models. */
-  readonly discovery: (place: string, ask: DiscoveryOptions['ask'], log: Log) => ModelDiscovery | undefined;
+  /** Creates the discovery of the models that a provider lists. */
+  readonly discovery: (
+    cacheKey: string,
+    listModels: DiscoveryOptions['listModels'],
+    log: Log,
+  ) => ModelDiscovery | undefined;
   readonly onClose: (job: () => void | Promise<void>) => void;
 }
 
@@ -98,9 +102,9 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const known = new KnownModels(parts.catalogue ?? spec.catalogue ?? []);
   warnings.push(...baseModelWarnings(known, models).map((warning) => `${where}: ${warning}`));
   const { isForwarding } = authorization;
-  const mustAsk = servesAll || options.discover === true;
+  const isDiscoveryRequired = servesAll || options.discover === true;
   const { listModels } = parts;
-  if (mustAsk && listModels === undefined) {
+  if (isDiscoveryRequired && listModels === undefined) {
     problems.push(`${where}: this kind of channel cannot be asked for its models. Name them: models: ['…'].`);
     return undefined;
   }
@@ -108,7 +112,7 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const isListed = parts.listsPrices === true && options.discover !== false;
   const discovery =
     listModels !== undefined && !isForwarding && (servesAll || fills || isListed)
-      ? making.discovery(placeOf(spec.name, options, keys), listModels, channelLog)
+      ? making.discovery(cacheKeyOf(spec.name, options, keys), listModels, channelLog)
       : undefined;
   return channelOf(spec, { options, models, known, servesAll, keys, parts, discovery, isForwarding });
 }
@@ -138,8 +142,12 @@ function connectionsOf(
   return { http, sockets };
 }
 
-/** Where a list of models comes from: another address or key may give another one. */
-function placeOf(kind: string, { id = kind, baseUrl = '' }: ChannelOptions, keys: readonly string[]): string {
+/** Returns the cache key of a list of models: another address or key may return another list. */
+function cacheKeyOf(
+  kind: string,
+  { id = kind, baseUrl = '' }: ChannelOptions,
+  keys: readonly string[],
+): string {
   return createHash('sha256')
     .update(JSON.stringify([kind, id, baseUrl, keys[0]]))
     .digest('hex')

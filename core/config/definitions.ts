@@ -14,16 +14,16 @@ export async function loadFormats(problems: string[]): Promise<Format[]> {
   return found.map(({ value }) => value as Format);
 }
 
-/** A folder that comes with Sluice, and the one beside the config when it stands elsewhere. */
-function placesOf(folder: 'plugins' | 'channels', root: string): readonly string[] {
+/** Returns the folder that comes with Sluice, and the one beside the config where that is another. */
+function foldersOf(folder: 'plugins' | 'channels', root: string): readonly string[] {
   return [...new Set([resolve(home, folder), resolve(root, folder)])];
 }
 
-/** The definitions in these folders; by name the last one wins, which is the operator's. */
-async function discoverIn(places: readonly string[], problems: string[]): Promise<Discovered[]> {
+/** Returns the definitions in these folders. Of two with one name the last one wins, which is the operator's. */
+async function discoverIn(folders: readonly string[], problems: string[]): Promise<Discovered[]> {
   const byName = new Map<string, Discovered>();
-  for (const place of places) {
-    const { found, problems: broken } = await discover(place);
+  for (const folder of folders) {
+    const { found, problems: broken } = await discover(folder);
     problems.push(...broken);
     for (const one of found) byName.set(one.name, one);
   }
@@ -32,7 +32,7 @@ async function discoverIn(places: readonly string[], problems: string[]): Promis
 
 /** Every channel kind there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
 export function findChannelKinds(root: string, problems: string[]): Promise<readonly ChannelKind[]> {
-  return channelKindsIn(placesOf('channels', root), problems);
+  return channelKindsIn(foldersOf('channels', root), problems);
 }
 
 /**
@@ -45,9 +45,9 @@ export async function findChannelKind(
   problems: string[],
 ): Promise<ChannelKind | undefined> {
   const found: ChannelKind[] = [];
-  for (const place of placesOf('channels', root)) {
+  for (const folder of foldersOf('channels', root)) {
     // oxlint-disable-next-line no-await-in-loop -- the operator's folder is the last, and wins
-    const { found: definitions, problems: broken } = await discover(place, undefined, name);
+    const { found: definitions, problems: broken } = await discover(folder, undefined, name);
     problems.push(...broken);
     found.push(...definitions.map(({ value }) => value).filter(isChannelKind));
   }
@@ -63,11 +63,11 @@ export async function checkOwnChannelKinds(root: string, problems: string[]): Pr
 }
 
 async function channelKindsIn(
-  places: readonly string[],
+  folders: readonly string[],
   problems: string[],
 ): Promise<readonly ChannelKind[]> {
   const kinds: ChannelKind[] = [];
-  for (const { name, file: path, value } of await discoverIn(places, problems)) {
+  for (const { name, file: path, value } of await discoverIn(folders, problems)) {
     if (!isChannelKind(value)) {
       problems.push(
         `${path}: its default export is not a channel kind. Export defineChannel({ … }) by default.`,
@@ -83,7 +83,7 @@ async function channelKindsIn(
 
 /** Every plugin there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
 export async function findPlugins(root: string, problems: string[]): Promise<readonly Plugin[]> {
-  const found = await discoverIn(placesOf('plugins', root), problems);
+  const found = await discoverIn(foldersOf('plugins', root), problems);
   return found.map(({ value }) => value).filter(isPlugin);
 }
 
@@ -113,7 +113,7 @@ export async function choosePlugins(config: LoadedConfig, problems: string[]): P
     if (chosen.has(name)) problems.push(`${where}: the plugin is listed twice. Keep one of the entries.`);
     chosen.set(name, { entry, where });
   }
-  for (const { name, file: path, value } of await discoverIn(placesOf('plugins', config.root), problems)) {
+  for (const { name, file: path, value } of await discoverIn(foldersOf('plugins', config.root), problems)) {
     if (!isPlugin(value)) {
       problems.push(
         `${path}: its default export is not a plugin. Export definePlugin({ … }) by default, or begin the name with "_".`,

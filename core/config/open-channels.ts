@@ -23,10 +23,10 @@ export async function openChannels({
   await checkOwnChannelKinds(config.root, problems);
   const channels: Channel[] = [];
   const discoveries: ModelDiscovery[] = [];
-  const discovery: Making['discovery'] = (place, ask, ownLog) => {
+  const discovery: Making['discovery'] = (cacheKey, listModels, ownLog) => {
     const made = new ModelDiscovery({
-      ask,
-      place,
+      listModels,
+      cacheKey,
       kept: stores.namespace<DiscoveredModels>('model-lists'),
       log: ownLog,
     });

@@ -159,11 +159,11 @@ function logChange(
   log: Log,
   { channel, key, model, standing, before, elsewhere, until, last }: HealthChange,
 ): void {
-  const place = { channel, keyId: key, model, elsewhere: elsewhere || undefined };
+  const fields = { channel, keyId: key, model, elsewhere: elsewhere || undefined };
   const why = { code: last?.code, reason: last?.message };
   const rest = until === undefined ? undefined : Math.max(0, until - Date.now());
   if (standing === 'resting' && before !== 'probing')
-    log[elsewhere ? 'info' : 'warn']({ ...place, ...why, rest }, 'a channel is left alone for a while');
-  else if (standing === 'up' && before !== 'cooling') log.info(place, 'a channel serves again');
-  else log.debug({ ...place, ...why, standing, rest }, 'the health of a channel changed');
+    log[elsewhere ? 'info' : 'warn']({ ...fields, ...why, rest }, 'a channel is left alone for a while');
+  else if (standing === 'up' && before !== 'cooling') log.info(fields, 'a channel serves again');
+  else log.debug({ ...fields, ...why, standing, rest }, 'the health of a channel changed');
 }

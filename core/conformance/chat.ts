@@ -19,7 +19,7 @@ function trial(
 }
 
 function chat(asking: Asking, content: JsonValue, more: JsonObject = {}): Promise<Answer> {
-  return asking.ask(chats, bodyOf(asking, content, more));
+  return asking.request(chats, bodyOf(asking, content, more));
 }
 
 function bodyOf({ model }: Asking, content: JsonValue, more: JsonObject = {}): JsonObject {

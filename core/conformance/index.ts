@@ -19,8 +19,8 @@ export interface Finding {
   readonly remark: string;
 }
 
-/** A gateway on which one channel is tried, and how to ask it. */
-export interface Place {
+/** A gateway with the channel under trial, and the parameters of requests to it. */
+export interface TrialTarget {
   readonly url: string;
   readonly key: string;
   /** Public names: a model of the channel, and one that its provider does not have. */
@@ -36,9 +36,9 @@ export interface Place {
 const again = 3;
 
 /** Tries one thing on a channel. Never rejects. */
-export async function tryOut({ run }: Trial, place: Place): Promise<Finding> {
+export async function tryOut({ run }: Trial, target: TrialTarget): Promise<Finding> {
   try {
-    await run(askingAt(place));
+    await run(askingAt(target));
     return { result: 'holds', remark: '' };
   } catch (error) {
     if (error instanceof Differs) return { result: 'differs', remark: error.message };
@@ -48,7 +48,7 @@ export async function tryOut({ run }: Trial, place: Place): Promise<Finding> {
   }
 }
 
-function askingAt({ url, key, model, stranger, format, patience = 60_000 }: Place): Asking {
+function askingAt({ url, key, model, stranger, format, patience = 60_000 }: TrialTarget): Asking {
   const look = async (path: string, body: JsonObject | FormData): Promise<Response> => {
     for (let attempt = 1; ; attempt += 1) {
       // One request after the other: a provider's limits are not what is tried.
@@ -75,7 +75,7 @@ function askingAt({ url, key, model, stranger, format, patience = 60_000 }: Plac
     stranger,
     format,
     look,
-    async ask(path, body) {
+    async request(path, body) {
       const answer = await look(path, body);
       const bytes = Buffer.from(await answer.arrayBuffer());
       if (answer.status !== 200) throw new Refused(`${answer.status}: ${sentenceOf(bytes.toString())}`);

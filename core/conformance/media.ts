@@ -43,7 +43,7 @@ export function pageWith(line: string): Buffer {
     text += `${index + 1} 0 obj\n${object}\nendobj\n`;
   }
   const start = text.length;
-  const entries = places.map((place) => `${String(place).padStart(10, '0')} 00000 n \n`).join('');
+  const entries = places.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`).join('');
   const size = objects.length + 1;
   text += `xref\n0 ${size}\n0000000000 65535 f \n${entries}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`;
   return Buffer.from(text, 'latin1');

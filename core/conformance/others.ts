@@ -16,8 +16,8 @@ export const otherTrials: readonly Trial[] = [
     requests: 1,
     input: 0,
     output: 0,
-    async run({ ask, model }) {
-      const { json } = await ask('/v1/messages/count_tokens', {
+    async run({ request, model }) {
+      const { json } = await request('/v1/messages/count_tokens', {
         model,
         messages: [{ role: 'user', content: 'How many tokens are these?' }],
       });
@@ -30,8 +30,8 @@ export const otherTrials: readonly Trial[] = [
     requests: 1,
     input: 20,
     output: 0,
-    async run({ ask, model }) {
-      const { json } = await ask('/v1/embeddings', { model, input: ['a lamp', 'a cat'] });
+    async run({ request, model }) {
+      const { json } = await request('/v1/embeddings', { model, input: ['a lamp', 'a cat'] });
       const vectors = [0, 1].map((index) => at(json, 'data', index, 'embedding'));
       holds(
         vectors.every((vector) => Array.isArray(vector) && vector.length > 0),
@@ -46,9 +46,9 @@ export const otherTrials: readonly Trial[] = [
     requests: 1,
     input: 50,
     output: 0,
-    async run({ ask, model }) {
+    async run({ request, model }) {
       const documents = ['Lamps give light.', 'Cats catch mice.', 'Bread is baked.'];
-      const { json } = await ask('/v1/rerank', { model, query: 'What catches mice?', documents });
+      const { json } = await request('/v1/rerank', { model, query: 'What catches mice?', documents });
       const first = at(json, 'results', 0, 'index');
       holds(first === 1, `the best document is number ${String(first)}, where 1 is`);
     },
@@ -59,9 +59,9 @@ export const otherTrials: readonly Trial[] = [
     requests: 1,
     input: 0,
     output: 0,
-    async run({ ask, model }) {
+    async run({ request, model }) {
       const document = { type: 'image_url', image_url: `data:image/png;base64,${pixel}` };
-      const { json } = await ask('/v1/ocr', { model, document });
+      const { json } = await request('/v1/ocr', { model, document });
       holds(typeof at(json, 'pages', 0, 'markdown') === 'string', 'there is no page with text');
       holds(countAt(json, 'usage_info', 'pages_processed') === 1, 'one page was not counted as one');
     },
@@ -72,8 +72,8 @@ export const otherTrials: readonly Trial[] = [
     requests: 1,
     input: 20,
     output: 0,
-    async run({ ask, model }) {
-      const { json } = await ask('/v1/moderations', { model, input: 'The cat sleeps.' });
+    async run({ request, model }) {
+      const { json } = await request('/v1/moderations', { model, input: 'The cat sleeps.' });
       holds(at(json, 'results', 0, 'flagged') === false, 'a sleeping cat is flagged');
     },
   },
@@ -83,8 +83,8 @@ export const otherTrials: readonly Trial[] = [
     requests: 1,
     input: 20,
     output: 100,
-    async run({ ask, model }) {
-      const { bytes } = await ask('/v1/audio/speech', {
+    async run({ request, model }) {
+      const { bytes } = await request('/v1/audio/speech', {
         model,
         input: 'Good day.',
         voice: 'alloy',
@@ -99,11 +99,11 @@ export const otherTrials: readonly Trial[] = [
     requests: 1,
     input: 50,
     output: 20,
-    async run({ ask, model }) {
+    async run({ request, model }) {
       const form = new FormData();
       form.set('model', model);
       form.set('file', new Blob([silence], { type: 'audio/wav' }), 'silence.wav');
-      const { json } = await ask('/v1/audio/transcriptions', form);
+      const { json } = await request('/v1/audio/transcriptions', form);
       holds(typeof at(json, 'text') === 'string', 'the answer has no text');
     },
   },

@@ -20,7 +20,11 @@ function trial(name: string, run: (asking: Asking) => Promise<void>, lack: Trial
   return { name, lack, operation: 'chat', requests: 1, input: 300, output: 2000, run };
 }
 
-function ask({ ask: send, model }: Asking, content: string, more: JsonObject = {}): Promise<Answer> {
+function requestWithTool(
+  { request: send, model }: Asking,
+  content: string,
+  more: JsonObject = {},
+): Promise<Answer> {
   const messages = [{ role: 'user', content }];
   return send(chats, { model, max_tokens: 2000, messages, tools: [weather], ...more });
 }
@@ -49,7 +53,7 @@ function asksFor(cities: readonly string[], wanted: readonly string[]): void {
 /** What every chat model is tried with that shall call tools. */
 export const toolTrials: readonly Trial[] = [
   trial('tools', async (asking) => {
-    const answer = await ask(asking, 'What is the weather in Oslo?');
+    const answer = await requestWithTool(asking, 'What is the weather in Oslo?');
     asksFor(citiesOf(messageCalls(answer)), ['Oslo']);
     const reason = at(answer.json, 'choices', 0, 'finish_reason');
     holds(reason === 'tool_calls', `the answer ends with ${String(reason)}`);
@@ -57,18 +61,21 @@ export const toolTrials: readonly Trial[] = [
   trial(
     'parallel tools',
     async (asking) => {
-      const answer = await ask(asking, 'What is the weather in Oslo, and in Rome? Ask for both at once.');
+      const answer = await requestWithTool(
+        asking,
+        'What is the weather in Oslo, and in Rome? Ask for both at once.',
+      );
       asksFor(citiesOf(messageCalls(answer)), ['Oslo', 'Rome']);
     },
     'parallel tools',
   ),
   trial('tools in a stream', async (asking) => {
-    const { frames } = await ask(asking, 'What is the weather in Oslo?', { stream: true });
+    const { frames } = await requestWithTool(asking, 'What is the weather in Oslo?', { stream: true });
     asksFor(citiesOf(streamedCalls(frames) as JsonValue[]), ['Oslo']);
   }),
   trial('a tool that must be called', async (asking) => {
     const tool_choice = { type: 'function', function: { name: 'weather' } };
-    const answer = await ask(asking, 'Good morning from Oslo!', { tool_choice });
+    const answer = await requestWithTool(asking, 'Good morning from Oslo!', { tool_choice });
     citiesOf(messageCalls(answer));
   }),
   trial('results of tools', async (asking) => {
@@ -82,7 +89,7 @@ export const toolTrials: readonly Trial[] = [
       { role: 'assistant', content: null, tool_calls: [call] },
       { role: 'tool', tool_call_id: 'call_1', content: 'Hail, 4 degrees' },
     ];
-    const { json } = await ask(asking, '', { messages });
+    const { json } = await requestWithTool(asking, '', { messages });
     const text = String(at(json, 'choices', 0, 'message', 'content') ?? '');
     holds(/hail/i.test(text), `the answer does not tell what the tool has given: ${text.slice(0, 80)}`);
   }),

@@ -47,7 +47,7 @@ export interface Asking {
   /** The format of chats that the channel speaks first. */
   readonly format: string;
   /** Resolves with an answer that is no error; rejects with {@link Refused}. */
-  ask(path: string, body: JsonObject | FormData): Promise<Answer>;
+  request(path: string, body: JsonObject | FormData): Promise<Answer>;
   /** Resolves whatever the status, when the first of the answer is there. */
   look(path: string, body: JsonObject): Promise<Response>;
 }

@@ -33,7 +33,7 @@ const looksPerMemory = 20;
 const recovery = 0.05;
 
 /** Minimum interval between log entries about refused calls, in milliseconds. */
-const tellEvery = 10_000;
+const logInterval = 10_000;
 
 /**
  * Refuses calls before their bodies are read when too many run, when calls wait too long for the event loop, or when memory is nearly full.
@@ -119,7 +119,7 @@ export class Overload implements WholeLoad {
   /** True: the call runs, and {@link leave} must follow. False: it may {@link wait}. `arrival`: of a connection whose first call it is. */
   enter(arrival?: Arrival): boolean {
     this.#waits.note(arrival);
-    if (this.#strain === undefined && this.#waits.isStanding) this.#turn('lag');
+    if (this.#strain === undefined && this.#waits.isStanding) this.#setStrain('lag');
     if (this.#running >= this.#most && !this.#isInTime()) return false;
     this.#running += 1;
     return true;
@@ -152,18 +152,18 @@ export class Overload implements WholeLoad {
       return Promise.reject(this.#refusal('The gateway runs as many calls as it may: try again shortly.', 1));
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.#waiting.remove(place);
+        this.#waiting.remove(entry);
         forget();
         reject(this.#refusal('The gateway runs as many calls as it may, and none has ended in time.', 1));
       }, this.#settings.patience);
-      const place = this.#waiting.add(() => {
+      const entry = this.#waiting.add(() => {
         clearTimeout(timer);
         forget();
         entered();
         resolve();
       });
       const forget = call.onEnd(() => {
-        if (!this.#waiting.remove(place)) return;
+        if (!this.#waiting.remove(entry)) return;
         clearTimeout(timer);
         reject(new GatewayError('client_closed_request', 'The client left while its call waited.'));
       });
@@ -177,14 +177,14 @@ export class Overload implements WholeLoad {
     this.#looks = (this.#looks + 1) % looksPerMemory;
     if (this.#looks === 0) this.#memory = this.#gauges.memory();
     const isFull = this.#memory > mostMemory - (this.#strain === 'memory' ? recovery : 0);
-    this.#turn(isFull ? 'memory' : this.#waits.isStanding ? 'lag' : undefined);
+    this.#setStrain(isFull ? 'memory' : this.#waits.isStanding ? 'lag' : undefined);
   }
 
   close(): void {
     clearInterval(this.#looking);
   }
 
-  #turn(strain: ProcessLoad['strain']): void {
+  #setStrain(strain: ProcessLoad['strain']): void {
     if (strain === this.#strain) return;
     this.#strain = strain;
     this.#most = strain === undefined ? this.#settings.running : 0;
@@ -212,7 +212,7 @@ export class Overload implements WholeLoad {
   #refusal(sentence: string, retryAfter: number): GatewayError {
     this.#refused += 1;
     const now = this.#gauges.now();
-    if (this.#strain === undefined && now - this.#toldAt > tellEvery) {
+    if (this.#strain === undefined && now - this.#toldAt > logInterval) {
       this.#toldAt = now;
       const { running, waiting, bodies, refused } = this;
       this.#log.warn({ running, waiting, bodies, refused }, 'calls are refused: there are too many at once');

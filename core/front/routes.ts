@@ -34,7 +34,7 @@ export function createRoutes(front: Front, sockets: ReadonlyMap<string, Format>)
   addFormats(front, router, fixed);
   for (const endpoint of gateway.endpoints) addRoute(router, endpoint, endpointRoute(front, endpoint));
   for (const route of gateway.routes) addRoute(router, route, pluginRoute(front, route));
-  for (const [path, format] of sockets) router.get(path, (ctx) => askForUpgrade(ctx, format, path));
+  for (const [path, format] of sockets) router.get(path, (ctx) => requireUpgrade(ctx, format, path));
   return { router, fixed };
 }
 
@@ -85,7 +85,7 @@ function where({ query = {}, isFor }: Route, handler: RouteCall) {
 }
 
 /** Responds with 426 to a plain request to the path of a WebSocket. */
-function askForUpgrade(ctx: Context, format: Format, path: string): void {
+function requireUpgrade(ctx: Context, format: Format, path: string): void {
   refuse(
     ctx,
     format,

@@ -9,7 +9,7 @@ import type { SocketRoute } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import type { JsonObject } from '../model/json.ts';
 import { parseJsonBody, type BodyLimits } from './json-body.ts';
-import { SocketLanes, type AskedCall, type Lane } from './socket-lanes.ts';
+import { SocketLanes, type QueuedCall, type Lane } from './socket-lanes.ts';
 import { SocketReply } from './socket-reply.ts';
 
 /** Time for a client to answer a close frame, in milliseconds. */
@@ -177,7 +177,7 @@ export class SocketConnection {
     running.fail(new GatewayError('client_closed_request', 'The response was cancelled by the client.'));
   }
 
-  #enqueue(name: string, call: AskedCall): void {
+  #enqueue(name: string, call: QueuedCall): void {
     if (this.#retired !== undefined) {
       this.#refuse(this.#retired.error, name);
       return;

@@ -11,7 +11,7 @@ const mostWaiting = 64;
 const waitingMark = 16 * 1024 * 1024;
 
 /** A requested call, and its length in bytes. */
-export interface AskedCall {
+export interface QueuedCall {
   readonly body: JsonObject;
   readonly size: number;
 }
@@ -20,7 +20,7 @@ export interface AskedCall {
 export interface Lane {
   readonly name: string;
   running: SocketReply | undefined;
-  readonly waiting: AskedCall[];
+  readonly waiting: QueuedCall[];
 }
 
 /** The lanes of one connection. A lane exists as long as one of its calls runs. */
@@ -49,7 +49,7 @@ export class SocketLanes {
   }
 
   /** Returns the lane in which the call may start now; undefined where the call waits for the one before it. Throws 429 beyond the limits. */
-  enter(name: string, call: AskedCall): Lane | undefined {
+  enter(name: string, call: QueuedCall): Lane | undefined {
     const known = this.#lanes.get(name);
     if (known === undefined) {
       if (this.#lanes.size >= mostLanes) throw tooMany(`${mostLanes} streams run on this connection at once`);
@@ -66,7 +66,7 @@ export class SocketLanes {
   }
 
   /** Returns the next call of a lane whose call has ended; undefined where none waits, and then removes the lane. */
-  next(lane: Lane): AskedCall | undefined {
+  next(lane: Lane): QueuedCall | undefined {
     const next = lane.waiting.shift();
     if (next === undefined) this.#lanes.delete(lane.name);
     else this.#forget(next);
@@ -83,7 +83,7 @@ export class SocketLanes {
     );
   }
 
-  #forget({ size }: AskedCall): void {
+  #forget({ size }: QueuedCall): void {
     this.#waiting -= 1;
     this.#waitingBytes -= size;
   }

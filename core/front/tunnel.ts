@@ -139,7 +139,7 @@ export class Tunnel implements Valve {
     const { id } = this.#exchange;
     if (!(cause instanceof GatewayError))
       this.#options.log.error({ id, error: cause }, 'a call failed inside the gateway');
-    this.#tell(error, closeCodeOf(error));
+    this.#sendError(error, closeCodeOf(error));
     this.#end();
   }
 
@@ -242,7 +242,7 @@ export class Tunnel implements Valve {
     if (watch?.unfinished === undefined) this.fail(this.#retired);
   }
 
-  #tell(error: GatewayError, code: number): void {
+  #sendError(error: GatewayError, code: number): void {
     const socket = this.#socket;
     if (socket === undefined || this.#closed) return;
     if (socket.readyState === socket.OPEN)

@@ -79,13 +79,14 @@ function levelsOf(wanted: readonly RefusedMember[]): Level {
   const root = newLevel();
   for (const member of wanted) {
     const names = member.path.split('.').map(plainMember);
-    place(root, names, member);
-    if (names.length === 1) for (const container of containers) place(root, [container, ...names], member);
+    addMember(root, names, member);
+    if (names.length === 1)
+      for (const container of containers) addMember(root, [container, ...names], member);
   }
   return root;
 }
 
-function place(root: Level, names: readonly string[], member: RefusedMember): void {
+function addMember(root: Level, names: readonly string[], member: RefusedMember): void {
   let level = root;
   for (const name of names.slice(0, -1)) {
     const below = level.below.get(name) ?? newLevel();
@@ -112,8 +113,8 @@ function rewrittenAt(
   const names = level.looksBeside ? namesIn(bytes, edits) : noNames;
   const members = new Members(bytes);
   const found: TakenMember[] = [];
-  /** Writes a member as its level wants it. `keep`: where nothing is to be changed in it. */
-  const visit = (name: string, value: () => Buffer, keep: () => void): void => {
+  /** Writes a member with the edits of its level. Calls `keep` where nothing in the member changes. */
+  const writeMember = (name: string, value: () => Buffer, keep: () => void): void => {
     const spelled = path === '' ? name : `${path}.${name}`;
     const plain = name.length > longestName ? '' : plainMember(name);
     const refused = level.taken.get(plain);
@@ -132,7 +133,7 @@ function rewrittenAt(
   for (const [name, value] of Object.entries(edits)) {
     if (value === undefined) continue;
     const written = Buffer.from(JSON.stringify(value));
-    visit(
+    writeMember(
       name,
       () => written,
       () => members.put(nameOf(name), written),
@@ -141,7 +142,7 @@ function rewrittenAt(
   const isObject = eachMember(bytes, ({ name, start, value, end }) => {
     if (Object.hasOwn(edits, name)) members.skip();
     else
-      visit(
+      writeMember(
         name,
         () => bytes.subarray(value, end),
         () => members.keep(start, end),

@@ -48,8 +48,8 @@ export interface Task {
   readonly chargeId: string;
   /** Sums of end users that it was charged to as well. */
   readonly endUsers?: readonly { readonly holder: string; readonly series: string }[];
-  /** When the provider was asked last, how often it was, and how many times in a row it refused to tell. */
-  readonly askedAt: number;
+  /** Time of the last poll, number of polls, and number of failed polls in a row. */
+  readonly polledAt: number;
   readonly asks: number;
   readonly refusals: number;
 }

@@ -32,7 +32,7 @@ export interface TaskPage {
  */
 export interface TaskStore {
   /** Writes a new task and its charge in one transaction. */
-  create(task: Task, askAt: number, settlement: Settlement | undefined): Promise<void>;
+  create(task: Task, pollAt: number, settlement: Settlement | undefined): Promise<void>;
   find(owner: string, id: string): Promise<Task | undefined>;
   /** Returns tasks in the order of their creation. Undefined when `after` is no task of the owner. */
   list(owner: string, query: TaskQuery): Promise<TaskPage | undefined>;
@@ -41,7 +41,7 @@ export interface TaskStore {
   /** Leases one task, due or not; undefined when it is finished, or leased by another process. */
   claimOne(lease: Lease, owner: string, id: string): Promise<Task | undefined>;
   /** Updates an unfinished task and ends its lease. Returns false when it was finished meanwhile, or leased by another process. */
-  update(lease: Lease, task: Task, askAt: number): Promise<boolean>;
+  update(lease: Lease, task: Task, pollAt: number): Promise<boolean>;
   /** Writes the end of a task and its settlements, once. Returns false, and settles nothing, when the task was finished already. */
   finish(task: Task, settlements: readonly Settlement[]): Promise<boolean>;
   /** False when there was none. */
@@ -72,8 +72,8 @@ export function openTaskStore(
     ),
   );
   return {
-    async create(task, askAt, settlement) {
-      await ledger.settleAfter(settlement === undefined ? [] : [settlement], () => insert(task, askAt));
+    async create(task, pollAt, settlement) {
+      await ledger.settleAfter(settlement === undefined ? [] : [settlement], () => insert(task, pollAt));
     },
     find: (owner, id) => kept.find(owner, id),
     async list(owner, { format, ...query }) {
@@ -82,11 +82,11 @@ export function openTaskStore(
     },
     claim: (lease, limit) => kept.claim(lease, limit),
     claimOne: (lease, owner, id) => kept.claimOne(lease, owner, id),
-    update: ({ name }, task, askAt) =>
+    update: ({ name }, task, pollAt) =>
       kept.sql.run(() =>
         kept.release(
           [task.owner, task.id],
-          { ...valuesOf(task), ask_at: Math.min(askAt, task.deadline) },
+          { ...valuesOf(task), ask_at: Math.min(pollAt, task.deadline) },
           name,
         ),
       ),
@@ -111,8 +111,8 @@ async function removeExpired({ run }: Sql): Promise<boolean> {
   return gone.length === sweep.batch;
 }
 
-function* insert(task: Task, askAt: number): Work<boolean> {
-  const values = { ...valuesOf(task), ask_at: askAt, lease: '', lease_until: 0 };
+function* insert(task: Task, pollAt: number): Work<boolean> {
+  const values = { ...valuesOf(task), ask_at: pollAt, lease: '', lease_until: 0 };
   const places = Object.keys(values).map(() => '?');
   yield* rows(
     `INSERT INTO tasks (${Object.keys(values).join(', ')}) VALUES (${places.join(', ')})`,
@@ -136,7 +136,7 @@ function valuesOf(task: Task): Readonly<Record<string, SqlValue>> {
     channel,
     ...rest
   } = task;
-  const { askedAt, asks, ...details } = rest;
+  const { polledAt, asks, ...details } = rest;
   return {
     owner,
     id,
@@ -148,7 +148,7 @@ function valuesOf(task: Task): Readonly<Record<string, SqlValue>> {
     state,
     format,
     channel,
-    asked: askedAt,
+    asked: polledAt,
     asks,
     details: JSON.stringify(details),
   };
@@ -173,7 +173,7 @@ function taskOf(found: Row, report: ReportError): Task | undefined {
     state: String(found['state']) as Task['state'],
     format: String(found['format']),
     channel: String(found['channel']),
-    askedAt: number('asked'),
+    polledAt: number('asked'),
     asks: number('asks'),
   };
 }

@@ -1,6 +1,6 @@
 /** Starts the workers of a generation, and starts them again when files change meanwhile or a worker ends early. */
 import type { Log } from '../log.ts';
-import type { Place, WorkerProcess } from './worker-process.ts';
+import type { WorkerIdentity, WorkerProcess } from './worker-process.ts';
 
 /** Maximum number of consecutive early exits before the start of a worker fails. */
 export const mostEarlyEnds = 3;
@@ -17,7 +17,7 @@ export interface Launcher {
   /** Returns the number of a new generation, higher than all before. */
   nextGeneration(): number;
   /** Starts a worker. */
-  fork(place: Place): WorkerProcess;
+  fork(place: WorkerIdentity): WorkerProcess;
   /** Waits for a time in milliseconds, or until the gateway stops. */
   pause(time: number): Promise<void>;
   isStopping(): boolean;

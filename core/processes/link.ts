@@ -18,7 +18,7 @@ export interface Orders {
 
 /** The worker's end of the connection: the IPC channel of node:cluster, which also carries client connections. */
 export class PrimaryLink {
-  readonly #asked = new Map<number, (answer: ToWorker) => void>();
+  readonly #pending = new Map<number, (answer: ToWorker) => void>();
   #ids = 0;
   #onRates: ((news: RatesAnswer | RatesRecall) => void) | undefined;
   #onHealth: ((news: HealthNews) => void) | undefined;
@@ -54,8 +54,8 @@ export class PrimaryLink {
           return;
         case 'reloaded':
         case 'told':
-          this.#asked.get(message.id)?.(message);
-          this.#asked.delete(message.id);
+          this.#pending.get(message.id)?.(message);
+          this.#pending.delete(message.id);
       }
     });
     this.send({ type: 'awake' });
@@ -118,7 +118,7 @@ export class PrimaryLink {
   ): Promise<Answer> {
     return new Promise((resolve) => {
       const id = (this.#ids += 1);
-      this.#asked.set(id, (message) => {
+      this.#pending.set(id, (message) => {
         const answer = read(message);
         if (answer !== undefined) resolve(answer);
       });

@@ -12,7 +12,7 @@ import { ReloadQueue } from './reload-queue.ts';
 import { Restarts } from './restarts.ts';
 import { limitLeaving, RuntimeReloads } from './runtime-reloads.ts';
 import { Watch } from './watch.ts';
-import { prepareWorkers, WorkerProcess, type Place, type Question } from './worker-process.ts';
+import { prepareWorkers, WorkerProcess, type WorkerIdentity, type Question } from './worker-process.ts';
 
 /** Configurations whose workers may be leaving at once: the oldest beyond them get no more time than when the gateway stops. */
 const mostLeaving = 4;
@@ -70,7 +70,7 @@ export class Primary {
     prepareWorkers(options.program);
     this.#launcher = {
       nextGeneration: () => (this.#generation += 1),
-      fork: (place) => this.#fork(place),
+      fork: (identity) => this.#fork(identity),
       pause: (time) => this.#pause(time),
       isStopping: () => this.#stopping,
       log: () => this.#log,
@@ -220,18 +220,18 @@ export class Primary {
     return { ok: true, problems: [] };
   }
 
-  #fork(place: Place): WorkerProcess {
-    const worker: WorkerProcess = new WorkerProcess(place, {
-      order: () => this.#startOrder(place),
+  #fork(identity: WorkerIdentity): WorkerProcess {
+    const worker: WorkerProcess = new WorkerProcess(identity, {
+      order: () => this.#startOrder(identity),
       ready: () => {
         this.#shared.join(worker);
         this.#restarts.watch(() => this.#workers.has(worker));
       },
-      asked: (question) => this.#answer(worker, question),
+      answer: (question) => this.#answer(worker, question),
       ended: (how) => {
         this.#workers.delete(worker);
         this.#shared.forget(worker);
-        if (worker.state === 'serving' && place.generation === this.#inForce)
+        if (worker.state === 'serving' && identity.generation === this.#inForce)
           void this.#restarts.replace(worker, how);
       },
       log: () => this.#log,
@@ -240,7 +240,7 @@ export class Primary {
     return worker;
   }
 
-  #startOrder({ worker, generation }: Place): StartOrder {
+  #startOrder({ worker, generation }: WorkerIdentity): StartOrder {
     const facts = this.#facts;
     // While a worker listens on a port that was found, others get the same one by asking for any. When none does it must be asked for.
     if (facts !== undefined && !this.#isServing()) this.#freePort = facts.foundPort;
@@ -259,13 +259,13 @@ export class Primary {
   }
 
   #answer(worker: WorkerProcess, question: Question): void {
-    if (question.type === 'status') worker.tell({ type: 'told', id: question.id, status: this.status() });
+    if (question.type === 'status') worker.send({ type: 'told', id: question.id, status: this.status() });
     else if (question.type === 'secrets') this.#secrets.add(question.known);
     else if (question.type === 'reload')
       void this.#runtimeReloads
-        .ask(question.request, () => this.reload('asked'))
-        .then((outcome) => worker.tell({ type: 'reloaded', id: question.id, outcome }));
-    else this.#shared.hear(worker, question);
+        .reload(question.request, () => this.reload('asked'))
+        .then((outcome) => worker.send({ type: 'reloaded', id: question.id, outcome }));
+    else this.#shared.receive(worker, question);
   }
 
   readonly #leaving = () => [...this.#workers].filter(({ state }) => state === 'leaving');

@@ -2,7 +2,7 @@
 import { firstPause, mostEarlyEnds, type Launcher } from './launch.ts';
 import type { Facts } from './messages.ts';
 import { publicWords } from './public-words.ts';
-import type { Place, WorkerProcess } from './worker-process.ts';
+import type { WorkerIdentity, WorkerProcess } from './worker-process.ts';
 
 /** Time in milliseconds after which a worker that serves counts as sound. */
 const soundAfter = 10_000;
@@ -78,7 +78,7 @@ export class Restarts {
   }
 
   /** Starts a worker of the generation until one serves, the generation is replaced, or the gateway stops. */
-  async startWorker(place: Place, how: string | number): Promise<void> {
+  async startWorker(place: WorkerIdentity, how: string | number): Promise<void> {
     const { worker, generation } = place;
     const { isStopping, isInForce, fork, restarted } = this.#options;
     let last = how;

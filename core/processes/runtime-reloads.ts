@@ -38,7 +38,7 @@ export class RuntimeReloads {
    * because until then the primary process may hand a new connection to one of them. A reload that is not about the run-time configuration
    * waits a limited time for that, because it is also asked for when a worker is stuck.
    */
-  async ask(
+  async reload(
     { runtimeRevision, restoredFrom }: ReloadRequest,
     other: () => Promise<ReloadOutcome>,
   ): Promise<ReloadOutcome> {
@@ -63,7 +63,7 @@ export class RuntimeReloads {
 
   /** Has the workers run a revision, or a later one that is not from before a restoration. */
   #run(revision: number, restoredFrom = Infinity): Promise<ReloadOutcome> {
-    const turn = this.#last.then(async () => {
+    const result = this.#last.then(async () => {
       const known = this.#known(revision, restoredFrom);
       if (known !== undefined) return known;
       await this.#waitForLeaving();
@@ -71,8 +71,8 @@ export class RuntimeReloads {
       if (!outcome.ok) this.#refused = { revision, at: Date.now(), outcome };
       return outcome;
     });
-    this.#last = turn.catch(() => {});
-    return turn;
+    this.#last = result.catch(() => {});
+    return result;
   }
 
   /** Returns what is known already of a revision: it runs, or was refused a moment ago. */

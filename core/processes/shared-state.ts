@@ -10,7 +10,7 @@ export type Shared = Extract<Question, { type: 'rates' | 'health' | 'peers' }>;
 /** State that the workers of one gateway share. */
 export class SharedState {
   readonly #workers = new Map<number, WorkerProcess>();
-  readonly #rates = new RatesServer((id, answer) => this.#workers.get(id)?.tell({ type: 'rates', answer }));
+  readonly #rates = new RatesServer((id, answer) => this.#workers.get(id)?.send({ type: 'rates', answer }));
   readonly #health = new HealthServer();
   readonly #peers = new PeersServer();
 
@@ -28,13 +28,13 @@ export class SharedState {
     this.#peers.forget(id);
   }
 
-  hear(worker: WorkerProcess, shared: Shared): void {
+  receive(worker: WorkerProcess, shared: Shared): void {
     switch (shared.type) {
       case 'rates':
-        this.#rates.ask(worker.id, shared.question);
+        this.#rates.receive(worker.id, shared.question);
         return;
       case 'health':
-        this.#health.hear(worker.id, shared.word, (news) => worker.offer({ type: 'health', news }));
+        this.#health.receive(worker.id, shared.word, (news) => worker.offer({ type: 'health', news }));
         return;
       case 'peers':
         this.#peers.hear(worker.id, shared.word);

@@ -34,12 +34,12 @@ function scriptsIn(folder: string, recursive = true): string[] {
   const found: string[] = [];
   // A linked folder may be part of itself.
   const seen = new Set<string>();
-  const look = (place: string): void => {
-    const real = present(() => realpathSync(place));
+  const look = (directory: string): void => {
+    const real = present(() => realpathSync(directory));
     if (real === undefined || seen.has(real)) return;
     seen.add(real);
     for (const name of present(() => readdirSync(real)) ?? []) {
-      const path = join(place, name);
+      const path = join(directory, name);
       const entry = present(() => statSync(path));
       if (entry?.isFile() === true && scripts.test(name)) found.push(path);
       else if (recursive && entry?.isDirectory() === true && name !== 'node_modules') look(path);

@@ -12,7 +12,7 @@ import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
 const grace = 5_000;
 
 /** Number and generation of a worker. */
-export interface Place {
+export interface WorkerIdentity {
   /** Its number among those that serve together, from 1 on. */
   readonly worker: number;
   readonly generation: number;
@@ -37,9 +37,9 @@ export type Question = Exclude<ToPrimary, { type: 'awake' | 'ready' | 'tried' | 
 export interface WorkerOwner {
   /** Returns the order that the worker gets when it is awake. */
   order(): StartOrder;
-  /** It serves from now on. */
+  /** Called when the worker serves. */
   ready(): void;
-  asked(question: Question): void;
+  answer(question: Question): void;
   /** `how`: the signal or the code with which it ended. */
   ended(how: string | number): void;
   /** The log as it is now. */
@@ -74,7 +74,7 @@ export class WorkerProcess {
   /** It has not read what was sent to it: news that it can do without are not sent meanwhile. */
   #isBehind = false;
 
-  constructor({ worker, generation, isSpare = false }: Place, owner: WorkerOwner) {
+  constructor({ worker, generation, isSpare = false }: WorkerIdentity, owner: WorkerOwner) {
     this.worker = worker;
     this.generation = generation;
     this.isSpare = isSpare;
@@ -136,7 +136,7 @@ export class WorkerProcess {
     };
   }
 
-  tell(message: ToWorker): void {
+  send(message: ToWorker): void {
     if (this.#process?.isConnected()) this.#process.send(message);
   }
 
@@ -154,25 +154,25 @@ export class WorkerProcess {
     if (this.#state === 'leaving') return;
     this.#state = 'leaving';
     this.#since = Date.now();
-    this.tell({ type: 'retire' });
+    this.send({ type: 'retire' });
     this.#endWithin((this.#facts?.reload ?? 0) + grace);
   }
 
   /** After `retire`: it keeps no connections over which no call runs, so that it ends with its last call. */
   letGo(): void {
-    this.tell({ type: 'let-go' });
+    this.send({ type: 'let-go' });
   }
 
   /** The gateway is about to stop: it still serves, and load balancers are told. */
   announce(): void {
     if (this.#state === 'starting') this.stop();
-    else this.tell({ type: 'announce' });
+    else this.send({ type: 'announce' });
   }
 
   /** Lets the worker finish its calls within `timeouts.drain`, because the gateway stops. */
   stop(): void {
     this.#state = 'leaving';
-    this.tell({ type: 'stop' });
+    this.send({ type: 'stop' });
     this.#endWithin((this.#facts?.drain ?? 0) + grace);
   }
 
@@ -186,7 +186,7 @@ export class WorkerProcess {
   ): void {
     switch (message.type) {
       case 'awake':
-        this.tell(this.#state === 'leaving' ? { type: 'stop' } : this.#owner.order());
+        this.send(this.#state === 'leaving' ? { type: 'stop' } : this.#owner.order());
         return;
       case 'ready':
         this.#facts = message.facts;
@@ -201,7 +201,7 @@ export class WorkerProcess {
         started({ problems: message.problems });
         return;
       default:
-        this.#owner.asked(message);
+        this.#owner.answer(message);
     }
   }
 

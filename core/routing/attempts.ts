@@ -7,7 +7,7 @@ import type { GatewayEvent } from '../model/event.ts';
 import { accountOf } from '../money/account/index.ts';
 import type { Notices } from '../sdk/notices.ts';
 import { startWithEvents } from '../sdk/operators.ts';
-import { able } from './able.ts';
+import { findCandidates } from './candidates.ts';
 import { Attempt, type Patience } from './attempt.ts';
 import type { Catalog } from './catalog.ts';
 import { Choice } from './choice.ts';
@@ -82,11 +82,15 @@ class Attempts {
     this.#call = call;
     this.#options = options;
     this.#before = [{ type: 'request', model: call.model, stream: call.stream }];
-    this.#choice = new Choice(fittingFirst(able(call, options.catalog), call), call.edits.affinity, {
-      health,
-      load,
-      how: settings.choice,
-    });
+    this.#choice = new Choice(
+      fittingFirst(findCandidates(call, options.catalog), call),
+      call.edits.affinity,
+      {
+        health,
+        load,
+        how: settings.choice,
+      },
+    );
     this.#hedges = mostHedges(call, settings);
   }
 
@@ -202,7 +206,7 @@ class Attempts {
   /** Sends the call to one target, and to others while it is silent. */
   #race(first: Entered): Promise<Observable<GatewayEvent>> {
     const { hedge, attempts } = this.#options.settings;
-    const asked = accountOf(this.#call).attempts.watch();
+    const sending = accountOf(this.#call).attempts.watch();
     const started: Target[] = [];
     const start = (entered: Entered): Runner & { readonly target: Target } => {
       const { target } = entered;
@@ -225,7 +229,7 @@ class Attempts {
       },
       endsAll: (error) => !movesOn(error),
       beaten: ({ target }) => {
-        const at = asked.get(target);
+        const at = sending.get(target);
         if (at !== undefined) this.#before.push(attemptEvent(target, 'hedged', at));
       },
     });

@@ -139,14 +139,14 @@ class ChannelsByName {
 
   /** In the order of the config. */
   of(model: string): readonly Channel[] {
-    const places = [...(this.#exact.get(model) ?? []), ...this.#open];
-    return places.toSorted((one, other) => one - other).flatMap((place) => this.#channels[place] ?? []);
+    const indexes = [...(this.#exact.get(model) ?? []), ...this.#open];
+    return indexes.toSorted((one, other) => one - other).flatMap((index) => this.#channels[index] ?? []);
   }
 
-  #add(name: string, place: number): void {
+  #add(name: string, index: number): void {
     const places = this.#exact.get(name);
-    if (places === undefined) this.#exact.set(name, [place]);
-    else places.push(place);
+    if (places === undefined) this.#exact.set(name, [index]);
+    else places.push(index);
   }
 }
 

@@ -87,29 +87,29 @@ export class Choice {
     return this.#tried?.includes(target) === true;
   }
 
-  #mayAsk(target: Target): boolean {
+  #canTry(target: Target): boolean {
     return !this.#wasTried(target) && this.#options.health.waitMs(target) <= 0;
   }
 
-  /** The target that the affinity names: by its key where that is known, else any of its channel. */
+  /** Returns the target that the affinity names: by its key where that is known, else any of its channel. */
   #preferred(): Target | undefined {
     const affinity = this.#affinity;
     if (affinity === undefined || affinity.only === true) return undefined;
     const candidate = this.#candidates.find(({ channel }) => channel.id === affinity.channel);
     if (candidate === undefined) return undefined;
     const named = candidate.targets.find(({ key }) => key.id === affinity.key);
-    if (named !== undefined) return this.#mayAsk(named) && !this.#isLast(named) ? named : undefined;
-    const able = candidate.targets.filter((target) => this.#mayAsk(target) && !this.#isLast(target));
-    return able.length === 0 ? undefined : this.#leastBusy(foremost(able), this.#loadOf(candidate));
+    if (named !== undefined) return this.#canTry(named) && !this.#isLast(named) ? named : undefined;
+    const eligible = candidate.targets.filter((target) => this.#canTry(target) && !this.#isLast(target));
+    return eligible.length === 0 ? undefined : this.#leastBusy(foremost(eligible), this.#loadOf(candidate));
   }
 
-  /** True for a target of which nothing is asked while one elsewhere is left. */
+  /** True for a target that is only tried when no other target is left. */
   #isLast(target: Target): boolean {
     const isThere = (other: Target): boolean => areTogether(target, other);
     return this.#failed?.some(isThere) === true || this.#beside.some(isThere);
   }
 
-  /** Returns the best target of the channels that come first, or with `last` of those that failed or are being asked. */
+  /** Returns the best target of the channels that come first, or with `last` of those that failed or have a running attempt. */
   #ranked(last: boolean): Target | undefined {
     const candidates = this.#candidates;
     const [only] = candidates;
@@ -120,20 +120,22 @@ export class Choice {
     for (let start = 0; start < candidates.length;) {
       const rank = candidates[start]?.rank;
       let end = start;
-      const able: Able[] = [];
+      const eligible: EligibleChannel[] = [];
       for (; candidates[end]?.rank === rank && end < candidates.length; end += 1) {
         const candidate = candidates[end];
         if (candidate === undefined) continue;
-        const isAble = (target: Target): boolean => this.#isLast(target) === last && this.#mayAsk(target);
-        const targets = candidate.targets.every(isAble)
+        const isEligible = (target: Target): boolean => this.#isLast(target) === last && this.#canTry(target);
+        const targets = candidate.targets.every(isEligible)
           ? candidate.targets
-          : candidate.targets.filter(isAble);
-        if (targets.length > 0) able.push({ candidate, targets: foremost(targets) });
+          : candidate.targets.filter(isEligible);
+        if (targets.length > 0) eligible.push({ candidate, targets: foremost(targets) });
       }
-      const [first] = able;
+      const [first] = eligible;
       if (first !== undefined) {
-        const mates = able.find(({ candidate }) => candidate.channel.id === this.#mates);
-        return mates === undefined && able.length > 1 ? this.#among(able) : this.#keyOf(mates ?? first);
+        const mates = eligible.find(({ candidate }) => candidate.channel.id === this.#mates);
+        return mates === undefined && eligible.length > 1
+          ? this.#among(eligible)
+          : this.#keyOf(mates ?? first);
       }
       start = end;
     }
@@ -141,8 +143,8 @@ export class Choice {
   }
 
   /**
-   * One of many channels by their weight, or one of many keys, for the first try of a call. A draw that falls on a channel that may not be
-   * asked is repeated, which is as fair as a draw among the others, and looks at few of them. Undefined where all are to be looked at.
+   * Draws one of many channels by weight, or one of many keys, for the first attempt of a call. Repeats a draw of an ineligible channel, which
+   * is as fair as a draw among the eligible ones and examines few of them. Returns undefined where all must be examined.
    */
   #drawnOfMany(): Target | undefined {
     const isFirst = this.#tried === undefined && this.#failed === undefined && this.#beside.length === 0;
@@ -154,53 +156,54 @@ export class Choice {
     if (sums.length < many && !haveManyKeys) return undefined;
     for (let draw = 0; draw < mostDraws; draw += 1) {
       const drawn = (this.#options.random ?? Math.random)();
-      const candidate = candidates[placeIn(sums, drawn)];
+      const candidate = candidates[indexIn(sums, drawn)];
       const target = candidate && this.#firstKeyOf(candidate);
       if (target !== undefined) return target;
     }
     return undefined;
   }
 
-  /** A key of a channel that may be asked. Of many keys without sites few are looked at, as long as some of them are idle. */
+  /** Returns an eligible key of a channel. Examines few of many keys without sites, as long as some of them are idle. */
   #firstKeyOf(candidate: Candidate): Target | undefined {
     const { targets } = candidate;
     const load = this.#loadOf(candidate);
     if (targets.length >= many && targets[0]?.key.site === undefined) {
-      let place = load.nextStart() % targets.length;
+      let index = load.nextStart() % targets.length;
       for (let draw = 0; draw < mostDraws; draw += 1) {
-        const target = targets[place];
-        if (target !== undefined && load.key(target.key.id).running === 0 && this.#mayAsk(target))
+        const target = targets[index];
+        if (target !== undefined && load.key(target.key.id).running === 0 && this.#canTry(target))
           return target;
-        // Any other, lest the neighbour of those that rest gets all of their turns.
-        place = Math.floor((this.#options.random ?? Math.random)() * targets.length);
+        // A random key, because the next one in order would get the calls of all unavailable keys before it.
+        index = Math.floor((this.#options.random ?? Math.random)() * targets.length);
       }
     }
-    const able = targets.filter((target) => this.#mayAsk(target));
-    return able.length === 0 ? undefined : this.#keyOf({ candidate, targets: foremost(able) });
+    const eligible = targets.filter((target) => this.#canTry(target));
+    return eligible.length === 0 ? undefined : this.#keyOf({ candidate, targets: foremost(eligible) });
   }
 
-  /** Where there is only one target, which is so with most models, nothing is to be compared. */
+  /** Returns the only target of a model where it is eligible. Most models have one target, so nothing is compared. */
   #alone({ targets: [target] }: Candidate, last: boolean): Target | undefined {
-    return target !== undefined && this.#isLast(target) === last && this.#mayAsk(target) ? target : undefined;
+    return target !== undefined && this.#isLast(target) === last && this.#canTry(target) ? target : undefined;
   }
 
-  #among(able: readonly Able[]): Target | undefined {
+  #among(eligible: readonly EligibleChannel[]): Target | undefined {
     switch (this.#options.how) {
       case 'weight':
-        return this.#keyOf(this.#drawn(able));
+        return this.#keyOf(this.#drawn(eligible));
       case 'least-busy':
-        return this.#keyOf(this.#drawn(this.#leastBusyOf(able)));
+        return this.#keyOf(this.#drawn(this.#leastBusyOf(eligible)));
       case 'fastest':
-        return this.#fastest(able.flatMap((one) => one.targets.map((target) => ({ ...one, target }))));
+        return this.#fastest(eligible.flatMap((one) => one.targets.map((target) => ({ ...one, target }))));
     }
   }
 
-  /** One key of a channel: the least busy, or the faster of two. */
-  #keyOf(able: Able | undefined): Target | undefined {
-    if (able === undefined) return undefined;
-    const { targets, candidate } = able;
+  /** Returns one key of a channel: the least busy, or the faster of two. */
+  #keyOf(eligible: EligibleChannel | undefined): Target | undefined {
+    if (eligible === undefined) return undefined;
+    const { targets, candidate } = eligible;
     if (targets.length === 1) return targets[0];
-    if (this.#options.how === 'fastest') return this.#fastest(targets.map((target) => ({ ...able, target })));
+    if (this.#options.how === 'fastest')
+      return this.#fastest(targets.map((target) => ({ ...eligible, target })));
     return this.#leastBusy(targets, this.#loadOf(candidate));
   }
 
@@ -208,7 +211,7 @@ export class Choice {
     return this.#options.load.channel(channel.id);
   }
 
-  /** The key over which the fewest attempts run; of equal ones each in its turn. */
+  /** Returns the key with the fewest running attempts; equal ones in rotation. */
   #leastBusy(targets: readonly Target[], load: ChannelLoad): Target | undefined {
     const start = load.nextStart();
     let best: Target | undefined;
@@ -225,38 +228,38 @@ export class Choice {
     return best;
   }
 
-  #leastBusyOf(able: readonly Able[]): readonly Able[] {
-    const busy = (one: Able): number => this.#loadOf(one.candidate).running / weightOf(one);
-    const fewest = able.reduce((least, one) => Math.min(least, busy(one)), Infinity);
-    return able.filter((one) => busy(one) === fewest);
+  #leastBusyOf(eligible: readonly EligibleChannel[]): readonly EligibleChannel[] {
+    const busy = (one: EligibleChannel): number => this.#loadOf(one.candidate).running / weightOf(one);
+    const fewest = eligible.reduce((least, one) => Math.min(least, busy(one)), Infinity);
+    return eligible.filter((one) => busy(one) === fewest);
   }
 
-  /** One of several, each as probable as its weight. */
-  #drawn<One extends Able>(able: readonly One[]): One | undefined {
-    if (able.length <= 1) return able[0];
+  /** Draws one of several by weight. */
+  #drawn<One extends EligibleChannel>(eligible: readonly One[]): One | undefined {
+    if (eligible.length <= 1) return eligible[0];
     let sum = 0;
-    for (const one of able) sum += weightOf(one);
+    for (const one of eligible) sum += weightOf(one);
     let drawn = (this.#options.random ?? Math.random)() * sum;
-    for (const one of able) {
+    for (const one of eligible) {
       drawn -= weightOf(one);
       if (drawn < 0) return one;
     }
-    return able.at(-1);
+    return eligible.at(-1);
   }
 
   /**
-   * Two are drawn by weight, and the one wins that will answer sooner: by the time to its first token, as often as calls run there already.
-   * Always taking the fastest of all would send everybody to the same one.
+   * Draws two by weight and returns the one with the lower expected time to the first token, multiplied by its running calls. Does not
+   * take the fastest of all, because every call would go there.
    */
-  #fastest(able: readonly AbleKey[]): Target | undefined {
-    const one = this.#drawn(able);
-    const other = this.#drawn(able.filter((each) => each !== one));
+  #fastest(eligible: readonly EligibleKey[]): Target | undefined {
+    const one = this.#drawn(eligible);
+    const other = this.#drawn(eligible.filter((each) => each !== one));
     if (one === undefined || other === undefined) return one?.target;
     const now = (this.#options.now ?? (() => performance.now()))();
     const [oneLoad, otherLoad] = [this.#options.load.of(one.target), this.#options.load.of(other.target)];
     const oneTime = oneLoad.firstToken(one.target.model, now);
     const otherTime = otherLoad.firstToken(other.target.model, now);
-    // What nobody has measured is taken for as fast as the other: how else would it be measured?
+    // A target without measurements counts as fast as the other, so that it gets calls and is measured.
     const oneCost = (oneTime ?? otherTime ?? 1) * (oneLoad.running + 1);
     const otherCost = (otherTime ?? oneTime ?? 1) * (otherLoad.running + 1);
     return otherCost < oneCost ? other.target : one.target;
@@ -265,11 +268,11 @@ export class Choice {
 
 const none: readonly Target[] = [];
 
-/** From so many channels of one rank on, a draw looks at those alone on which it falls. */
+/** Minimum number of channels of one rank for which only drawn channels are examined. */
 const many = 16;
 const mostDraws = 4;
 
-/** The weights of the candidates of the highest rank, each with those before it, by the list that the catalog gives again. */
+/** Cumulative weights of the candidates of the highest rank, by the list that the catalog returns again. */
 const sumsOf = new WeakMap<readonly Candidate[], Float64Array>();
 
 function weightSums(candidates: readonly Candidate[]): Float64Array {
@@ -287,8 +290,8 @@ function weightSums(candidates: readonly Candidate[]): Float64Array {
   return sums;
 }
 
-/** The place that a number from 0 to below 1 falls on. */
-function placeIn(sums: Float64Array, drawn: number): number {
+/** Returns the index on which a number from 0 to below 1 falls. */
+function indexIn(sums: Float64Array, drawn: number): number {
   const wanted = drawn * (sums.at(-1) ?? 0);
   let low = 0;
   let high = sums.length - 1;
@@ -300,13 +303,13 @@ function placeIn(sums: Float64Array, drawn: number): number {
   return low;
 }
 
-/** A channel with those of its targets that may be asked. */
-interface Able {
+/** A channel with its eligible targets. */
+interface EligibleChannel {
   readonly candidate: Candidate;
   readonly targets: readonly Target[];
 }
 
-interface AbleKey extends Able {
+interface EligibleKey extends EligibleChannel {
   readonly target: Target;
 }
 
@@ -315,20 +318,20 @@ function areTogether(one: Target, other: Target): boolean {
   return one.channel.id === other.channel.id && one.key.site === other.key.site;
 }
 
-/** Those of one channel's targets that stand at the first site among them; all, where it has none. */
+/** Returns a channel's targets at its first site; all where it has no sites. */
 function foremost(targets: readonly Target[]): readonly Target[] {
   if (targets[0]?.key.site === undefined) return targets;
   const first = targets.reduce((least, { key }) => Math.min(least, key.site ?? 0), Infinity);
   return targets.filter(({ key }) => key.site === first);
 }
 
-/** A channel's weight; of a key its part of it. */
-function weightOf(able: Able | AbleKey): number {
-  const { weight } = able.candidate.channel;
-  return Math.max('target' in able ? weight / able.targets.length : weight, 1e-9);
+/** Returns the weight of a channel, or the share of it of a key. */
+function weightOf(eligible: EligibleChannel | EligibleKey): number {
+  const { weight } = eligible.candidate.channel;
+  return Math.max('target' in eligible ? weight / eligible.targets.length : weight, 1e-9);
 }
 
-/** The targets that an affinity allows. A key that is no longer there has been replaced by another of the same account. */
+/** Returns the targets that an affinity allows. A key that is missing was replaced by another of the same account. */
 function onlyOf(
   candidates: readonly Candidate[],
   { channel: id, key: keyId }: Affinity,

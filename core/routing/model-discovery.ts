@@ -8,25 +8,25 @@ import { rowSchema, type PriceRow } from '../settings/prices.ts';
 export interface DiscoveredModels {
   readonly at: number;
   readonly names: readonly string[];
-  /** What they cost, by name, where the provider tells it. */
+  /** Prices by model name, where the provider lists them. */
   readonly prices?: Readonly<Record<string, PriceRow>>;
 }
 
 /** Options of a discovery. Times are in milliseconds. */
 export interface DiscoveryOptions {
-  /** The provider's own names, some with prices. Rejects when it does not say. */
-  readonly ask: () => Promise<readonly (string | PricedModel)[]>;
-  /** Where what was said is kept, under `place`: over restarts, and for other processes. */
+  /** Returns the provider's model names, some with prices. Rejects when the provider does not list them. */
+  readonly listModels: () => Promise<readonly (string | PricedModel)[]>;
+  /** Stores the list under `cacheKey`, for restarts and other processes. */
   readonly kept: Pick<Keyv<DiscoveredModels>, 'get' | 'set'>;
-  readonly place: string;
+  readonly cacheKey: string;
   readonly log: Log;
-  /** How old a list becomes. Default: an hour. */
+  /** Maximum age of a list. Default: an hour. */
   readonly every?: number;
-  /** How soon a provider that did not answer is asked again; each time it waits twice as long, up to `every`. Default: 5 seconds. */
+  /** First delay of retries, which doubles up to `every`. Default: 5 seconds. */
   readonly retry?: number;
 }
 
-/** More names than any provider has models. */
+/** Maximum number of names, more than any provider has models. */
 const mostNames = 5_000;
 
 /** How long the list of a place is kept that nobody asks any more. */
@@ -67,7 +67,7 @@ export class ModelDiscovery {
   /** Loads the stored list. */
   async load(): Promise<void> {
     try {
-      this.#take(await this.#options.kept.get(this.#options.place));
+      this.#take(await this.#options.kept.get(this.#options.cacheKey));
     } catch (error) {
       this.#options.log.warn({ error }, 'the models that a provider told last could not be read');
     }
@@ -94,15 +94,15 @@ export class ModelDiscovery {
     return this.#discovered === undefined ? Infinity : Math.max(0, Date.now() - this.#discovered.at);
   }
 
-  /** Resolves with how long to wait until the next time. */
+  /** Refreshes the list. Resolves with the delay until the next refresh. */
   async #refresh(changed: () => void): Promise<number> {
-    const { ask, kept, place, log, retry = 5_000 } = this.#options;
+    const { listModels, kept, cacheKey, log, retry = 5_000 } = this.#options;
     const before = this.#names;
     try {
-      // Another process may have asked meanwhile.
+      // Another process may have refreshed the list meanwhile.
       await this.load();
       if (this.#age() >= this.#every) {
-        const listed = await ask();
+        const listed = await listModels();
         const names = sound(listed);
         if (this.#closed) return 0;
         if (names.length > mostNames)
@@ -114,7 +114,7 @@ export class ModelDiscovery {
           ...(prices === undefined ? {} : { prices }),
         };
         this.#take(discovered);
-        await kept.set(place, discovered, keptFor);
+        await kept.set(cacheKey, discovered, keptFor);
       }
       if (this.#failures > 0) log.info({}, 'a provider tells its models again');
       this.#failures = 0;

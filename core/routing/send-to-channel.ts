@@ -11,7 +11,7 @@ export const sendToChannel: Next = (call) => {
   if (target === undefined || upstream === undefined) {
     throw new Error('No plugin of the translate stage made a request for the channel: one must run.');
   }
-  accountOf(call).attempts.asked(target);
+  accountOf(call).attempts.start(target);
   if (call.operation === 'realtime') {
     const { connect } = target.channel;
     if (connect === undefined) throw new Error(`The channel ${target.channel.id} has no sockets.`);

@@ -90,7 +90,7 @@ class Following implements Observer<GatewayEvent> {
   /** Adds the step before those that were added: its own events are emitted at once, and only the steps behind it see them. */
   take(step: Step): void {
     if (!isObserving(step)) for (const event of step) this.next(event);
-    else if (this.#ended) this.#tellEnd(step, 'left');
+    else if (this.#ended) this.#notifyEnd(step, 'left');
     else this.#observers.unshift(step);
   }
 
@@ -120,10 +120,10 @@ class Following implements Observer<GatewayEvent> {
   #end(how: 'complete' | 'error' | 'left', error?: unknown): void {
     if (this.#ended) return;
     this.#ended = true;
-    for (const observer of this.#observers) this.#tellEnd(observer, how, error);
+    for (const observer of this.#observers) this.#notifyEnd(observer, how, error);
   }
 
-  #tellEnd(observer: Observing, how: 'complete' | 'error' | 'left', error?: unknown): void {
+  #notifyEnd(observer: Observing, how: 'complete' | 'error' | 'left', error?: unknown): void {
     try {
       observer.end?.(how, error);
     } catch (thrown) {

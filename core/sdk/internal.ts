@@ -60,7 +60,7 @@ export { addressesIn, mayNameAddress } from '../upstream/addresses/find.ts';
 export { refusedAddress } from '../upstream/addresses/index.ts';
 export { encodeFormEnd, encodePartHead, formType, newBoundary } from '../upstream/form.ts';
 export { forgetMedia } from '../upstream/guarded/media.ts';
-export { Claim, clientLeft } from '../money/account/claim.ts';
+export { CallReservation, clientLeft } from '../money/account/call-reservation.ts';
 export { accountOf } from '../money/account/index.ts';
 export { toolPrice } from './tool-price.ts';
 export { rounded } from '../money/account/record.ts';

@@ -36,6 +36,6 @@ export type RequestOf<O extends Operation> = O extends 'chat' | 'count-tokens' |
   ? ChatRequest
   : O extends 'list-models' | 'state' | 'tool'
     ? GatewayRequest
-    : Doing<GatewayRequest, O>;
+    : WithOperation<GatewayRequest, O>;
 
-type Doing<R, O> = R extends { readonly operation: infer All } ? (O extends All ? R : never) : never;
+type WithOperation<R, O> = R extends { readonly operation: infer All } ? (O extends All ? R : never) : never;

@@ -11,7 +11,7 @@ export function secretKind(schema: z.ZodType): SecretKind | undefined {
 }
 
 /** A place in a value. */
-export interface ValuePlace {
+export interface ValueLocation {
   /** Names and indexes of members, with dots between. */
   readonly path: string;
   /** Marks of the schemas of this very place. */
@@ -24,7 +24,7 @@ export interface ValuePlace {
 }
 
 /** Returns what is to stand in the place of a value; undefined: the value stays, and what is in it is visited. */
-export type VisitValue = (value: unknown, place: ValuePlace) => unknown;
+export type VisitValue = (value: unknown, location: ValueLocation) => unknown;
 
 /**
  * Visits a value and all that is in it, from the outside to the inside. The value need not fit the schema. Returns the value with what the
@@ -39,7 +39,7 @@ const deepest = 64;
 
 interface Walk {
   readonly path: string;
-  readonly around: ValuePlace['secrecy'];
+  readonly around: ValueLocation['secrecy'];
   /** The values around it: a value that holds itself is looked into once. */
   readonly outer: readonly object[];
   readonly visit: VisitValue;

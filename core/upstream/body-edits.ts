@@ -62,22 +62,22 @@ type MutableJson = { [name: string]: JsonValue } | JsonValue[];
 
 /** Removes a member. Returns true when it existed. */
 function take(root: MutableJson, names: readonly string[]): boolean {
-  let place: JsonValue | undefined = root as JsonValue;
-  for (const name of names.slice(0, -1)) place = memberOf(place, name);
+  let parent: JsonValue | undefined = root as JsonValue;
+  for (const name of names.slice(0, -1)) parent = memberOf(parent, name);
   const last = names.at(-1) ?? '';
-  if (memberOf(place, last) === undefined) return false;
-  if (Array.isArray(place)) place.splice(Number(last), 1);
-  else delete (place as { [name: string]: JsonValue })[last];
+  if (memberOf(parent, last) === undefined) return false;
+  if (Array.isArray(parent)) parent.splice(Number(last), 1);
+  else delete (parent as { [name: string]: JsonValue })[last];
   return true;
 }
 
 /** Sets a member. Creates the objects and lists on its path. An index behind the end of a list is ignored, except for the next one. */
 function put(root: MutableJson, names: readonly string[], value: JsonValue): void {
-  let place: MutableJson = root;
+  let parent: MutableJson = root;
   for (const [depth, name] of names.entries()) {
     const isLast = depth === names.length - 1;
-    if (Array.isArray(place) && !(isIndex(name) && Number(name) <= place.length)) return;
-    const before = memberOf(place as JsonValue, name);
+    if (Array.isArray(parent) && !(isIndex(name) && Number(name) <= parent.length)) return;
+    const before = memberOf(parent as JsonValue, name);
     // Copied, because later requests use the same value, and later paths may change it.
     const next: JsonValue = isLast
       ? structuredClone(value)
@@ -86,16 +86,17 @@ function put(root: MutableJson, names: readonly string[], value: JsonValue): voi
         : isIndex(names[depth + 1] ?? '')
           ? []
           : {};
-    if (Array.isArray(place)) place[Number(name)] = next;
-    else place[name] = next;
+    if (Array.isArray(parent)) parent[Number(name)] = next;
+    else parent[name] = next;
     if (isLast || !isContainer(next)) return;
-    place = next as MutableJson;
+    parent = next as MutableJson;
   }
 }
 
-function memberOf(place: JsonValue | undefined, name: string): JsonValue | undefined {
-  if (Array.isArray(place)) return isIndex(name) ? (place as readonly JsonValue[])[Number(name)] : undefined;
-  return isObject(place) && Object.hasOwn(place, name) ? place[name] : undefined;
+function memberOf(container: JsonValue | undefined, name: string): JsonValue | undefined {
+  if (Array.isArray(container))
+    return isIndex(name) ? (container as readonly JsonValue[])[Number(name)] : undefined;
+  return isObject(container) && Object.hasOwn(container, name) ? container[name] : undefined;
 }
 
 function isContainer(value: JsonValue | undefined): value is JsonObject | readonly JsonValue[] {

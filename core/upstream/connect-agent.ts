@@ -30,7 +30,7 @@ export class ConnectAgent extends Agent {
     const { hostname, port: proxyPort } = this.#proxy;
     const target = `${host}:${port}`;
     const authorization = proxyAuthorization(this.#proxy);
-    const asked = request({
+    const outgoing = request({
       host: hostname,
       port: proxyPort === '' ? 80 : proxyPort,
       method: 'CONNECT',
@@ -43,7 +43,7 @@ export class ConnectAgent extends Agent {
       },
     });
     const failed = (error: Error): void => (done as (error: Error) => void)(error);
-    asked.on('connect', ({ statusCode }, socket) => {
+    outgoing.on('connect', ({ statusCode }, socket) => {
       socket.setTimeout(0);
       if (statusCode !== 200) {
         socket.destroy();
@@ -57,9 +57,9 @@ export class ConnectAgent extends Agent {
         );
       }
     });
-    asked.on('timeout', () => asked.destroy(new Error('The proxy timed out.')));
-    asked.on('error', failed);
-    asked.end();
+    outgoing.on('timeout', () => outgoing.destroy(new Error('The proxy timed out.')));
+    outgoing.on('error', failed);
+    outgoing.end();
     return null;
   }
 }

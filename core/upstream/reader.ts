@@ -171,7 +171,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
         outcome.error ??
           new GatewayError('upstream_cut', 'The upstream closed the connection.', { origin: 'upstream' }),
       );
-    this.#tell();
+    this.#deliverOutcome();
   }
 
   #subscribed(subscriber: Subscriber<Buffer>): () => void {
@@ -179,13 +179,13 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     const early = this.#early;
     this.#early = undefined;
     if (early !== undefined) for (const chunk of early) subscriber.next(chunk);
-    if (this.#outcome !== undefined) this.#tell();
+    if (this.#outcome !== undefined) this.#deliverOutcome();
     else if (this.#earlyLength > earlyLimit && this.#waiting?.call.gate.closed !== true)
       this.#controller?.resume();
     return () => this.#release();
   }
 
-  #tell(): void {
+  #deliverOutcome(): void {
     const subscriber = this.#subscriber;
     if (subscriber === undefined || this.#outcome === undefined) return;
     this.#subscriber = undefined;

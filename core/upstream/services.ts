@@ -42,7 +42,7 @@ export function openServices(): Services & { close(): Promise<void> } {
         for await (const piece of answer.body as AsyncIterable<Buffer>) whole.push(piece);
         return answered(answer.statusCode, answer.headers, whole.take());
       } catch (error) {
-        throw notAsked(request.url, deadline.aborted, timeout, error);
+        throw requestError(request.url, deadline.aborted, timeout, error);
       }
     },
     async open({ signal, ...request }) {
@@ -77,7 +77,7 @@ export function openServices(): Services & { close(): Promise<void> } {
         };
       } catch (error) {
         forget();
-        throw notAsked(request.url, isLate, timeout, error);
+        throw requestError(request.url, isLate, timeout, error);
       } finally {
         clearTimeout(timer);
       }
@@ -91,7 +91,7 @@ function either(signal: AbortSignal | undefined, deadline: AbortSignal): AbortSi
 }
 
 /** Returns the error that names the host and nothing else of the address. */
-function notAsked(url: string, isLate: boolean, timeout: number, error: unknown): Error {
+function requestError(url: string, isLate: boolean, timeout: number, error: unknown): Error {
   const why = isLate
     ? `it did not answer within ${timeout} ms`
     : error instanceof Error

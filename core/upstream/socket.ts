@@ -126,7 +126,7 @@ export class UpstreamSocket implements Valve {
     const early = this.#early;
     this.#early = [];
     for (const message of early) subscriber.next({ type: 'message', ...message });
-    if (this.#outcome !== undefined) this.#tell();
+    if (this.#outcome !== undefined) this.#deliverOutcome();
     this.#call.gate.attach(this);
     if (!this.#call.gate.closed) this.#socket.resume();
     const sending = this.#call.input?.subscribe((message) => this.#send(message));
@@ -216,7 +216,7 @@ export class UpstreamSocket implements Valve {
   #giveUp(sentence: string): void {
     this.#outcome = { error: new GatewayError('upstream_timeout', sentence, { origin: 'upstream' }) };
     this.#socket.terminate();
-    this.#tell();
+    this.#deliverOutcome();
   }
 
   #closed(code: number, reason: Buffer): void {
@@ -233,10 +233,10 @@ export class UpstreamSocket implements Valve {
         }),
       };
     else this.#outcome ??= { last: lastMessage(code, sendableReason(reason)) };
-    this.#tell();
+    this.#deliverOutcome();
   }
 
-  #tell(): void {
+  #deliverOutcome(): void {
     const subscriber = this.#subscriber;
     if (subscriber === undefined || this.#outcome === undefined || this.#over) return;
     const { error, last } = this.#outcome;

@@ -85,7 +85,7 @@ export async function keep(
   const object = objectOf(ownerOf(call), made);
   try {
     await store.create(object, {
-      ...(made.charge === undefined ? {} : { askAt: poller.nextPollAt(0) }),
+      ...(made.charge === undefined ? {} : { pollAt: poller.nextPollAt(0) }),
       ...(made.reservation === undefined ? {} : { reservation: made.reservation }),
       ...(made.settlements === undefined ? {} : { settlements: made.settlements }),
     });

@@ -9,7 +9,7 @@ export type Bookkeeper = InternalTools['bookkeeper'];
 export type Reservation = Awaited<ReturnType<Bookkeeper['reserve']>>;
 
 /** Charge and record of a call that has ended. */
-type Settlement = Parameters<Bookkeeper['book']>[0];
+type Settlement = Parameters<Bookkeeper['enqueue']>[0];
 
 /** Money and tokens. */
 export type Amounts = Settlement['charged'];

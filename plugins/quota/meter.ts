@@ -12,7 +12,7 @@ import {
 } from 'sluice';
 import { parseSse } from 'sluice/channel-kit';
 import { ReplyMeter, type Used } from './reply-meter.ts';
-import { accountOf, type Call, type Claim } from 'sluice/internal';
+import { accountOf, type Call, type CallReservation } from 'sluice/internal';
 import type { Ending } from './core-types.ts';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 import { sentTier, tierMembers, ServiceMeter, type Services } from './services.ts';
@@ -50,9 +50,9 @@ export class Meter extends ReplyMeter {
   /** Members of a long request that say its service tier. */
   readonly #body: JsonObject | undefined;
 
-  /** `claim`: what was reserved for the request. `services`: those that were reserved. */
-  constructor(call: Call, bound: Bounding, claim?: Claim, services?: Services) {
-    super(call, claim);
+  /** `reservation`: the reservation for the request. `services`: those that were reserved. */
+  constructor(call: Call, bound: Bounding, reservation?: CallReservation, services?: Services) {
+    super(call, reservation);
     this.#services = services && new ServiceMeter(services, call.codec);
     // Read here, because a long request is released when it is sent and would be parsed again.
     this.#body = call.wire.outline === undefined ? undefined : tierMembers(call.bodyOutline);

@@ -1,7 +1,7 @@
 /** Reserves what calls may cost, and charges what they have cost. */
 import { caller, GatewayError, type ApiKey, type HeldBudget, type Operation } from 'sluice';
 import { noPriceError, noServicePriceError, noTierPriceError } from '../_price-errors.ts';
-import { CallClaims } from './call-claims.ts';
+import { CallReservations } from './call-reservations.ts';
 import {
   chargedHolders,
   noAmounts,
@@ -10,7 +10,7 @@ import {
   attributionOf,
   endUserBudgets,
   withEndUsers,
-  Claim,
+  CallReservation,
   mostFor,
   mostHedges,
   toolPrice,
@@ -127,14 +127,14 @@ export class Quota {
   }
 
   /**
-   * Claims what a call may come to, unless so much is claimed already. `before`: what the same call has been charged, or has claimed for
-   * requests that are under way. Gives the call as it is to be sent.
+   * Reserves the upper bound of a call, unless the reservation covers it already. `before`: what the same call has been charged, or has
+   * reserved for requests that are under way. Returns the call that must be sent.
    */
   async #reserve(
     call: Call,
     { id }: ApiKey,
     budgets: readonly HeldBudget[],
-    claim: Claim,
+    reservation: CallReservation,
     before: Amounts = noAmounts,
   ): Promise<Call> {
     const limits = this.#bound(call);
@@ -146,62 +146,62 @@ export class Quota {
       dollars ? limitEdits(call, this.#tools.catalog.targets(call.model), uses) : undefined;
     const few = limited(1);
     const most = amounts(written, this.#requested(call));
-    if (claim.covers(most)) return call;
-    claim.release();
+    if (reservation.covers(most)) return call;
+    reservation.release();
     const less =
       held === undefined && few === undefined
         ? undefined
         : amounts(held?.most ?? written, this.#requested(few === undefined ? call : call.with(few)));
     // Charges that are settled elsewhere have their own reservation.
     const mayShare = hasNoEndUser(budgets) && before === noAmounts && !accountOf(call).settlesElsewhere;
-    const reservation = await this.#reserved({ id }, budgets, most, mayShare, less);
-    claim.hold(reservation);
-    const isHeld = less !== undefined && isLess(reservation.most, most);
+    const reserved = await this.#reserved({ id }, budgets, most, mayShare, less);
+    reservation.hold(reserved);
+    const isHeld = less !== undefined && isLess(reserved.most, most);
     const edits = isHeld ? few : few && limited(this.#options.assumedToolUses);
     const sent = edits === undefined ? call : call.with(edits);
     return isHeld && held !== undefined ? sent.with({ settings: { maxOutput: held.limit } }) : sent;
   }
 
-  /** The price of a tool is known: that is reserved, and charged once it has run. */
+  /** Reserves the known price of a tool, and charges it when the tool has run. */
   async #tool(call: Call, next: Next, key?: ApiKey, budgets: readonly HeldBudget[] = []) {
     const microDollars = call.get(toolPrice) ?? 0;
     if (microDollars === 0) return next(call);
-    const claim = key && new Claim(this.#tools.bookkeeper);
-    if (key !== undefined && claim !== undefined) {
-      claim.endWith(call);
+    const reservation = key && new CallReservation(this.#tools.bookkeeper);
+    if (key !== undefined && reservation !== undefined) {
+      reservation.endWith(call);
       const { amounts } = accountOf(call).chargeOf(call.model, { microDollars, tokens: 0 });
-      claim.hold(await this.#reserved(key, budgets, amounts, hasNoEndUser(budgets)));
+      reservation.hold(await this.#reserved(key, budgets, amounts, hasNoEndUser(budgets)));
     }
-    accountOf(call).sendThrough((now, send) => new ToolMeter(now, microDollars, claim).send(send));
+    accountOf(call).sendThrough((now, send) => new ToolMeter(now, microDollars, reservation).send(send));
     return next(call);
   }
 
   async #budgeted(call: Call, next: Next, key: ApiKey, budgets: readonly HeldBudget[]) {
-    const claim = new Claim(this.#tools.bookkeeper);
-    claim.endWith(call);
-    const sent = await this.#reserve(call, key, budgets, claim);
+    const reservation = new CallReservation(this.#tools.bookkeeper);
+    reservation.endWith(call);
+    const sent = await this.#reserve(call, key, budgets, reservation);
     const services = this.#requested(sent);
     // Plugins behind this one may ask for another model, for more, or twice.
-    let claims: CallClaims | undefined;
-    const meterOf = async (now: Call, own: Claim, before?: Amounts): Promise<Meter> => {
+    let reservations: CallReservations | undefined;
+    const meterOf = async (now: Call, own: CallReservation, before?: Amounts): Promise<Meter> => {
       const limited = await this.#reserve(now, key, budgets, own, before);
       return new Meter(limited, this.#bound, own, this.#requested(limited));
     };
     const again = async (now: Call, send: Next) => {
-      if (claim.isTaken) {
-        claims ??= new CallClaims(call, this.#tools.bookkeeper, claim);
-        const meter = await claims.further((own, before) => meterOf(now, own, before));
+      if (reservation.isTaken) {
+        reservations ??= new CallReservations(call, this.#tools.bookkeeper, reservation);
+        const meter = await reservations.further((own, before) => meterOf(now, own, before));
         return meter.send(send);
       }
-      claim.endWith(now);
-      return (await meterOf(now, claim)).send(send);
+      reservation.endWith(now);
+      return (await meterOf(now, reservation)).send(send);
     };
     accountOf(call).sendThrough(
       (now, send) =>
-        claim.isFree && costsTheSame(now, sent)
-          ? new Meter(now, this.#bound, claim, services).send(send)
+        reservation.isFree && costsTheSame(now, sent)
+          ? new Meter(now, this.#bound, reservation, services).send(send)
           : again(now, send),
-      claim,
+      reservation,
     );
     return next(sent);
   }

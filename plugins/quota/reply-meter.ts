@@ -7,7 +7,7 @@ import {
   type Observing,
   type Usage,
 } from 'sluice';
-import { accountOf, clientLeft, type Call, type Claim, type Next } from 'sluice/internal';
+import { accountOf, clientLeft, type Call, type CallReservation, type Next } from 'sluice/internal';
 import type { Ending } from './core-types.ts';
 
 /** Usage of one request, in total and by the providers that charge for it. */
@@ -20,23 +20,23 @@ export interface Used {
 
 /**
  * Observes the response to one request of a call and charges the call once, however the response or the call ends. Nothing is charged
- * where `next` rejects: another request may follow, with a claim of its own.
+ * where `next` rejects: another request may follow, with a reservation of its own.
  */
 export abstract class ReplyMeter implements Observing {
   protected readonly call: Call;
-  readonly #claim: Claim | undefined;
+  readonly #held: CallReservation | undefined;
   #forget: (() => void) | undefined = undefined;
   #isOver = false;
 
-  /** `claim`: the reservation that pays for the request. Throws when the call has ended, because nobody would settle what it costs. */
-  constructor(call: Call, claim: Claim | undefined) {
+  /** `reservation`: the one that pays for the request. Throws when the call has ended, because nobody would settle what it costs. */
+  constructor(call: Call, reservation: CallReservation | undefined) {
     if (call.hasEnded) {
-      claim?.release();
+      reservation?.release();
       throw clientLeft();
     }
     this.call = call;
-    this.#claim = claim;
-    if (claim !== undefined) claim.isTaken = true;
+    this.#held = reservation;
+    if (reservation !== undefined) reservation.isTaken = true;
   }
 
   /** The model in force when the request was sent. */
@@ -59,7 +59,7 @@ export abstract class ReplyMeter implements Observing {
     try {
       this.#charge(how);
     } catch (error) {
-      this.#claim?.release();
+      this.#held?.release();
       throw error;
     }
   }
@@ -69,7 +69,7 @@ export abstract class ReplyMeter implements Observing {
     const { usage, parts, microDollars = 0 } = this.used(how);
     const costs = parts.map((part) => account.priced(this.model, part, this.answered));
     const cost = sumOfCosts(costs);
-    const reservation = this.#claim?.handOver();
+    const reservation = this.#held?.handOver();
     const { row } = account.ownPrice(this.model);
     const priced = row && parts.map((part, index) => ({ usage: part, price: costs[index]?.price }));
     account.charge({
@@ -88,7 +88,7 @@ export abstract class ReplyMeter implements Observing {
   }
 
   #failed(error: unknown): never {
-    if (this.#finish()) this.#claim?.release();
+    if (this.#finish()) this.#held?.release();
     throw error;
   }
 

@@ -1,6 +1,6 @@
 import { GatewayError } from 'sluice';
 import { ReplyMeter, type Used } from './reply-meter.ts';
-import { type Call, type Claim, type Next } from 'sluice/internal';
+import { type Call, type CallReservation, type Next } from 'sluice/internal';
 import type { Ending } from './core-types.ts';
 
 /** Charges the run of a tool with its price, also where the caller left meanwhile. A run that failed costs nothing. */
@@ -9,8 +9,8 @@ export class ToolMeter extends ReplyMeter {
   readonly model: string;
   readonly answered = undefined;
 
-  constructor(call: Call, microDollars: number, claim: Claim | undefined) {
-    super(call, claim);
+  constructor(call: Call, microDollars: number, reservation: CallReservation | undefined) {
+    super(call, reservation);
     this.#microDollars = microDollars;
     this.model = call.model;
   }

@@ -11,7 +11,7 @@ export type Ledger = InternalTools['ledger'];
 export type Reservation = Awaited<ReturnType<Bookkeeper['reserve']>>;
 
 /** Charge and record of a call that has ended. */
-export type Settlement = Parameters<Bookkeeper['book']>[0];
+export type Settlement = Parameters<Bookkeeper['enqueue']>[0];
 
 /** Prices of models. */
 export type Prices = InternalTools['prices'];

@@ -14,7 +14,7 @@ import {
   accountOf,
   chargedFor,
   chargedHolders,
-  Claim,
+  CallReservation,
   mostFor,
   priceFor,
   tunnelWatch,
@@ -65,7 +65,7 @@ export class Session {
   #attempt: AttemptEvent | undefined;
   #answers = 0;
   #answeredAt: number;
-  readonly #claim: Claim;
+  readonly #reservation: CallReservation;
   /** Tokens of the conversation so far, which the next response has as input. */
   #context = 0;
   #refused: GatewayError | undefined;
@@ -77,7 +77,7 @@ export class Session {
     this.#tools = tools;
     this.#model = call.model;
     this.#answeredAt = call.startedAt;
-    this.#claim = new Claim(tools.bookkeeper);
+    this.#reservation = new CallReservation(tools.bookkeeper);
     // Each response is charged by itself, so that the session costs nothing.
     accountOf(call).charge({ amounts: { microDollars: 0, tokens: 0 } });
   }
@@ -112,7 +112,7 @@ export class Session {
       });
     }
     if (this.#over) bookkeeper.release(reservation.id);
-    else this.#claim.hold(reservation);
+    else this.#reservation.hold(reservation);
   }
 
   /** Charges every response as it ends. The event that ends it is sent when the next response is reserved. */
@@ -127,8 +127,9 @@ export class Session {
     const watch = this.#attempt === undefined ? undefined : this.#call.get(tunnelWatch);
     const rest = unpaid(watch);
     const ended = watch?.unfinished === undefined ? 'complete' : 'left';
-    if (rest !== undefined) this.#tools.bookkeeper.book(this.#settlement(rest, ended, this.#claim.settle()));
-    this.#claim.end();
+    if (rest !== undefined)
+      this.#tools.bookkeeper.enqueue(this.#settlement(rest, ended, this.#reservation.settle()));
+    this.#reservation.end();
   }
 
   #step(event: GatewayEvent): ObservableInput<GatewayEvent> {
@@ -154,10 +155,10 @@ export class Session {
 
   #charged(event: GatewayEvent, part: Usage): ObservableInput<GatewayEvent> {
     if (part.input + part.output > 0) this.#context = part.input + part.output;
-    const reservation = this.#claim.settle();
+    const reservation = this.#reservation.settle();
     const settlement = this.#settlement(part, 'complete', reservation);
     if (reservation === undefined && (this.#key?.budgets ?? []).length === 0) {
-      this.#tools.bookkeeper.book(settlement);
+      this.#tools.bookkeeper.enqueue(settlement);
       return [event];
     }
     // Begun at once: also a session that ends meanwhile has paid.
@@ -180,7 +181,7 @@ export class Session {
       await this.#tools.ledger.settle([settlement]);
     } catch {
       // Unknown whether the settlement was written. Settling it twice charges it once.
-      this.#tools.bookkeeper.book(settlement);
+      this.#tools.bookkeeper.enqueue(settlement);
     }
     try {
       await this.reserve();

@@ -170,7 +170,7 @@ function draftOf(
   if (usage?.units !== undefined) draft.units = usage.units;
   if (usage?.estimated === true) draft.estimated = true;
   if (firstMs !== undefined) draft.firstMs = firstMs;
-  if (attempts.askedAt !== undefined) draft.gatewayMs = rounded(attempts.askedAt - startedAt);
+  if (attempts.firstAttemptAt !== undefined) draft.gatewayMs = rounded(attempts.firstAttemptAt - startedAt);
   if (error !== undefined) {
     draft.code = error.code;
     draft.reason = shownText(error.message, maxReason);

@@ -14,7 +14,7 @@ export type TaskLease = Parameters<TaskStore['claim']>[0];
 type Bookkeeper = InternalTools['bookkeeper'];
 
 /** Charge and record of a call that has ended. */
-export type Settlement = Parameters<Bookkeeper['book']>[0];
+export type Settlement = Parameters<Bookkeeper['enqueue']>[0];
 
 /** A call that goes on without its client. */
 export type Detached = ReturnType<InternalTools['detach']>;

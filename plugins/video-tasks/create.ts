@@ -186,7 +186,7 @@ function taskOf(making: Making, { deadline, retention }: Creating): Task {
     chargedAt: reservedAt(settlement?.reservation ?? '') ?? now,
     chargeId: settlement?.record.id ?? call.id,
     ...(endUsers.length === 0 ? {} : { endUsers }),
-    askedAt: now,
+    polledAt: now,
     asks: 0,
     refusals: 0,
   };
@@ -203,7 +203,7 @@ async function undo(
   await poller.cancel(task).catch(() => {});
   if (settlement === undefined) return;
   const { microDollars: _free, ...record } = settlement.record;
-  tools.bookkeeper.book({
+  tools.bookkeeper.enqueue({
     ...settlement,
     charged: { microDollars: 0, tokens: 0 },
     record: { ...record, status: 503, ended: 'error', code: 'server_is_overloaded' },

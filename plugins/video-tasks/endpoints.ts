@@ -146,7 +146,7 @@ class OwnTasks {
   /** Returns a task, whose state is requested from the provider where the stored one is too old. */
   async current(call: Call, id: string): Promise<Task> {
     const task = await this.found(call, id);
-    return isFinished(task) || Date.now() - Math.max(task.askedAt, task.createdAt) < this.#around.fresh
+    return isFinished(task) || Date.now() - Math.max(task.polledAt, task.createdAt) < this.#around.fresh
       ? task
       : this.#around.poller.refresh(task, this.#around.patience);
   }

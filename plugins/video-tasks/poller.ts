@@ -85,7 +85,7 @@ export class Poller {
   async #poll(task: Task): Promise<Task> {
     const next = await this.#next(task);
     const now = Date.now();
-    const polled: Task = { ...next, askedAt: now, asks: task.asks + 1 };
+    const polled: Task = { ...next, polledAt: now, asks: task.asks + 1 };
     if (isFinished(polled)) {
       if (await this.finish(polled)) return polled;
       return (await this.#store.find(task.owner, task.id)) ?? polled;

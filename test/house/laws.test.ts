@@ -326,11 +326,11 @@ describe('what the core knows', () => {
 test('names use the terms of the field', () => {
   // `spoken` is a field of turns that are stored.
   const unclear =
-    /\b(?:const|let|function|class|interface|type|readonly) #?(\w*(?:[tT]old|[sS]aid|[hH]eard|[wW]ish(?:es)?|[dD]eeds?|[dD]esks?|[oO]blig(?:e|ing)|[oO]bey(?:ed)?|[uU]ntold|[wW]hoever))\b/;
+    /\b(?:const|let|function|class|interface|type|readonly) #?(\w*(?:[tT]old|[sS]aid|[hH]eard|[wW]ish(?:es)?|[dD]eeds?|[dD]esks?|[oO]blig(?:e|ing)|[oO]bey(?:ed)?|[uU]ntold|[wW]hoever|[hH]ear|[bB]ook|[dD]oors?)|able|Able(?:[A-Z]\w*)?|say(?:[A-Z]\w*)?|askFor\w*)\b/;
   expect(
     verdict(
       places(product, unclear, { strings: false }),
-      'Name what it is by a term of the field: response, text, field, option, attempt, permit, recall, shared state.',
+      'Name what it is by a term of the field: response, text, field, option, attempt, permit, recall, shared state, ledger, endpoint, eligible.',
     ),
   ).toBe('');
 });

@@ -269,7 +269,7 @@ function withoutBooks(bookkeeper: Bookkeeper): Bookkeeper {
     release: (reservation) => bookkeeper.release(reservation),
     watch: (reservation) => bookkeeper.watch(reservation),
     close: async () => {},
-    book({ reservation }) {
+    enqueue({ reservation }) {
       if (reservation !== undefined) bookkeeper.release(reservation);
     },
   };

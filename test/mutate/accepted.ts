@@ -38,7 +38,7 @@ export const accepted: readonly Accepted[] = [
   },
   {
     file: 'core/routing/health/index.ts',
-    source: "return order.indexOf(place?.standing ?? 'up');",
+    source: "return order.indexOf(status?.standing ?? 'up');",
     original: "'up'",
     replacement: '""',
     reason: 'what stands nowhere in the order comes first in it, and counts as up in the end',
@@ -208,7 +208,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'the name of a key is for people who look at it in a debugger',
   },
   {
-    file: 'core/money/account/claim.ts',
+    file: 'core/money/account/call-reservation.ts',
     source: 'isTaken = false;',
     original: 'false',
     replacement: 'true',

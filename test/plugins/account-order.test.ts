@@ -36,7 +36,7 @@ async function accountedBy(plugins: readonly PluginEntry[], run: RunOptions) {
     }),
     watch: () => () => {},
     release: () => {},
-    book: (settlement: Settlement) => void booked.push(settlement),
+    enqueue: (settlement: Settlement) => void booked.push(settlement),
   } as unknown as Bookkeeper;
   const asking = (stage: 'observe' | 'admit' | 'shape') =>
     definePlugin({

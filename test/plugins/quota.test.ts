@@ -61,7 +61,7 @@ async function started({ traits = [{}], full = false, behind, settings, content 
     },
     full,
     waiting: 0,
-    book: () => {},
+    enqueue: () => {},
     release: (id) => void released.push(id),
     watch: ({ id }) => {
       watched.push(id);

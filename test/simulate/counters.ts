@@ -114,7 +114,7 @@ export class PrimaryCounters implements Counters {
     arrivals.out = Math.max(arrivals.out, time.now + delay());
     time.after(arrivals.out - time.now, () =>
       this.#primary.run(() => {
-        if (!worker.clock.isGone) this.#desk.ask(worker.id, question);
+        if (!worker.clock.isGone) this.#desk.receive(worker.id, question);
       }),
     );
   }

@@ -81,7 +81,7 @@ export const slips: readonly Slip[] = [
   },
   {
     what: 'no process looks whether others want its allotments back',
-    file: 'ledger/claim-watch.ts',
+    file: 'ledger/reservation-watch.ts',
     from: 'if (this.#allotments.hasOpen) this.#allotments.recall',
     to: 'if (this.#clock.now() < 0) this.#allotments.recall',
   },
@@ -254,13 +254,13 @@ export const slips: readonly Slip[] = [
       {
         what: 'recalls are not heard',
         file: 'rates/recalls.ts',
-        from: 'if (subjects.length > 0) obey(subjects);',
+        from: 'if (subjects.length > 0) giveBack(subjects);',
         to: '',
       },
       {
         what: 'the worker that asks does not give back what it holds itself',
         file: 'rates/recalls.ts',
-        from: 'if (others.length < holders.length) this.#options.obey(subjects);',
+        from: 'if (others.length < holders.length) this.#options.giveBack(subjects);',
         to: '',
       },
       {

@@ -192,7 +192,7 @@ export class WindowsWorld {
         ms: 1,
       };
       // Calls settle with their owners and price; what comes later, such as batches, finds them.
-      this.#bookkeeper.book(
+      this.#bookkeeper.enqueue(
         chance.is(0.7)
           ? {
               keyId: 'key',

@@ -426,7 +426,7 @@ export class World {
       holder.unsettled.set(call.id, { amount, rowId: call.rowId, isLost: call.isLost });
       holder.charged += amount;
     }
-    worker.bookkeeper.book(settlement);
+    worker.bookkeeper.enqueue(settlement);
   }
 
   #forget(call: RunningCall): void {

@@ -93,7 +93,7 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
 
   test('of two gateways one asks about a batch, and it is charged once, with what it has left behind', async () => {
     const batch = newObject({ charge });
-    await first.create(batch, { askAt: Date.now() - 1 });
+    await first.create(batch, { pollAt: Date.now() - 1 });
     await first.create(newObject());
     const claims = [await first.claim(lease('one'), 10), await second.claim(lease('two'), 10)];
     expect(claims.map(({ length }) => length)).toEqual([1, 0]);
@@ -141,7 +141,7 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
       const claim = await reserve(batch.owner, isLate ? -1 : 600_000);
       if (isLate) await ledger.sweep();
       const held = { ...batch, charge: { ...charge, reservation: claim.id } };
-      await first.create(held, { askAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
+      await first.create(held, { pollAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
       // Whoever renews it as a claim of a call makes it no shorter.
       await ledger.renew([claim]);
       const [{ expires } = { expires: 0 }] = await sqlOf(stores.database).run(() =>
@@ -162,7 +162,7 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
     const batch = newObject();
     const claim = await reserve(batch.owner);
     const held = { ...batch, charge: { ...charge, reservation: claim.id } };
-    await first.create(held, { askAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
+    await first.create(held, { pollAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
     expect(await second.settle(held, [], [])).toBe(true);
     expect(await standing(batch.owner)).toEqual([0, 0]);
   });
@@ -220,7 +220,7 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
 
   test('a claim whose gateway is gone is taken over', async () => {
     const batch = newObject({ charge });
-    await first.create(batch, { askAt: 1 });
+    await first.create(batch, { pollAt: 1 });
     expect(await first.claim(lease('one', -1), 10)).toHaveLength(1);
     expect(await second.claim(lease('two'), 10)).toHaveLength(1);
     expect(await first.later(lease('one'), batch, 0)).toBe(false);

@@ -70,7 +70,7 @@ export function tasksSuite(newUrl: () => string | Promise<string>): void {
       charged: { microDollars: 500, tokens: 3 },
       chargedAt: now,
       chargeId: `req_${count}`,
-      askedAt: now,
+      polledAt: now,
       asks: 0,
       refusals: 0,
       ...given,

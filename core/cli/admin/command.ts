@@ -1,7 +1,7 @@
 /** `sluice team`, `sluice budget` and the other commands on top of the admin API, each made from its rows of the table. */
 import { parseArgs } from 'node:util';
 import { UsageError, type Command } from '../command.ts';
-import { askOpenly, remoteAddress, remoteOptions, withRemote } from '../remote.ts';
+import { fetchPublic, remoteAddress, remoteOptions, withRemote } from '../remote.ts';
 import { withAccess, type AccessOptions } from './access.ts';
 import { groupHelp, rowHelp } from './help.ts';
 import { readOperations, type Operations } from './operations.ts';
@@ -23,7 +23,7 @@ export function adminCommand(group: Group): Command {
       const args = given.map((text) => text.replace(/^--((?:clear-)?)organisation\b/, '--$1organization'));
       const { row, rest } = rowOf(group, args);
       return withAccess(accessOptions(args), describe, (access, operations) =>
-        withRemote(access, (ask, write) => perform(row, rest, { access, operations, ask, write })),
+        withRemote(access, (request, write) => perform(row, rest, { access, operations, request, write })),
       );
     },
   };
@@ -63,5 +63,5 @@ function accessOptions(args: readonly string[]): AccessOptions {
 }
 
 async function describe(url: string): Promise<Operations> {
-  return readOperations(await askOpenly(url, '/api/admin/openapi.json'));
+  return readOperations(await fetchPublic(url, '/api/admin/openapi.json'));
 }

@@ -10,13 +10,13 @@ import { sentenceOf } from './text.ts';
 /** Resolves where the question is answered with yes, or `--yes` is given. Rejects otherwise. */
 export async function confirm(question: string, thing: JsonObject, given: Given): Promise<void> {
   if (given['yes'] === true) return;
-  const asked = sentenceOf(question, thing);
+  const prompt = sentenceOf(question, thing);
   if (process.stdin.isTTY !== true)
-    throw new UsageError(`${asked} Nobody can be asked here: say it with --yes.`);
+    throw new UsageError(`${prompt} Nobody can be asked here: say it with --yes.`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   // Ctrl-D and Ctrl-C close the terminal, which answers nothing by itself.
   const closed = once(terminal, 'close').then(() => '');
-  const answer = await Promise.race([terminal.question(`${asked} [y/N] `).catch(() => ''), closed]).finally(
+  const answer = await Promise.race([terminal.question(`${prompt} [y/N] `).catch(() => ''), closed]).finally(
     () => terminal.close(),
   );
   if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandFailure('Nothing was done.');

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { UsageError } from '../command.ts';
-import type { AskAdmin } from '../remote.ts';
+import type { AdminRequester } from '../remote.ts';
 
 /** The options, as `readArguments` takes them. */
 export const valueOptions = {
@@ -34,7 +34,7 @@ const channelValue = z.object({ type: z.string(), options: object });
 
 /** Returns the value of a channel. `before` is what a change begins with. */
 export async function channelValueOf(
-  ask: AskAdmin,
+  request: AdminRequester,
   given: ValueOptions,
   before?: JsonValue,
 ): Promise<JsonObject> {
@@ -44,7 +44,7 @@ export async function channelValueOf(
     throw new UsageError('Say which kind of channel: --type TYPE, one of sluice channel types.');
   const form = z
     .object({ schema: object })
-    .parse(await ask('GET', `/config/channel-types/${encodeURIComponent(type)}`));
+    .parse(await request('GET', `/config/channel-types/${encodeURIComponent(type)}`));
   const start = given.type === undefined || given.type === known?.type ? known?.options : undefined;
   return { type, options: objectOf(given, start, form.schema as JsonObject) };
 }

@@ -1,7 +1,7 @@
 /** Fields of a request that are read from the gateway, and the checks of all of them. */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { UsageError } from '../command.ts';
-import type { AskAdmin } from '../remote.ts';
+import type { AdminRequester } from '../remote.ts';
 import { channelValueOf, objectOf, type ValueOptions } from './entry-value.ts';
 import { CommandFailure } from './failure.ts';
 import type { Operation } from './operations.ts';
@@ -11,7 +11,7 @@ import { findThing, isId } from './things.ts';
 
 /** Replaces names of owners by their ids. */
 export async function withIds(
-  ask: AskAdmin,
+  request: AdminRequester,
   options: readonly Option[],
   fields: Record<string, JsonValue>,
 ): Promise<Record<string, JsonValue>> {
@@ -20,11 +20,11 @@ export async function withIds(
     const value = fields[field.name];
     // oxlint-disable no-await-in-loop -- few, one after the other
     if (thing !== undefined && typeof value === 'string' && !isId(thing, value))
-      changed[field.name] = (await findThing(ask, thing, value))['id'] ?? value;
+      changed[field.name] = (await findThing(request, thing, value))['id'] ?? value;
     if (field.name === 'teams' && Array.isArray(value)) {
       const teams: JsonValue[] = [];
       for (const one of value as JsonObject[])
-        teams.push({ ...one, team: (await findThing(ask, 'team', String(one['team'])))['id'] ?? '' });
+        teams.push({ ...one, team: (await findThing(request, 'team', String(one['team'])))['id'] ?? '' });
       changed[field.name] = teams;
     }
     // oxlint-enable no-await-in-loop
@@ -36,7 +36,11 @@ export async function withIds(
 export async function ownFieldsOf(
   row: Row,
   operation: Operation,
-  { given, found, ask }: { readonly given: Given; readonly found: JsonObject; readonly ask: AskAdmin },
+  {
+    given,
+    found,
+    request,
+  }: { readonly given: Given; readonly found: JsonObject; readonly request: AdminRequester },
 ): Promise<Record<string, JsonValue>> {
   const takes = (field: string): boolean => operation.fields.some(({ name }) => name === field);
   const options = given as ValueOptions;
@@ -50,12 +54,12 @@ export async function ownFieldsOf(
   if (takes('version') && found['version'] === undefined)
     throw new CommandFailure(`${String(found['id'])} stands in gateway.config.ts, and is changed there.`);
   const revision = takes('revision')
-    ? ((await ask('GET', '/config?limit=1')) as JsonObject)['revision']
+    ? ((await request('GET', '/config?limit=1')) as JsonObject)['revision']
     : undefined;
   return {
     ...(takes('version') && { version: found['version'] ?? 0 }),
     ...(revision !== undefined && { revision }),
-    ...(row.value === 'channel' && { value: await channelValueOf(ask, options, found['value']) }),
+    ...(row.value === 'channel' && { value: await channelValueOf(request, options, found['value']) }),
     ...(row.value === 'object' && { value: objectOf(options, found['value']) }),
   };
 }

@@ -16,7 +16,7 @@ const access = `  --gateway URL       Address of the gateway. Default: SLUICE_GA
 export function groupHelp(group: Group): string {
   const own = rows.filter((one) => one.group === group);
   const lines = own.map((row) => `  ${usageOf(row)}\n      ${row.summary}.`);
-  const isAsked = own.some(({ asks }) => asks !== undefined);
+  const hasConfirmation = own.some(({ asks }) => asks !== undefined);
   return `Usage: sluice ${group} COMMAND [options]
 
 ${lines.join('\n')}
@@ -27,7 +27,7 @@ gateway has them.
 ${access}
   --csv               Prints CSV for lists.
   --limit N, --all    So many items of a list, or all of them. Default: 100.
-${isAsked ? '  --yes               Does not ask before something is deleted.\n' : ''}${own.some(({ value }) => value !== undefined) ? valueHelp : ''}
+${hasConfirmation ? '  --yes               Does not ask before something is deleted.\n' : ''}${own.some(({ value }) => value !== undefined) ? valueHelp : ''}
 Exit codes: 0 done, 1 failed, 2 wrong command line, ${exitCodes.denied} not allowed, ${exitCodes.missing} not found, ${exitCodes.conflict} changed by somebody else meanwhile or
 there already.`;
 }

@@ -1,7 +1,7 @@
 /** Reads lists of the admin API, page by page. */
 import { z } from 'zod';
 import type { JsonObject } from '../../model/json.ts';
-import type { AskAdmin } from '../remote.ts';
+import type { AdminRequester } from '../remote.ts';
 import { CommandFailure } from './failure.ts';
 import type { Operation } from './operations.ts';
 
@@ -32,7 +32,7 @@ export interface ListedItems {
 }
 
 /** Reads as many pages as are needed. Rejects where `--all` means more than can be held. */
-export async function readList(ask: AskAdmin, options: ListOptions): Promise<ListedItems> {
+export async function readList(request: AdminRequester, options: ListOptions): Promise<ListedItems> {
   const { operation, member, keeps = () => true, limit } = options;
   const cursor = operation.fields.find(({ name }) => name === 'after' || name === 'before')?.name;
   const maximum = operation.fields.find(({ name }) => name === 'limit')?.schema['maximum'];
@@ -51,7 +51,7 @@ export async function readList(ask: AskAdmin, options: ListOptions): Promise<Lis
     const answer = z
       .record(z.string(), z.json())
       // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
-      .parse(await ask(operation.method, `${options.path}?${query}`));
+      .parse(await request(operation.method, `${options.path}?${query}`));
     const found = z.array(z.record(z.string(), z.json())).parse(answer[member] ?? []) as JsonObject[];
     for (const item of found) if (keeps(item)) items.push(item);
     const after = answer['next'];

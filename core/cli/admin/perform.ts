@@ -1,7 +1,7 @@
 /** Does the work of one command on top of the admin API. */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { readArguments, UsageError } from '../command.ts';
-import { remoteOptions, type AskAdmin, type RemoteAccess, type WriteAdmin } from '../remote.ts';
+import { remoteOptions, type AdminRequester, type RemoteAccess, type WriteAdmin } from '../remote.ts';
 import { confirm } from './confirm.ts';
 import { checkFields, ownFieldsOf, parts, withIds } from './fields.ts';
 import type { Operation, Operations } from './operations.ts';
@@ -16,13 +16,13 @@ import { checkRecord, foundOf, idOf, nameOf, wordFields, wordsOf } from './words
 export interface Gateway {
   readonly access: RemoteAccess;
   readonly operations: Operations;
-  readonly ask: AskAdmin;
+  readonly request: AdminRequester;
   readonly write: WriteAdmin;
 }
 
 /** Runs a command with the arguments behind its verb, and returns the exit code. */
 export async function perform(row: Row, args: readonly string[], gateway: Gateway): Promise<number> {
-  const { ask, operations } = gateway;
+  const { request, operations } = gateway;
   const operation = operationOf(row, operations);
   const options = optionsOf(row, operation);
   const { values, positionals } = readArguments(args, {
@@ -32,16 +32,16 @@ export async function perform(row: Row, args: readonly string[], gateway: Gatewa
   });
   const given: Given = { ...row.defaults, ...(values as Given) };
   const words = wordsOf(row, positionals);
-  const found = await foundOf(row, operation, words, ask);
+  const found = await foundOf(row, operation, words, request);
   const actual = operationOf(row, operations, found);
   const fields = {
-    ...(await withIds(ask, options, readFields(options, given))),
+    ...(await withIds(request, options, readFields(options, given))),
     ...wordFields(row, actual, words),
     ...(row.fixed as Readonly<Record<string, JsonValue>> | undefined),
-    ...(await ownFieldsOf(row, actual, { given, found, ask })),
+    ...(await ownFieldsOf(row, actual, { given, found, request })),
   };
   checkFields(actual, options, fields);
-  if (row.undoes !== undefined) await checkRecord(row, row.undoes, words, ask);
+  if (row.undoes !== undefined) await checkRecord(row, row.undoes, words, request);
   if (row.asks !== undefined) await confirm(row.asks, { ...found, name: nameOf(row, words, found) }, given);
   const path = actual.path.replace('{id}', encodeURIComponent(idOf(row, actual, words, found)));
   const { query, body } = parts(actual, fields);
@@ -52,7 +52,7 @@ export async function perform(row: Row, args: readonly string[], gateway: Gatewa
   const { shown = {} } = row;
   if (shown.list !== undefined) {
     const hasLimit = actual.fields.some(({ name }) => name === 'limit');
-    const listed = await readList(ask, {
+    const listed = await readList(request, {
       operation: actual,
       path,
       query,
@@ -63,7 +63,7 @@ export async function perform(row: Row, args: readonly string[], gateway: Gatewa
     return printList(listed, shown.columns ?? [], given);
   }
   const search = new URLSearchParams(query).toString();
-  const answer = await ask(
+  const answer = await request(
     actual.method,
     search === '' ? path : `${path}?${search}`,
     actual.hasBody ? body : undefined,

@@ -2,11 +2,11 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../model/json.ts';
 import { UsageError } from '../command.ts';
-import type { AskAdmin } from '../remote.ts';
+import type { AdminRequester } from '../remote.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 
-/** Where things of a kind are found, and what else than `id` and `name` they are called by. */
-interface Place {
+/** Endpoint that lists things of a kind, and the field that names them besides `id` and `name`. */
+interface ThingList {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly items: string;
@@ -18,7 +18,7 @@ interface Place {
 }
 
 const owners = { path: '/owners', items: 'owners' };
-const places = {
+const lists = {
   organization: { ...owners, query: { kind: 'organisation' }, id: /^org_\w+$/ },
   team: { ...owners, query: { kind: 'team' }, id: /^team_\w+$/ },
   member: { ...owners, query: { kind: 'member' }, id: /^mem_\w+$/ },
@@ -27,10 +27,10 @@ const places = {
   user: { path: '/users', query: {}, items: 'users', id: /^usr_\w+$/, also: 'email' },
   key: { path: '/keys', query: {}, items: 'keys', id: /^key_\w+$/ },
   token: { path: '/tokens', query: {}, items: 'tokens', id: /^tok_\w+$/, isWhole: true },
-} as const satisfies Readonly<Record<string, Place>>;
+} as const satisfies Readonly<Record<string, ThingList>>;
 
 /** Kinds of things. `budgeted` is a key or an owner of keys. */
-export type ThingKind = keyof typeof places | 'budgeted';
+export type ThingKind = keyof typeof lists | 'budgeted';
 
 /** Fields whose values are ids of things. */
 export const ownerFlags: Readonly<Record<string, ThingKind>> = {
@@ -43,22 +43,22 @@ export const ownerFlags: Readonly<Record<string, ThingKind>> = {
 
 /** True for a text that looks like an id of the kind, also of a thing that is gone. */
 export function isId(kind: ThingKind, text: string): boolean {
-  return kind !== 'budgeted' && places[kind].id.test(text);
+  return kind !== 'budgeted' && lists[kind].id.test(text);
 }
 
 const named = z.looseObject({ id: z.string() });
 
 /** Finds one thing. Rejects where none, or more than one, is meant. */
-export async function findThing(ask: AskAdmin, kind: ThingKind, text: string): Promise<JsonObject> {
+export async function findThing(request: AdminRequester, kind: ThingKind, text: string): Promise<JsonObject> {
   if (text.startsWith('sk-') && text.length > 32)
     throw new UsageError('Name a key by its id or its name, not by its secret.');
   const kinds = kind === 'budgeted' ? (['owner', 'key'] as const) : [kind];
-  const byId = kinds.map((one): Place => places[one]).find(({ id }) => id.test(text));
+  const byId = kinds.map((one): ThingList => lists[one]).find(({ id }) => id.test(text));
   if (byId !== undefined && byId.isWhole !== true)
-    return named.parse(await ask('GET', `${byId.path}/${encodeURIComponent(text)}`)) as JsonObject;
+    return named.parse(await request('GET', `${byId.path}/${encodeURIComponent(text)}`)) as JsonObject;
   const found: JsonObject[] = [];
   // oxlint-disable-next-line no-await-in-loop -- one list after the other
-  for (const one of kinds) found.push(...(await search(ask, places[one], text)));
+  for (const one of kinds) found.push(...(await search(request, lists[one], text)));
   const [first, ...others] = found;
   const what = kind === 'budgeted' ? 'owner or key' : kind.replace('-', ' ');
   if (first === undefined) throw new CommandFailure(`There is no ${what} "${text}".`, exitCodes.missing);
@@ -70,23 +70,23 @@ export async function findThing(ask: AskAdmin, kind: ThingKind, text: string): P
 /** Maximum number of pages that are searched for a name. */
 const mostPages = 200;
 
-async function search(ask: AskAdmin, place: Place, text: string): Promise<JsonObject[]> {
+async function search(request: AdminRequester, list: ThingList, text: string): Promise<JsonObject[]> {
   const found: JsonObject[] = [];
   let after: string | undefined;
   for (let page = 0; page < mostPages; page += 1) {
     const query = new URLSearchParams(
-      place.isWhole === true ? {} : { ...place.query, search: text, limit: '500', ...(after && { after }) },
+      list.isWhole === true ? {} : { ...list.query, search: text, limit: '500', ...(after && { after }) },
     );
     // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
-    const answer = z.record(z.string(), z.json()).parse(await ask('GET', `${place.path}?${query}`));
-    const items = z.array(named).parse(answer[place.items]) as JsonObject[];
-    found.push(...items.filter((item) => isCalled(item, place, text)));
+    const answer = z.record(z.string(), z.json()).parse(await request('GET', `${list.path}?${query}`));
+    const items = z.array(named).parse(answer[list.items]) as JsonObject[];
+    found.push(...items.filter((item) => isCalled(item, list, text)));
     after = typeof answer['next'] === 'string' ? answer['next'] : undefined;
     if (after === undefined) break;
   }
   return found;
 }
 
-function isCalled(item: JsonObject, { also }: Place, text: string): boolean {
+function isCalled(item: JsonObject, { also }: ThingList, text: string): boolean {
   return item['id'] === text || item['name'] === text || (also !== undefined && item[also] === text);
 }

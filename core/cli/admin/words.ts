@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { UsageError } from '../command.ts';
-import type { AskAdmin } from '../remote.ts';
+import type { AdminRequester } from '../remote.ts';
 import { CommandFailure } from './failure.ts';
 import type { Operation } from './operations.ts';
 import { optionOf } from './options.ts';
@@ -41,14 +41,17 @@ export async function foundOf(
   row: Row,
   operation: Operation,
   words: Words,
-  ask: AskAdmin,
+  request: AdminRequester,
 ): Promise<JsonObject> {
   const [first] = row.words ?? [];
   const [text = ''] = words.get(first?.field ?? '') ?? [];
-  if (first?.thing !== undefined) return findThing(ask, first.thing, text);
+  if (first?.thing !== undefined) return findThing(request, first.thing, text);
   const hasVersion = operation.fields.some(({ name }) => name === 'version');
   if (row.prefix === undefined || !(hasVersion || typeof row.operation === 'function')) return {};
-  return (await ask('GET', `/config/entries/${encodeURIComponent(`${row.prefix}${text}`)}`)) as JsonObject;
+  return (await request(
+    'GET',
+    `/config/entries/${encodeURIComponent(`${row.prefix}${text}`)}`,
+  )) as JsonObject;
 }
 
 /** Rejects where the first word names a record of the history that the command refuses. Of one that is gone the gateway tells. */
@@ -56,12 +59,12 @@ export async function checkRecord(
   { group }: Row,
   undoes: NonNullable<Row['undoes']>,
   words: Words,
-  ask: AskAdmin,
+  request: AdminRequester,
 ): Promise<void> {
   const [text = ''] = words.get('id') ?? [];
   if (!/^\d{1,15}$/.test(text)) return;
   const revision = Number(text);
-  const { records } = history.parse(await ask('GET', `/config/history?limit=1&before=${revision + 1}`));
+  const { records } = history.parse(await request('GET', `/config/history?limit=1&before=${revision + 1}`));
   const [record] = records;
   if (record?.['revision'] === revision && !undoes(record as JsonObject))
     throw new CommandFailure(`Change ${text} is none of those that sluice ${group} history lists.`);

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { env } from '../../settings/environment.ts';
 import { UsageError } from '../command.ts';
 import type { Access } from './agent.ts';
-import { askGateway } from './ask-gateway.ts';
+import { fetchServed } from './fetch-served.ts';
 
 /** The options, as `readArguments` takes them. */
 export const accessOptions = {
@@ -37,8 +37,8 @@ export async function accessOf(options: AccessOptions): Promise<Access & { reado
     if (options.model === undefined) throw new UsageError('With --offline name a model: --model MODEL.');
     return { url, key, secret, model: options.model, smallModel: small ?? options.model };
   }
-  const served = await askGateway(url, secret, options.model);
-  if (small !== undefined) await askGateway(url, secret, small);
+  const served = await fetchServed(url, secret, options.model);
+  if (small !== undefined) await fetchServed(url, secret, small);
   return { url, key, secret, smallModel: small ?? served.model, ...served };
 }
 

@@ -16,7 +16,7 @@ import { z } from 'zod';
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonValue } from '../../model/json.ts';
 import type { FilePlan } from './agent.ts';
-import { placeOf, type Edit, type Syntax } from './documents/document.ts';
+import { indexOfItem, type Edit, type Syntax } from './documents/document.ts';
 
 /** One settings file, as it is and as it will be. */
 export interface Change {
@@ -131,7 +131,7 @@ function inverse({ before }: Backup, syntax: Syntax): (edit: Backup['edits'][num
     const old = syntax.read(before, path);
     if (by === undefined || item === undefined) return { path, ...(old === undefined ? {} : { value: old }) };
     const list = Array.isArray(old) ? old : [];
-    const value = list[placeOf(list, { path, by, item })];
+    const value = list[indexOfItem(list, { path, by, item })];
     return { path, by, item, ...(value === undefined ? {} : { value }) };
   };
 }

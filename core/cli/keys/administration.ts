@@ -6,7 +6,7 @@ import type { ApiKeys, NewApiKey } from '../../state/api-keys/index.ts';
 import { budgetField } from '../../state/api-keys/fields.ts';
 import { shown } from '../../state/api-keys/records.ts';
 import { UsageError } from '../command.ts';
-import type { AskAdmin } from '../remote.ts';
+import type { AdminRequester } from '../remote.ts';
 
 /** A key as the commands show it: nothing of the secret but its ends. */
 export type ListedKey = Omit<ApiKey, 'hash' | 'owners'>;
@@ -73,7 +73,7 @@ const withValue = z.object({ key: remoteKey, value: z.string() });
 const page = z.object({ keys: z.array(remoteKey), next: z.string().optional() });
 
 /** Works by the admin API of a gateway. */
-export function remoteKeys(ask: AskAdmin): KeyAdministration {
+export function remoteKeys(request: AdminRequester): KeyAdministration {
   async function pages(search?: string): Promise<ListedKey[]> {
     const keys: ListedKey[] = [];
     let after: string | undefined;
@@ -84,7 +84,7 @@ export function remoteKeys(ask: AskAdmin): KeyAdministration {
         ...(after !== undefined && { after }),
       });
       // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
-      const some = page.parse(await ask('GET', `/keys?${query}`));
+      const some = page.parse(await request('GET', `/keys?${query}`));
       for (const key of some.keys) keys.push(key);
       after = some.next;
     } while (after !== undefined);
@@ -111,26 +111,26 @@ export function remoteKeys(ask: AskAdmin): KeyAdministration {
 
   return {
     create: async (wanted) =>
-      withValue.parse(await ask('POST', '/keys', JSON.parse(JSON.stringify(wanted)) as JsonValue)),
+      withValue.parse(await request('POST', '/keys', JSON.parse(JSON.stringify(wanted)) as JsonValue)),
     list: async () => (await pages()).toReversed(),
     async rotate(which, graceMs) {
       const { id } = await resolve(which);
       const graceSeconds = Math.round(graceMs / 1_000);
-      return withValue.parse(await ask('POST', `/keys/${id}/rotate`, { graceSeconds }));
+      return withValue.parse(await request('POST', `/keys/${id}/rotate`, { graceSeconds }));
     },
     async endOldSecret(which) {
       const key = await resolve(which);
       const { id } = key;
       const { oldSecret } = z
         .object({ oldSecret: z.unknown().optional() })
-        .parse(await ask('GET', `/keys/${id}`));
+        .parse(await request('GET', `/keys/${id}`));
       if (oldSecret === undefined) return undefined;
-      await ask('DELETE', `/keys/${id}/old-secret`);
+      await request('DELETE', `/keys/${id}/old-secret`);
       return key;
     },
     async revoke(which) {
       const key = await resolve(which);
-      await ask('DELETE', `/keys/${key.id}`);
+      await request('DELETE', `/keys/${key.id}`);
       return key;
     },
   };

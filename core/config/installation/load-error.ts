@@ -16,14 +16,14 @@ interface Position {
 /** A file of an operator's that does not load. The message is the reason, without any source text, because that may hold keys. */
 export class LoadError extends Error {
   /** The file, with line and column as far as they are known: `gateway.config.ts:3:7`. */
-  readonly place: string;
+  readonly location: string;
 
   constructor(reason: string, file: string, position: Position | undefined, cause: unknown) {
     const isHere = position === undefined || position.file === file;
     const isNamed = position !== undefined && position.line === undefined && reason.includes(position.file);
     super(isHere || isNamed ? reason : `${reason} (in ${textOf(position)})`, { cause });
     this.name = 'LoadError';
-    this.place = isHere && position !== undefined ? textOf(position) : file;
+    this.location = isHere && position !== undefined ? textOf(position) : file;
   }
 }
 
@@ -102,8 +102,8 @@ function frameOf(error: unknown): Position | undefined {
     .find(({ file }) => !file.startsWith(join(home, 'core/')));
 }
 
-function pathOf(place: string): string {
-  return place.startsWith('file:') ? fileURLToPath(place) : place;
+function pathOf(pathOrUrl: string): string {
+  return pathOrUrl.startsWith('file:') ? fileURLToPath(pathOrUrl) : pathOrUrl;
 }
 
 /** Returns the position of a syntax error whose file the error does not name: imports each file again, those that were found last first. */

@@ -21,8 +21,8 @@ export interface ChannelValue {
 /** Kinds of entries that are rows of a table among the options of a plugin. */
 export type TableKind = 'alias' | 'access';
 
-/** Where the rows of a kind stand. */
-export interface OptionPlace {
+/** Plugin option that holds the rows of a kind. */
+export interface OptionLocation {
   readonly plugin: string;
   readonly option: string;
 }
@@ -147,7 +147,7 @@ export class RuntimeDefinitions {
   }
 
   /** Returns the table to which entries of a kind add rows; undefined where no plugin that runs has one. */
-  async tableOf(kind: TableKind): Promise<OptionPlace | undefined> {
+  async tableOf(kind: TableKind): Promise<OptionLocation | undefined> {
     for (const [plugin, { spec }] of await this.plugins()) {
       const option: string | undefined = spec.editableTables?.[kind];
       if (option !== undefined) return { plugin, option };
@@ -175,9 +175,9 @@ export class RuntimeDefinitions {
   }
 
   #optionSchema(plugin: string, option: string, schema: z.ZodType): z.ZodType {
-    const place = `${plugin}.${option}`;
-    const known = this.#options.get(place) ?? z.object({ [option]: schema });
-    this.#options.set(place, known);
+    const key = `${plugin}.${option}`;
+    const known = this.#options.get(key) ?? z.object({ [option]: schema });
+    this.#options.set(key, known);
     return known;
   }
 }
@@ -201,7 +201,7 @@ export function priceProblems(name: string, value: JsonValue, where: string): re
 }
 
 /** Splits `guard.checks`. */
-export function pluginOptionOf(name: string): OptionPlace {
+export function pluginOptionOf(name: string): OptionLocation {
   const dot = name.indexOf('.');
   return dot < 0 ? { plugin: name, option: '' } : { plugin: name.slice(0, dot), option: name.slice(dot + 1) };
 }

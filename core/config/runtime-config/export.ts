@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue, type MutableObject } from '.
 import type { RuntimeEntry, RuntimeSnapshot } from '../../state/runtime-config/index.ts';
 import type { LoadedConfig } from '../config.ts';
 import { channelValueOf, type RuntimeDefinitions } from './definitions.ts';
-import { define, mergeRuntime, placeOf, placeOfOption } from './merge.ts';
+import { define, mergeRuntime, describeEntry, findOption } from './merge.ts';
 import { mapSecrets } from './secret-values.ts';
 
 /** The run-time part as a file, and the variables that have to be set for it. */
@@ -30,7 +30,7 @@ export async function exportRuntime(
   for (const [entry, { state }] of states) {
     // oxlint-disable-next-line no-await-in-loop -- in order
     if (state === 'active') await exporting.add(entry);
-    else exporting.leaveOut(`${placeOf(entry)}: ${state}`);
+    else exporting.leaveOut(`${describeEntry(entry)}: ${state}`);
   }
   return exporting.exported();
 }
@@ -88,18 +88,18 @@ class Exporting {
   }
 
   async #addOption(entry: RuntimeEntry, value: JsonValue): Promise<void> {
-    const place = await placeOfOption(this.#definitions, entry);
-    if (place === undefined) return;
-    const options = this.#plugins.get(place.plugin) ?? {};
-    this.#plugins.set(place.plugin, options);
+    const location = await findOption(this.#definitions, entry);
+    if (location === undefined) return;
+    const options = this.#plugins.get(location.plugin) ?? {};
+    this.#plugins.set(location.plugin, options);
     if (entry.kind === 'plugin') {
-      define(options, place.option, value);
+      define(options, location.option, value);
       return;
     }
-    const before = options[place.option];
+    const before = options[location.option];
     const rows: MutableObject = isObject(before) ? (before as MutableObject) : {};
     define(rows, entry.name, value);
-    options[place.option] = rows;
+    options[location.option] = rows;
   }
 
   /** Returns a variable that stands for no other secret: names that differ in signs alone get numbers. */

@@ -26,8 +26,8 @@ export class Follower {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
   #isFailing = false;
-  /** The newest revision for which a reload was asked, and when. */
-  #asked: { readonly revision: number; readonly at: number } | undefined;
+  /** The latest revision for which a reload was requested, and the time of the request. */
+  #requested: { readonly revision: number; readonly at: number } | undefined;
 
   constructor(parts: FollowerParts, running: () => RunningRuntime) {
     this.#parts = parts;
@@ -36,7 +36,7 @@ export class Follower {
 
   start(): void {
     const { problems } = this.#running();
-    this.#tell(problems.length === 0 ? undefined : `Left out at the start: ${problems.join(' ')}`);
+    this.#report(problems.length === 0 ? undefined : `Left out at the start: ${problems.join(' ')}`);
     this.#arm();
   }
 
@@ -47,7 +47,7 @@ export class Follower {
 
   /** Has this gateway run a revision, or a later one of the same history. Resolves to what came of it. */
   async apply(revision: number): Promise<ReloadOutcome> {
-    this.#asked = { revision, at: Date.now() };
+    this.#requested = { revision, at: Date.now() };
     const running = this.#running().revision;
     // Revisions only rise: one below the running one is that of a database that was restored.
     const request = {
@@ -56,7 +56,7 @@ export class Follower {
     };
     const outcome = await this.#parts.processes.reload(request);
     if (!outcome.ok) {
-      this.#tell(
+      this.#report(
         `Revision ${revision} could not be applied, and what ran before goes on: ${outcome.problems.join(' ')}`,
       );
       this.#parts.log.error(
@@ -78,8 +78,8 @@ export class Follower {
       const revision = await this.#parts.store.revision();
       this.#isFailing = false;
       if (revision === this.#running().revision) return;
-      const wasAsked = this.#asked !== undefined && this.#asked.revision === revision;
-      if (wasAsked && Date.now() - (this.#asked?.at ?? 0) < retryEvery) return;
+      const isRequested = this.#requested !== undefined && this.#requested.revision === revision;
+      if (isRequested && Date.now() - (this.#requested?.at ?? 0) < retryEvery) return;
       // Not waited for, because a later revision may come meanwhile.
       void this.apply(revision).catch((error: unknown) => this.#failed(error));
     } catch (error) {
@@ -93,7 +93,7 @@ export class Follower {
     this.#isFailing = true;
   }
 
-  #tell(warning: string | undefined): void {
+  #report(warning: string | undefined): void {
     this.#parts.upkeep.set({
       what,
       rule: 'Entries that administrators have stored are kept until somebody deletes them; their history is that of 500 changes.',

@@ -22,7 +22,7 @@ import type {
   RuntimeConfigParts,
   StandingEntry,
 } from './contract.ts';
-import { fileHas, mergeRuntime, placeOf } from './merge.ts';
+import { fileHas, mergeRuntime, describeEntry } from './merge.ts';
 import { keepStored } from './destination.ts';
 import { capital, changedMeanwhile, current, nameOf, refused } from './refusals.ts';
 import { tryChannel } from './try-channel.ts';
@@ -95,7 +95,7 @@ export class RuntimeConfig {
     const { kind, name, value, enabled = true } = named;
     return this.#change('create', by, async ({ entries }) => {
       if (entries.some((one) => one.kind === kind && one.name === name))
-        throw new GatewayError('conflict', `There is ${placeOf(named)} already.`, { param: 'name' });
+        throw new GatewayError('conflict', `There is ${describeEntry(named)} already.`, { param: 'name' });
       const found = await fileHas(this.file, this.definitions, named);
       if (found === 'shadowed')
         throw new GatewayError('conflict', `"${name}" is in gateway.config.ts, and is changed there.`, {
@@ -104,7 +104,7 @@ export class RuntimeConfig {
       if (found === 'inactive')
         throw new GatewayError(
           'invalid_value',
-          `The plugin of ${placeOf(named)} is not running. List it in gateway.config.ts first.`,
+          `The plugin of ${describeEntry(named)} is not running. List it in gateway.config.ts first.`,
           { param: 'name' },
         );
       const now = Date.now();
@@ -151,7 +151,7 @@ export class RuntimeConfig {
       if (value === undefined)
         throw new GatewayError(
           'invalid_value',
-          `The value of ${placeOf(named)} cannot be opened: give a new one.`,
+          `The value of ${describeEntry(named)} cannot be opened: give a new one.`,
         );
       const secretsAt = datedSecrets(secretsOf(schema, value), old, before.secretsAt, now);
       const { sealed: _, ...rest } = before;
@@ -195,7 +195,7 @@ export class RuntimeConfig {
       const changes = record.changes.map(({ kind, name, before, after }): EntryChange => {
         const now = snapshot.entries.find((one) => one.kind === kind && one.name === name);
         if (now?.version !== after?.version || now?.createdAt !== after?.createdAt)
-          throw changedMeanwhile(capital(placeOf({ kind, name })));
+          throw changedMeanwhile(capital(describeEntry({ kind, name })));
         const restored = before && {
           ...before,
           version: (now?.version ?? before.version) + 1,
@@ -248,9 +248,9 @@ export class RuntimeConfig {
     plan: (snapshot: RuntimeSnapshot) => Promise<Pick<RuntimeChange, 'changes' | 'order'>>,
   ): Promise<ChangeResult> {
     this.#checkEnabled();
-    const turn = this.#last.then(() => this.#parts.store.alone(() => this.#write(action, actor, plan)));
-    this.#last = turn.catch(() => {});
-    const { revision, changes } = await turn;
+    const writing = this.#last.then(() => this.#parts.store.alone(() => this.#write(action, actor, plan)));
+    this.#last = writing.catch(() => {});
+    const { revision, changes } = await writing;
     const applying = this.#follower.apply(revision);
     if (!wait) return { revision, changes };
     const timer = Promise.withResolvers<undefined>();

@@ -4,7 +4,7 @@ import type { RuntimeConfigStore, RuntimeEntry, RuntimeSnapshot } from '../../st
 import { ConfigError, type LoadedConfig } from '../config.ts';
 import { RuntimeDefinitions } from './definitions.ts';
 import type { RunningRuntime } from './contract.ts';
-import { mergeRuntime, placeOf } from './merge.ts';
+import { mergeRuntime, describeEntry } from './merge.ts';
 
 /** Kinds of entries that may be left out where they do not fit: without them less is served, and nothing is allowed that was not. */
 const dispensable: ReadonlySet<string> = new Set(['channel', 'alias']);
@@ -62,7 +62,8 @@ export async function buildWithRuntime(
 function unfitOf({ entries }: RuntimeSnapshot, problems: readonly string[]): readonly RuntimeEntry[] {
   return entries.filter(
     (entry) =>
-      dispensable.has(entry.kind) && problems.some((problem) => problem.startsWith(`${placeOf(entry)}:`)),
+      dispensable.has(entry.kind) &&
+      problems.some((problem) => problem.startsWith(`${describeEntry(entry)}:`)),
   );
 }
 

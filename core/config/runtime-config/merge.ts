@@ -14,7 +14,7 @@ import {
   channelValueOf,
   pluginOptionOf,
   priceProblems,
-  type OptionPlace,
+  type OptionLocation,
   type RuntimeDefinitions,
 } from './definitions.ts';
 import { readReferences, resolveReferences, sharedReader } from './references.ts';
@@ -41,8 +41,8 @@ const nouns: Readonly<Record<EntryKind, string>> = {
   plugin: 'plugin option',
 };
 
-/** Returns `the run-time channel "eu"`, which stands in sentences where file and place of other entries stand. */
-export function placeOf({ kind, name }: EntryName): string {
+/** Returns `the run-time channel "eu"`, for messages that name other entries by file and position. */
+export function describeEntry({ kind, name }: EntryName): string {
   return `the run-time ${nouns[kind]} "${name}"`;
 }
 
@@ -51,11 +51,11 @@ export function inOrder({
   entries,
   order,
 }: Pick<RuntimeSnapshot, 'entries' | 'order'>): readonly RuntimeEntry[] {
-  const places = new Map(order.map((name, index) => [name, index]));
-  const place = ({ kind, name }: RuntimeEntry): number =>
-    kind === 'channel' ? (places.get(name) ?? order.length) : Infinity;
+  const positions = new Map(order.map((name, index) => [name, index]));
+  const positionOf = ({ kind, name }: RuntimeEntry): number =>
+    kind === 'channel' ? (positions.get(name) ?? order.length) : Infinity;
   return entries.toSorted((one, other) => {
-    const [left, right] = [place(one), place(other)];
+    const [left, right] = [positionOf(one), positionOf(other)];
     if (left !== right) return left < right ? -1 : 1;
     if (left !== Infinity && one.createdAt !== other.createdAt) return one.createdAt - other.createdAt;
     return `${one.kind}:${one.name}` < `${other.kind}:${other.name}` ? -1 : 1;
@@ -142,7 +142,7 @@ class Merging {
   /** Puts an entry into the merged config, or returns why it cannot be there. */
   async #use(entry: RuntimeEntry): Promise<readonly string[]> {
     const { kind, name } = entry;
-    const where = placeOf(entry);
+    const where = describeEntry(entry);
     if (entry.value === undefined)
       return [
         `${where}: its value cannot be opened. Give all gateways the SLUICE_SECRET of the one that wrote it, or write it anew.`,
@@ -171,21 +171,21 @@ class Merging {
     }
     if (kind === 'plugin' && !(await this.#definitions.isEditable(name)))
       return [`${where}: this option cannot be set at run time. Set it in gateway.config.ts.`];
-    const place = await placeOfOption(this.#definitions, entry);
-    if (place === undefined) return [`${where}: no plugin that runs has such a table.`];
-    const { plugin, option } = place;
+    const location = await findOption(this.#definitions, entry);
+    if (location === undefined) return [`${where}: no plugin that runs has such a table.`];
+    const { plugin, option } = location;
     const options: JsonObject = { [option]: kind === 'plugin' ? value : { [name]: value } };
     const problems = await this.#definitions.optionProblems(plugin, options, where);
     if (problems.length > 0) return problems;
     const all = this.#options.get(plugin) ?? {};
     this.#options.set(plugin, all);
     if (kind === 'plugin') all[option] = value;
-    else define(this.#rowsOf(place, all), name, value);
+    else define(this.#rowsOf(location, all), name, value);
     return [];
   }
 
   /** Returns the rows of a table, to which more are added: one object for all of them, so that each costs the same. */
-  #rowsOf({ option }: OptionPlace, options: MutableObject): MutableObject {
+  #rowsOf({ option }: OptionLocation, options: MutableObject): MutableObject {
     const before = options[option];
     if (isObject(before)) return before as MutableObject;
     const rows: MutableObject = {};
@@ -200,10 +200,10 @@ export function define(object: MutableObject, name: string, value: JsonValue): v
 }
 
 /** Returns the option of a plugin to which an entry belongs; undefined where no plugin that runs has it. */
-export async function placeOfOption(
+export async function findOption(
   definitions: RuntimeDefinitions,
   { kind, name }: EntryName,
-): Promise<OptionPlace | undefined> {
+): Promise<OptionLocation | undefined> {
   return kind === 'alias' || kind === 'access' ? definitions.tableOf(kind) : pluginOptionOf(name);
 }
 
@@ -218,10 +218,10 @@ export async function fileHas(
       ? 'shadowed'
       : undefined;
   if (kind === 'price') return Object.hasOwn(file.settings.prices, name) ? 'shadowed' : undefined;
-  const place = await placeOfOption(definitions, { kind, name });
-  const entry = place && (await definitions.plugins()).get(place.plugin);
-  if (place === undefined || entry === undefined) return 'inactive';
-  const { option } = place;
+  const location = await findOption(definitions, { kind, name });
+  const entry = location && (await definitions.plugins()).get(location.plugin);
+  if (location === undefined || entry === undefined) return 'inactive';
+  const { option } = location;
   if (!isObject(entry.options)) return undefined;
   if (kind === 'plugin') return entry.options[option] === undefined ? undefined : 'shadowed';
   const rows = entry.options[option];

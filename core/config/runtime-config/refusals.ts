@@ -1,7 +1,7 @@
 /** Refusals of changes of the run-time configuration. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { EntryName, RuntimeEntry } from '../../state/runtime-config/index.ts';
-import { placeOf } from './merge.ts';
+import { describeEntry } from './merge.ts';
 
 /** A problem of an entry, with the path of its option where the sentence names one: `timeouts.idle`. */
 export type EntryProblem =
@@ -61,8 +61,8 @@ export function changedMeanwhile(what: string): GatewayError {
 export function current(entries: readonly RuntimeEntry[], named: EntryName, version: number): RuntimeEntry {
   const found = entries.find(({ kind, name }) => kind === named.kind && name === named.name);
   if (found === undefined)
-    throw new GatewayError('not_found', `There is no ${placeOf(named).replace('the ', '')}.`);
-  if (found.version !== version) throw changedMeanwhile(capital(placeOf(named)));
+    throw new GatewayError('not_found', `There is no ${describeEntry(named).replace('the ', '')}.`);
+  if (found.version !== version) throw changedMeanwhile(capital(describeEntry(named)));
   return found;
 }
 

@@ -1,7 +1,7 @@
 /** Secrets in the values of run-time entries: how views show them, and how they are kept when a value is changed. */
 import type { z } from 'zod';
 import { isObject, type JsonValue } from '../../model/json.ts';
-import { walkSecrets, type ValuePlace } from '../../settings/secret-walk.ts';
+import { walkSecrets, type ValueLocation } from '../../settings/secret-walk.ts';
 
 /** Secrets that are shorter show none of their characters. */
 const shownFrom = 12;
@@ -69,7 +69,7 @@ export function mapSecrets(
 const tables = /^options\.(?:headers|body)\.set\./;
 
 /** True where a secret is expected, so that a reference to one may stand there. */
-export function mayBeReference({ secrecy, kinds, path }: ValuePlace): boolean {
+export function mayBeReference({ secrecy, kinds, path }: ValueLocation): boolean {
   return secrecy === 'marked' || kinds.has('url') || (secrecy === 'named' && tables.test(path));
 }
 

@@ -6,7 +6,7 @@ import type { Format } from '../../sdk/format.ts';
 import type { LoadedConfig } from '../config.ts';
 import { makeChannel } from '../configured-channel.ts';
 import type { RuntimeDefinitions } from './definitions.ts';
-import { placeOf } from './merge.ts';
+import { describeEntry } from './merge.ts';
 import { resolveReferences } from './references.ts';
 import { keepStored } from './destination.ts';
 import { refused } from './refusals.ts';
@@ -29,7 +29,7 @@ export async function tryChannel<Result>(
   use: (channel: Channel) => Promise<Result>,
 ): Promise<Result> {
   const named = { kind: 'channel', name } as const;
-  const where = placeOf(named);
+  const where = describeEntry(named);
   const schema = await definitions.schemaOf(named, value);
   const kept = keepStored('channel', schema, value, stored);
   const resolved = await resolveReferences(kept, schema, file, where);

@@ -41,7 +41,7 @@ export async function fileEntries(
   { file, channels, settings }: LoadedConfig,
   definitions: RuntimeDefinitions,
 ): Promise<readonly FileEntry[]> {
-  const within = (place: string): string => `${basename(file)}, ${place}`;
+  const within = (path: string): string => `${basename(file)}, ${path}`;
   const entries: Omit<FileEntry, 'view'>[] = channels.map(({ at, entry }) => {
     const { id = entry.spec.name, ...options } = entry.options;
     const value = jsonOf({ type: entry.spec.name, options });

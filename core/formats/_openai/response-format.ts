@@ -44,7 +44,7 @@ export function responseFormatReader(holder?: string): (value: JsonValue, path: 
 
 /** Members and instructions by which a format asks for structured output. */
 interface FormWords {
-  readonly place: (format: JsonObject) => void;
+  readonly attach: (format: JsonObject) => void;
   /** The official API insists on a name, so one is given where the client had none. */
   readonly named: boolean;
   /** Member that holds the schema's members. Absent: they stand beside `type`. */
@@ -68,8 +68,8 @@ export function writeAnswerForm(
 ): string | undefined {
   if (format === undefined) return undefined;
   if (format.type !== 'json-schema') {
-    if (format.type === 'json') placeObject(traits, drop, words);
-    else words.place({ type: 'text' });
+    if (format.type === 'json') attachJsonObject(traits, drop, words);
+    else words.attach({ type: 'text' });
     return undefined;
   }
   if (traits.jsonSchema !== false) {
@@ -81,7 +81,7 @@ export function writeAnswerForm(
     const members = schemaMembers({ ...format, ...defined({ schema }) }, words.named);
     if (format.name !== undefined && members.name !== format.name) drop('settings.responseFormat.name');
     const { holder } = words;
-    words.place({ type: 'json_schema', ...(holder === undefined ? members : { [holder]: members }) });
+    words.attach({ type: 'json_schema', ...(holder === undefined ? members : { [holder]: members }) });
     return undefined;
   }
   const { schema } = format;
@@ -96,7 +96,7 @@ export function writeAnswerForm(
   }
   if (schema === undefined || body.tools !== undefined || body.tool_choice !== undefined) {
     drop('settings.responseFormat');
-    placeObject(traits, () => {}, words);
+    attachJsonObject(traits, () => {}, words);
     return undefined;
   }
   const description = format.description ?? 'Gives the answer in the required form.';
@@ -113,20 +113,20 @@ export function writeAnswerForm(
 /** Instruction for models that no member of the request makes answer in JSON. */
 const jsonOnly = 'Answer with a JSON object alone, without words around it';
 
-/** Asks for JSON without a schema. */
-function placeObject(
+/** Requests JSON without a schema. */
+function attachJsonObject(
   { jsonObject, jsonSchema }: ModelTraits,
   drop: EncodeTarget['drop'],
   words: FormWords,
 ): void {
-  const { place, holder } = words;
-  if (jsonObject !== false) return place({ type: 'json_object' });
+  const { attach, holder } = words;
+  if (jsonObject !== false) return attach({ type: 'json_object' });
   if (jsonSchema === false) {
     drop('settings.responseFormat');
     return words.instruct(`${jsonOnly}.`);
   }
   const members = { name: 'response', schema: { type: 'object' } };
-  place({ type: 'json_schema', ...(holder === undefined ? members : { [holder]: members }) });
+  attach({ type: 'json_schema', ...(holder === undefined ? members : { [holder]: members }) });
 }
 
 function schemaMembers({ name, description, schema, strict }: ResponseFormat, named: boolean): JsonObject {

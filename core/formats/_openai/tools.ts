@@ -37,8 +37,8 @@ export function readNamedTool(
 
 /** Rules by which a format encodes a tool that the client runs. */
 interface NamedToolWords {
-  /** A tool of this kind with these members. */
-  readonly place: (kind: NamedTool['type'], members: JsonObject) => MutableObject;
+  /** Returns a tool of this kind with these members. */
+  readonly buildTool: (kind: NamedTool['type'], members: JsonObject) => MutableObject;
   /** {@link putBack} */
   readonly nested?: readonly string[];
   /** Defaults for a function that lacks these members; `wrapped`: the function stands for a tool that takes free text. */
@@ -54,7 +54,7 @@ interface NamedToolWords {
 export function writeNamedTool(
   tool: NamedTool,
   scope: Scope,
-  { place, nested, usual: usually = () => ({}), grammar = (given) => given }: NamedToolWords,
+  { buildTool, nested, usual: usually = () => ({}), grammar = (given) => given }: NamedToolWords,
 ): JsonObject {
   const { description } = tool;
   const name = scope.names?.there(tool.name) ?? tool.name;
@@ -63,7 +63,7 @@ export function writeNamedTool(
   // Its stored members belong to a free-text tool.
   if (wrapped) {
     if (tool.format !== undefined) dropField(tool, 'format', scope);
-    return place('function', { name, ...defined({ description }), ...usual, parameters: freeTextSchema });
+    return buildTool('function', { name, ...defined({ description }), ...usual, parameters: freeTextSchema });
   }
   const members =
     tool.type === 'function'
@@ -72,7 +72,7 @@ export function writeNamedTool(
           strict: tool.strict ?? usual.strict,
         }
       : { format: tool.format && grammar(tool.format) };
-  const wire = place(tool.type, defined({ name, description, ...members }));
+  const wire = buildTool(tool.type, defined({ name, description, ...members }));
   putBack(wire, tool.extra?.[scope.format] ?? {}, nested);
   return wire;
 }

@@ -24,8 +24,8 @@ interface AnswerWords {
   readonly force: (schema: JsonObject, description: string) => string | undefined;
 }
 
-/** Asks by schema where the model takes one, else by instruction, else by a forced tool: its name is returned, because its call is then the answer. */
-export function askForAnswer(
+/** Requests structured output: by schema where the model takes one, else by instruction, else by a forced tool. Returns the name of that tool, because its call is then the response. */
+export function encodeAnswerForm(
   { settings: { responseFormat: format } }: ChatRequest,
   { traits, drop }: EncodeTarget,
   words: AnswerWords,

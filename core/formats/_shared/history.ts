@@ -8,7 +8,7 @@ import { defined, setOf } from './fields.ts';
 import { reportForeign } from './foreign.ts';
 import { joinedTurns } from './join-turns.ts';
 import { orderTurns, userTurn, type Turn, type TurnWords } from './turn-order.ts';
-import { placeOf, refuse, type Writing } from './writing.ts';
+import { requestPathOf, refuse, type Writing } from './writing.ts';
 
 /** Functions by which such a format encodes a history. */
 export interface HistoryWords<W extends Writing> extends Omit<TurnWords, 'drop'> {
@@ -89,7 +89,7 @@ export class HistoryWriter<W extends Writing> {
     if (ordered.length > 0 || system === undefined)
       return { ...defined({ system }), messages: ordered.map((turn) => this.#words.turn(turn)) };
     // If there are only instructions, they are sent as a user turn.
-    target.drop(`${placeOf(request.system.at(-1) ?? {})}.role`);
+    target.drop(`${requestPathOf(request.system.at(-1) ?? {})}.role`);
     return { messages: [{ role: 'user', content: system }] };
   }
 
@@ -107,7 +107,7 @@ export class HistoryWriter<W extends Writing> {
     const { format, target } = this.#writing;
     if (message.role === 'system' && target.traits.midSystem === false) {
       if (message.content.length > 0) return [this.#words.turn(this.#wrapped(message))];
-      target.drop(placeOf(message));
+      target.drop(requestPathOf(message));
       return [];
     }
     const blocks = this.#content(message);
@@ -153,7 +153,7 @@ export class HistoryWriter<W extends Writing> {
 
   /** A system message for a model that takes none in the middle: the user's words, marked as what they are. */
   #wrapped(message: Message): Turn {
-    const at = placeOf(message);
+    const at = requestPathOf(message);
     this.#writing.target.drop(`${at}.role`);
     const texts = this.#instructions(message).flatMap((block) => this.#words.textIn(block) ?? []);
     const text = texts.join('\n');
@@ -161,7 +161,7 @@ export class HistoryWriter<W extends Writing> {
   }
 
   #turn(message: Message): Turn {
-    const turn = { at: placeOf(message), calls: [], results: [], plain: message.plain === true };
+    const turn = { at: requestPathOf(message), calls: [], results: [], plain: message.plain === true };
     switch (message.role) {
       case 'system':
         return this.#writing.target.traits.midSystem === false
@@ -177,7 +177,7 @@ export class HistoryWriter<W extends Writing> {
           .filter((block) => block.type === 'tool-result')
           .map((block) => ({
             id: block.id,
-            at: placeOf(block),
+            at: requestPathOf(block),
             wire: this.#words.blocks(block, this.#writing),
           }));
         const rest = content.filter((block) => block.type !== 'tool-result');

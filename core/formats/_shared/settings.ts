@@ -75,20 +75,20 @@ export function settingPlaces(
   rows: readonly SettingRow[],
   others: { readonly [Name in SettledName]?: readonly string[] },
 ): (name: SettledName) => readonly string[] {
-  const places = new Map<string, readonly string[]>(Object.entries(others));
+  const indexes = new Map<string, readonly string[]>(Object.entries(others));
   for (const { name, path } of rows) {
     const [top = path] = path.split('.', 1);
-    const before = places.get(name) ?? [];
-    if (!before.includes(top)) places.set(name, [...before, top]);
+    const before = indexes.get(name) ?? [];
+    if (!before.includes(top)) indexes.set(name, [...before, top]);
   }
-  return (name) => places.get(name) ?? none;
+  return (name) => indexes.get(name) ?? none;
 }
 
 /** Reads and checks every setting of the table. One table serves decode, limits and, through `writeSettings`, encode. Throws 400 with the path. */
 export function readSettings(body: JsonObject, rows: readonly SettingRow[]): ChatSettings {
   const settings: MutableObject = {};
-  for (const place of placesIn(body, rows)) {
-    const row = rows[place];
+  for (const index of indexesIn(body, rows)) {
+    const row = rows[index];
     if (row === undefined) continue;
     const raw = valueAt(body, row.path);
     if (!given(raw)) continue;
@@ -99,17 +99,17 @@ export function readSettings(body: JsonObject, rows: readonly SettingRow[]): Cha
   return settings as ChatSettings;
 }
 
-/** The places of rows whose values may be there, in their order: of many settings most requests give few. */
-function placesIn(body: JsonObject, rows: readonly SettingRow[]): readonly number[] {
-  let places = placesOf.get(rows);
-  if (places === undefined) {
-    const byMember = Map.groupBy(rows.keys(), (place) => rows[place]?.path.split('.', 1)[0] ?? '');
-    placesOf.set(rows, (places = byMember));
+/** Returns the indexes of rows whose values may be in the body, in order, because most requests have few of the many settings. */
+function indexesIn(body: JsonObject, rows: readonly SettingRow[]): readonly number[] {
+  let indexes = indexesByRows.get(rows);
+  if (indexes === undefined) {
+    const byMember = Map.groupBy(rows.keys(), (index) => rows[index]?.path.split('.', 1)[0] ?? '');
+    indexesByRows.set(rows, (indexes = byMember));
   }
   let found: number[] | undefined;
   for (const member in body) {
-    const own = places.get(member);
-    if (own !== undefined) for (const place of own) (found ??= []).push(place);
+    const own = indexes.get(member);
+    if (own !== undefined) for (const index of own) (found ??= []).push(index);
   }
   return found?.toSorted((one, other) => one - other) ?? none;
 }
@@ -117,7 +117,7 @@ function placesIn(body: JsonObject, rows: readonly SettingRow[]): readonly numbe
 const none: readonly never[] = [];
 
 /** Places of rows by the member of the body in which their paths begin. */
-const placesOf = new WeakMap<readonly SettingRow[], ReadonlyMap<string, readonly number[]>>();
+const indexesByRows = new WeakMap<readonly SettingRow[], ReadonlyMap<string, readonly number[]>>();
 
 function checkKind(raw: JsonValue, row: SettingRow): JsonValue {
   switch (row.kind) {

@@ -3,7 +3,7 @@ import type { Extra } from '../../model/extra.ts';
 import type { JsonObject } from '../../model/json.ts';
 
 /** Key of `extra` under which a format notes the spelling. A key of its own, so that no field of a client can imitate such a note. */
-const place = (format: string): string => `$${format}`;
+const spellingKey = (format: string): string => `$${format}`;
 
 /**
  * `{extra}` of a request, or of a piece of a reply, to spread into it: fields that only this format knows, and how the others were spelled.
@@ -16,12 +16,12 @@ export function extraOf(
 ): { readonly extra?: Extra } {
   const extra: Extra = {
     ...(Object.keys(own).length === 0 ? {} : { [format]: own }),
-    ...(Object.keys(spelling).length === 0 ? {} : { [place(format)]: spelling }),
+    ...(Object.keys(spelling).length === 0 ? {} : { [spellingKey(format)]: spelling }),
   };
   return Object.keys(extra).length === 0 ? {} : { extra };
 }
 
 /** Returns the spelling that a client of this format used. */
 export function spellingIn(extra: Extra | undefined, format: string): JsonObject {
-  return extra?.[place(format)] ?? {};
+  return extra?.[spellingKey(format)] ?? {};
 }

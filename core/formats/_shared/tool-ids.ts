@@ -61,13 +61,13 @@ export class ToolNames {
  * const ids = calls.map(({ id }) => numberedId(id, given));
  */
 export function numberedId(id: string, given: Map<string, number>): string {
-  let turn = given.get(id) ?? 0;
+  let occurrence = given.get(id) ?? 0;
   let fresh = id;
   while (given.has(fresh)) {
-    turn += 1;
-    fresh = `${id}_${turn}`;
+    occurrence += 1;
+    fresh = `${id}_${occurrence}`;
   }
-  given.set(id, Math.max(1, turn));
+  given.set(id, Math.max(1, occurrence));
   given.set(fresh, given.get(fresh) ?? 1);
   return fresh;
 }

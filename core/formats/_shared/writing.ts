@@ -103,7 +103,7 @@ export function visibleStops(stops: JsonValue | undefined, { target }: Writing):
 }
 
 /** Returns the path of a piece in the client's request. */
-export function placeOf({ at }: { readonly at?: string }): string {
+export function requestPathOf({ at }: { readonly at?: string }): string {
   return at ?? 'messages';
 }
 
@@ -159,7 +159,7 @@ export function objectSchema(schema: JsonObject | undefined, { native }: Writing
 
 /** Functions by which such a format encodes its blocks; undefined for a block that is left out. */
 export interface BlockWriters<W extends Writing> {
-  /** Encodes a text that has content: see {@link canSay}. */
+  /** Encodes a text that has content: see {@link canSendText}. */
   readonly words: (text: string, block: Block, writing: W) => JsonObject;
   readonly text: (block: TextBlock, writing: W) => JsonObject | undefined;
   readonly reasoning: (block: ReasoningBlock, writing: W) => JsonObject | undefined;
@@ -179,8 +179,10 @@ export function blockWriter<W extends Writing>(
       case 'text':
         return writers.text(block, writing);
       case 'refusal':
-        target.drop(placeOf(block));
-        return canSay(block.text, block, writing) ? writers.words(block.text, block, writing) : undefined;
+        target.drop(requestPathOf(block));
+        return canSendText(block.text, block, writing)
+          ? writers.words(block.text, block, writing)
+          : undefined;
       case 'reasoning':
         return writers.reasoning(block, writing);
       case 'tool-call':
@@ -196,17 +198,17 @@ export function blockWriter<W extends Writing>(
   };
 }
 
-/** False for a text without visible characters, which providers refuse: that of another format's client is left out, and reported. */
-export function canSay(text: string, block: Block, { native, target }: Writing): boolean {
+/** Returns false for a text without visible characters, which providers refuse. Reports that of another format's client as dropped. */
+export function canSendText(text: string, block: Block, { native, target }: Writing): boolean {
   if (native) return text !== '' || block.type !== 'text' || block.proof === undefined;
   if (text.trim() !== '') return true;
-  if (text !== '') target.drop(placeOf(block));
+  if (text !== '') target.drop(requestPathOf(block));
   return false;
 }
 
 /** Reports a proof that the format has no field for. */
 export function dropProof(block: TextBlock | ToolCallBlock | ReasoningBlock, { target }: Writing): void {
-  if (block.proof !== undefined) target.drop(`${placeOf(block)}.proof`);
+  if (block.proof !== undefined) target.drop(`${requestPathOf(block)}.proof`);
 }
 
 /** The parts of a result that may stand in one: neither reasoning nor calls. */

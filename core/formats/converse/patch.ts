@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type MutableObject } from '../../model/json.
 import type { ModelTraits } from '../../model/traits.ts';
 import { removeAt } from '../_shared/settings.ts';
 import type { Edits } from '../../sdk/format.ts';
-import { reasoningPlaces, writeReasoning } from './reasoning.ts';
+import { reasoningPaths, writeReasoning } from './reasoning.ts';
 
 /**
  * Returns the client's body with changed reasoning or output limit. The model is in the path. Reports settings that the model does not
@@ -20,7 +20,7 @@ export function patch(
   if (settings.maxOutput !== undefined) config.maxTokens = settings.maxOutput;
   if (isObject(body.inferenceConfig) || Object.keys(config).length > 0) next.inferenceConfig = config;
   if (settings.reasoning === undefined) return next;
-  for (const place of reasoningPlaces) removeAt(next, place);
+  for (const path of reasoningPaths) removeAt(next, path);
   const maxOutput = typeof config.maxTokens === 'number' ? config.maxTokens : undefined;
   writeReasoning(next, settings.reasoning, {}, { traits, maxOutput, drop });
   return next;

@@ -6,27 +6,27 @@ import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { clampEffort, effortOf, dropBudget, type ReasoningDraft } from '../_shared/reasoning.ts';
 import { putAt, removeAt, valueAt } from '../_shared/settings.ts';
-import { askForThinking, type Room } from '../_shared/thinking/index.ts';
+import { encodeThinking, type Room } from '../_shared/thinking/index.ts';
 import { readThinking, thinkingModes } from '../_shared/thinking/read.ts';
 import { historyForbidsThinking, makeRoomForThinking, type ThinkingWords } from '../_shared/thinking/room.ts';
 import { settingRows } from './settings.ts';
 
-const fieldsPlace = 'additionalModelRequestFields';
-const place = `${fieldsPlace}.thinking`;
-const effortPlace = 'outputConfig.effort';
+const fieldsPath = 'additionalModelRequestFields';
+const thinkingPath = `${fieldsPath}.thinking`;
+const effortPath = 'outputConfig.effort';
 
 /**
  * Decodes the model's field `thinking` and `outputConfig.effort`. Reasoning fields of other models pass unchanged. Unknown members go to
  * `left`, which also keeps the original spelling of known ones.
  */
 export function decodeReasoning(body: JsonObject, left: Leftovers): Reasoning | undefined {
-  const thinking = optionalObject(optionalObject(body[fieldsPlace], fieldsPlace)?.thinking, place);
-  const effort = optionalString(optionalObject(body.outputConfig, 'outputConfig')?.effort, effortPlace);
+  const thinking = optionalObject(optionalObject(body[fieldsPath], fieldsPath)?.thinking, thinkingPath);
+  const effort = optionalString(optionalObject(body.outputConfig, 'outputConfig')?.effort, effortPath);
   const reasoning: ReasoningDraft = {};
-  readThinking(thinking, place, { modes: thinkingModes }, reasoning, left);
+  readThinking(thinking, thinkingPath, { modes: thinkingModes }, reasoning, left);
   const known = effortFrom(effort);
   if (known !== undefined) reasoning.effort = known;
-  else if (given(effort)) left.put(effortPlace, effort);
+  else if (given(effort)) left.put(effortPath, effort);
   if (Object.keys(reasoning).length === 0) return undefined;
   left.put('$reasoning', {
     asked: JSON.stringify(reasoning),
@@ -36,15 +36,15 @@ export function decodeReasoning(body: JsonObject, left: Leftovers): Reasoning | 
   return reasoning;
 }
 
-/** Fields of models that are not asked in `thinking`. */
-const ownPlaces = {
-  effort: `${fieldsPlace}.reasoning_effort`,
-  object: `${fieldsPlace}.reasoning.effort`,
-  level: `${fieldsPlace}.reasoningConfig`,
+/** Paths of the fields of models that take no `thinking` object. */
+const ownPaths = {
+  effort: `${fieldsPath}.reasoning_effort`,
+  object: `${fieldsPath}.reasoning.effort`,
+  level: `${fieldsPath}.reasoningConfig`,
 } as const;
 
-/** All places in which a request asks for reasoning. */
-export const reasoningPlaces: readonly string[] = [place, effortPlace, ...Object.values(ownPlaces)];
+/** All paths that request reasoning. */
+export const reasoningPaths: readonly string[] = [thinkingPath, effortPath, ...Object.values(ownPaths)];
 
 /**
  * Encodes reasoning settings in the form that the model supports: a field of its own, `effort` in `outputConfig`, or a `thinking` object.
@@ -58,8 +58,8 @@ export function writeReasoning(
 ): void {
   const { traits, drop } = room;
   if (isWritten(written, reasoning) && takesThinking(traits)) {
-    if (isObject(written.thinking)) putAt(body, place, { ...written.thinking });
-    if (given(written.effort)) putAt(body, effortPlace, written.effort);
+    if (isObject(written.thinking)) putAt(body, thinkingPath, { ...written.thinking });
+    if (given(written.effort)) putAt(body, effortPath, written.effort);
     return;
   }
   if (traits.refuses?.includes('reasoning') === true) return drop('settings.reasoning');
@@ -71,14 +71,14 @@ export function writeReasoning(
   const { reasoning: style } = traits;
   if (style === 'effort' || style === 'object' || style === 'level')
     return writeOwnField(body, style, reasoning, room);
-  const { thinking, effort, maxOutput } = askForThinking(reasoning, room);
-  if (thinking !== undefined) putAt(body, place, thinking);
-  if (effort !== undefined) putAt(body, effortPlace, effort);
+  const { thinking, effort, maxOutput } = encodeThinking(reasoning, room);
+  if (thinking !== undefined) putAt(body, thinkingPath, thinking);
+  if (effort !== undefined) putAt(body, effortPath, effort);
   if (maxOutput !== undefined) putAt(body, 'inferenceConfig.maxTokens', maxOutput);
   if (thinking === undefined || thinking.type === 'disabled') return;
   if (!historyForbidsThinking(body, thinkingWords)) makeRoomForThinking(body, thinkingWords, drop);
   else {
-    removeAt(body, place);
+    removeAt(body, thinkingPath);
     dropThinking(reasoning, drop);
   }
 }
@@ -91,7 +91,7 @@ function takesThinking({ reasoning }: ModelTraits): boolean {
 /** Encodes an effort in the model's own field. A model that does not reason by default needs no field to switch it off. */
 function writeOwnField(
   body: MutableObject,
-  style: keyof typeof ownPlaces,
+  style: keyof typeof ownPaths,
   wanted: Reasoning,
   room: Room,
 ): void {
@@ -106,13 +106,13 @@ function writeOwnField(
   if (style !== 'level') {
     const isSilent = requestedEffort === 'none' && traits.thinksByDefault !== true;
     const effort = isSilent ? undefined : clampEffort(requestedEffort ?? 'medium', traits, drop);
-    if (effort !== undefined) putAt(body, ownPlaces[style], effort);
+    if (effort !== undefined) putAt(body, ownPaths[style], effort);
     return;
   }
   const level = requestedEffort === 'none' ? undefined : levelOf(body, requestedEffort ?? 'medium', room);
   putAt(
     body,
-    ownPlaces.level,
+    ownPaths.level,
     level === undefined ? { type: 'disabled' } : { type: 'enabled', maxReasoningEffort: level },
   );
 }
@@ -150,7 +150,7 @@ function dropShow({ display, show }: Reasoning, drop: (path: string) => void): v
 
 const thinkingWords: ThinkingWords = {
   rows: settingRows,
-  thinkingIn: ({ [fieldsPlace]: fields }) => (isObject(fields) ? fields.thinking : undefined),
+  thinkingIn: ({ [fieldsPath]: fields }) => (isObject(fields) ? fields.thinking : undefined),
   isResult: ({ toolResult }) => toolResult !== undefined,
   isCall: ({ toolUse }) => toolUse !== undefined,
   isThought: ({ reasoningContent }) => reasoningContent !== undefined,

@@ -4,36 +4,36 @@ import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { missingValue, wrongValue } from '../../sdk/errors.ts';
-import { answerTool, askForAnswer } from '../_shared/answer-form.ts';
+import { answerTool, encodeAnswerForm } from '../_shared/answer-form.ts';
 import { optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import { putAt } from '../_shared/settings.ts';
 import { own } from './wire.ts';
 import { listOf, defined, setOf } from '../_shared/fields.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 
-const place = 'outputConfig.textFormat';
-const schemaPlace = `${place}.structure.jsonSchema`;
+const formatPath = 'outputConfig.textFormat';
+const schemaPath = `${formatPath}.structure.jsonSchema`;
 const formatFields = setOf('type structure');
 const schemaFields = setOf('schema name description');
 
 /** The answer's form from `outputConfig.textFormat`, whose schema is a text; what only this format knows goes to `left`. */
 export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat | undefined {
-  const wire = optionalObject(optionalObject(body.outputConfig, 'outputConfig')?.textFormat, place);
+  const wire = optionalObject(optionalObject(body.outputConfig, 'outputConfig')?.textFormat, formatPath);
   if (wire === undefined) return undefined;
-  const structure = optionalObject(wire.structure, `${place}.structure`);
-  const definition = optionalObject(structure?.jsonSchema, schemaPlace);
+  const structure = optionalObject(wire.structure, `${formatPath}.structure`);
+  const definition = optionalObject(structure?.jsonSchema, schemaPath);
   if (wire.type !== 'json_schema') {
-    left.put(place, wire);
+    left.put(formatPath, wire);
     return undefined;
   }
-  if (definition === undefined) throw missingValue(schemaPlace);
-  const text = requiredString(definition.schema, `${schemaPlace}.schema`);
+  if (definition === undefined) throw missingValue(schemaPath);
+  const text = requiredString(definition.schema, `${schemaPath}.schema`);
   const schema = parseObject(text);
-  if (schema === undefined) throw wrongValue(`${schemaPlace}.schema`, 'a JSON schema, written as text');
-  left.take(wire, formatFields, `${place}.`).take(definition, schemaFields, `${schemaPlace}.`);
+  if (schema === undefined) throw wrongValue(`${schemaPath}.schema`, 'a JSON schema, written as text');
+  left.take(wire, formatFields, `${formatPath}.`).take(definition, schemaFields, `${schemaPath}.`);
   if (JSON.stringify(schema) !== text) left.put('$schema', text);
-  const name = optionalString(definition.name, `${schemaPlace}.name`);
-  const description = optionalString(definition.description, `${schemaPlace}.description`);
+  const name = optionalString(definition.name, `${schemaPath}.name`);
+  const description = optionalString(definition.description, `${schemaPath}.description`);
   return {
     type: 'json-schema',
     schema,
@@ -42,7 +42,7 @@ export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat 
 }
 
 /** The paths whose kept fields are members of objects written here. */
-export const formatPlaces: readonly string[] = [schemaPlace, place];
+export const formatPlaces: readonly string[] = [schemaPath, formatPath];
 
 /** Asks for an answer in JSON. Returns the name of the tool that stands in for it, where one does. */
 export function writeResponseFormat(
@@ -52,14 +52,14 @@ export function writeResponseFormat(
 ): string | undefined {
   const { name, description } = request.settings.responseFormat ?? {};
   const { $schema } = own(request.extra);
-  return askForAnswer(request, target, {
+  return encodeAnswerForm(request, target, {
     lacks: ['strict'],
     // As the text that the client wrote, where it did.
     schema(value) {
       const isOwn = value === request.settings.responseFormat?.schema;
       const schema = isOwn && typeof $schema === 'string' ? $schema : JSON.stringify(value);
       const jsonSchema = { schema, ...defined({ name, description }) };
-      putAt(body, place, { type: 'json_schema', structure: { jsonSchema } });
+      putAt(body, formatPath, { type: 'json_schema', structure: { jsonSchema } });
     },
     instruct(text) {
       body.system = [...listOf(body.system), { text }];

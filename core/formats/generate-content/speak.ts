@@ -55,7 +55,7 @@ function isSound({ mimeType, data }: JsonObject): boolean {
   );
 }
 
-const place = { block: 0, choice: 0 };
+const position = { block: 0, choice: 0 };
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
@@ -73,9 +73,14 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const [{ mimeType } = {}] = sounds;
   const usage = isObject(body.usageMetadata) ? readUsage(body.usageMetadata) : undefined;
   return [
-    { type: 'media-start', ...place, media: 'audio', ...(typeof mimeType === 'string' ? { mimeType } : {}) },
-    ...sounds.map(({ data }) => ({ type: 'media-delta', ...place, data: textOf(data) }) as const),
-    { type: 'media-end', ...place },
+    {
+      type: 'media-start',
+      ...position,
+      media: 'audio',
+      ...(typeof mimeType === 'string' ? { mimeType } : {}),
+    },
+    ...sounds.map(({ data }) => ({ type: 'media-delta', ...position, data: textOf(data) }) as const),
+    { type: 'media-end', ...position },
     ...(usage === undefined ? [] : [{ type: 'usage', usage } as const]),
   ];
 }

@@ -31,13 +31,13 @@ function take(from: MutableObject, key: string): string {
 }
 
 function unsealed(value: JsonObject, index: string): Citation {
-  const place = parseObject(Buffer.from(index.slice(sealed.length), 'base64url').toString());
+  const range = parseObject(Buffer.from(index.slice(sealed.length), 'base64url').toString());
   return {
     ...(typeof value.url === 'string' ? { url: value.url } : {}),
     ...(typeof value.title === 'string' ? { title: value.title } : {}),
     ...(typeof value.cited_text === 'string' && value.cited_text !== '' ? { quote: value.cited_text } : {}),
-    ...(typeof place?.start === 'number' ? { start: place.start } : {}),
-    ...(typeof place?.end === 'number' ? { end: place.end } : {}),
+    ...(typeof range?.start === 'number' ? { start: range.start } : {}),
+    ...(typeof range?.end === 'number' ? { end: range.end } : {}),
   };
 }
 
@@ -59,12 +59,12 @@ export function citationForClient(citation: Citation): JsonObject | undefined {
   const wire = encodeCitation(citation);
   if (wire !== undefined || citation.url === undefined) return wire;
   const { url, title, quote, start, end } = citation;
-  const place = Buffer.from(JSON.stringify({ start, end })).toString('base64url');
+  const range = Buffer.from(JSON.stringify({ start, end })).toString('base64url');
   return {
     type: 'web_search_result_location',
     cited_text: quote ?? '',
     url,
     title: title ?? null,
-    encrypted_index: sealed + place,
+    encrypted_index: sealed + range,
   };
 }

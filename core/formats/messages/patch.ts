@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue, type MutableObject } from '.
 import type { ModelTraits } from '../../model/traits.ts';
 import { given } from '../_shared/check.ts';
 import type { Edits } from '../../sdk/format.ts';
-import { askForThinking } from '../_shared/thinking/index.ts';
+import { encodeThinking } from '../_shared/thinking/index.ts';
 import { historyForbidsThinking, makeRoomForThinking, thinks } from '../_shared/thinking/room.ts';
 import { thinkingWords } from './reasoning.ts';
 
@@ -37,7 +37,7 @@ function patchReasoning(
   drop: Drop,
 ): void {
   const adaptive = isObject(next.thinking) && next.thinking.type === 'adaptive';
-  const plan = askForThinking(reasoning, {
+  const plan = encodeThinking(reasoning, {
     traits: traits.reasoning === undefined && adaptive ? { ...traits, reasoning: 'adaptive' } : traits,
     maxOutput: typeof next.max_tokens === 'number' ? next.max_tokens : undefined,
     drop,
@@ -72,7 +72,7 @@ export function withBudget(body: JsonObject, traits: ModelTraits, drop: Drop): J
   if (traits.reasoning === 'thinking') return body;
   if (!isObject(thinking) || thinking.type !== 'enabled' || given(thinking.budget_tokens)) return body;
   const { type: _type, budget_tokens: _budget, ...rest } = thinking;
-  const { thinking: requested } = askForThinking(
+  const { thinking: requested } = encodeThinking(
     { mode: 'on' },
     { traits, maxOutput: typeof limit === 'number' ? limit : undefined, drop },
   );

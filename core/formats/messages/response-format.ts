@@ -2,7 +2,7 @@
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { answerTool, askForAnswer } from '../_shared/answer-form.ts';
+import { answerTool, encodeAnswerForm } from '../_shared/answer-form.ts';
 import { given, optionalObject, requiredObject } from '../_shared/check.ts';
 import { thinks } from '../_shared/thinking/room.ts';
 import type { Writing } from './request-out/scope.ts';
@@ -11,17 +11,17 @@ import { listOf, setOf } from '../_shared/fields.ts';
 import { own } from './wire.ts';
 
 const formatFields = setOf('type schema');
-const place = 'output_config.format';
-/** The beta's old place of the same object. */
-const oldPlace = 'output_format';
+const formatPath = 'output_config.format';
+/** Path of the same object in the beta of this feature. */
+const betaPath = 'output_format';
 
 /** The answer's form from `output_config.format` (or its old place); what only this format knows goes to `left`. */
 export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat | undefined {
   const current = optionalObject(body.output_config, 'output_config')?.format;
-  const old = !given(current) && given(body[oldPlace]);
-  if (given(current) && given(body[oldPlace])) left.put(oldPlace, body[oldPlace]);
-  const path = old ? oldPlace : place;
-  const wire = optionalObject(old ? body[oldPlace] : current, path);
+  const old = !given(current) && given(body[betaPath]);
+  if (given(current) && given(body[betaPath])) left.put(betaPath, body[betaPath]);
+  const path = old ? betaPath : formatPath;
+  const wire = optionalObject(old ? body[betaPath] : current, path);
   if (wire === undefined) return undefined;
   if (wire.type !== 'json_schema') {
     left.put(path, wire);
@@ -29,7 +29,7 @@ export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat 
   }
   const schema = requiredObject(wire.schema, `${path}.schema`);
   left.take(wire, formatFields, `${path}.`);
-  if (old) left.put('$format', oldPlace);
+  if (old) left.put('$format', betaPath);
   return { type: 'json-schema', schema };
 }
 
@@ -39,12 +39,12 @@ export function writeResponseFormat(
   body: MutableObject,
   { target }: Writing,
 ): string | undefined {
-  return askForAnswer(request, target, {
+  return encodeAnswerForm(request, target, {
     lacks: ['name', 'description', 'strict'],
     // Same field as in the client's request, otherwise the official one.
     schema(schema) {
       const format: JsonObject = { type: 'json_schema', schema };
-      if (own(request.extra).$format === oldPlace) body[oldPlace] = format;
+      if (own(request.extra).$format === betaPath) body[betaPath] = format;
       else body.output_config = { ...(isObject(body.output_config) ? body.output_config : {}), format };
     },
     instruct: (text) => addInstruction(body, text),

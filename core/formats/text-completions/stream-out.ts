@@ -35,10 +35,10 @@ export class TextStreamEncoder extends ChunkEncoder<Answer> {
         return this.#begin(event.choice);
       case 'text-delta':
         if (event.logprobs !== undefined) this.drop('logprobs');
-        return this.#say(event.choice, event.text, own(event.extra));
+        return this.#textFrames(event.choice, event.text, own(event.extra));
       // There is no other place for the words with which a model declines.
       case 'refusal-delta':
-        return this.#say(event.choice, event.text, noFields);
+        return this.#textFrames(event.choice, event.text, noFields);
       case 'finish':
         return this.#finish(event);
       case 'opaque':
@@ -78,7 +78,7 @@ export class TextStreamEncoder extends ChunkEncoder<Answer> {
     return frames;
   }
 
-  #say(index: number, text: string, fields: JsonObject): readonly WireFrame[] {
+  #textFrames(index: number, text: string, fields: JsonObject): readonly WireFrame[] {
     const frames: WireFrame[] = [];
     const { finished } = this.answer(index, frames);
     if (!finished && (text !== '' || fields !== noFields))

@@ -15,9 +15,9 @@ export function writeEndings(memory: Buffer, endings: readonly NameEnding[]): vo
       const at = first + number * size;
       memory.fill(0, at, at + size);
       const from = 8 - ending.length;
-      for (let place = from; place < 8; place += 1) {
-        memory[at + place] = ending.charCodeAt(place - from) | capital;
-        memory[at + 8 + place] = 255;
+      for (let offset = from; offset < 8; offset += 1) {
+        memory[at + offset] = ending.charCodeAt(offset - from) | capital;
+        memory[at + 8 + offset] = 255;
       }
       memory.writeUInt32LE(Number(!countsObjects), at + 16);
       memory.writeUInt32LE(Number(index < alike.length - 1), at + 20);

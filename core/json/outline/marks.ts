@@ -191,8 +191,8 @@ function numberAt(text: string, at: number): number {
   const first = text.charCodeAt(at);
   if (first !== 0x30 && first !== 0x31) return -1;
   let number = first - 0x30;
-  for (let place = at + 1; place < at + numberLength; place += 1) {
-    const digit = text.charCodeAt(place);
+  for (let index = at + 1; index < at + numberLength; index += 1) {
+    const digit = text.charCodeAt(index);
     if (!(digit >= 0x30 && digit <= 0x39)) return -1;
     number = 10 * number + digit - 0x30;
   }

@@ -1,30 +1,30 @@
 import type { AttemptEvent } from '../../model/event.ts';
 import type { Target } from '../../sdk/call.ts';
 
-/** The providers that were asked for one call, as routing, the innermost step and the reader of sockets report them. */
+/** Attempts of one call, as routing, the innermost step and the reader of sockets report them. */
 export class CallAttempts {
   readonly #failed: AttemptEvent[] = [];
-  #askedAt: number | undefined = undefined;
+  #firstAttemptAt: number | undefined = undefined;
   #target: Target | undefined = undefined;
   #latestAt: number | undefined = undefined;
   #watched: Map<Target, number> | undefined = undefined;
   #reached = 0;
 
-  /** A provider is about to be asked. */
-  asked(target: Target): void {
+  /** Notes the start of an attempt, before its request is sent. */
+  start(target: Target): void {
     const now = performance.now();
-    this.#askedAt ??= now;
+    this.#firstAttemptAt ??= now;
     this.#latestAt = now;
     this.#target = target;
     this.#watched?.set(target, now);
   }
 
-  /** `performance.now()` when a target was asked last; undefined when it was not, or another one was asked since. */
+  /** `performance.now()` at the start of the last attempt at a target; undefined without one, or when another target was tried since. */
   startOf(target: Target): number | undefined {
     return this.#watched?.get(target) ?? (this.#target === target ? this.#latestAt : undefined);
   }
 
-  /** The target that answered an attempt, and when it was asked; undefined where that is not known. */
+  /** Returns the target of an attempt and its start; undefined where they are not known. */
   answered({ channel, model }: AttemptEvent): { readonly target: Target; readonly at: number } | undefined {
     const isIt = (target: Target): boolean => target.channel.id === channel && target.model === model;
     for (const [target, at] of this.#watched ?? []) if (isIt(target)) return { target, at };
@@ -37,17 +37,17 @@ export class CallAttempts {
     this.#failed.push(event);
   }
 
-  /** A request has reached its provider (1); or the provider failed, or was asked for something that is free (-1). */
+  /** Counts a request that has reached its provider (1), or takes one off that failed or is free (-1). */
   reached(change: 1 | -1): void {
     this.#reached = Math.max(0, this.#reached + change);
   }
 
-  /** `performance.now()` when a provider was asked first; undefined when none was. */
-  get askedAt(): number | undefined {
-    return this.#askedAt;
+  /** `performance.now()` when the first attempt started; undefined when none has. */
+  get firstAttemptAt(): number | undefined {
+    return this.#firstAttemptAt;
   }
 
-  /** The target that was asked last. */
+  /** Target of the last attempt. */
   get target(): Target | undefined {
     return this.#target;
   }

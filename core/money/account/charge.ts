@@ -3,7 +3,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import type { Amounts } from '../../model/usage-record.ts';
 import { fits, sum } from '../ledger/amounts.ts';
-import type { HeldReservation } from './claim.ts';
+import type { HeldReservation } from './call-reservation.ts';
 
 /** Charge for the usage of a call. */
 export interface Charge {

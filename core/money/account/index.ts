@@ -18,7 +18,7 @@ import type { Settlement } from '../ledger/index.ts';
 import { CallAttempts } from './attempts.ts';
 import { costOf, sumOfCharges, type Charge } from './charge.ts';
 import type { Attribution } from './attribution.ts';
-import type { Claim, HeldReservation } from './claim.ts';
+import type { CallReservation, HeldReservation } from './call-reservation.ts';
 import type { EndedCall } from './ended-calls.ts';
 import { outcomeOf } from './outcome.ts';
 import { CallRecord, type RecordedCall } from './record.ts';
@@ -82,7 +82,7 @@ export class Account implements CallAccount, EndedCall, SettledCall {
   #charged: Charge | undefined = undefined;
   #apart: Charge | undefined = undefined;
   #answeredBy: string | undefined = undefined;
-  #claim: Claim | undefined = undefined;
+  #reservation: CallReservation | undefined = undefined;
   #outcome: CallOutcome | undefined = undefined;
 
   constructor(call: RecordedCall) {
@@ -113,12 +113,12 @@ export class Account implements CallAccount, EndedCall, SettledCall {
   }
 
   /**
-   * Sets the step through which every request is sent, for the plugin that charges. `claim`: what the call has reserved, which also pays for
+   * Sets the step through which every request is sent, for the plugin that charges. `reservation`: that of the call, which also pays for
    * a response that a plugin gives by itself.
    */
-  sendThrough(step: Handler, claim?: Claim): void {
+  sendThrough(step: Handler, reservation?: CallReservation): void {
     this.#step = step;
-    this.#claim = claim;
+    this.#reservation = reservation;
   }
 
   /** Sends a request of the call: the step between the plugins that run once for a call and routing. */
@@ -155,7 +155,7 @@ export class Account implements CallAccount, EndedCall, SettledCall {
       return;
     }
     const cost = this.priced(model, usage, undefined);
-    const free = this.#claim?.isFree === true ? this.#claim.handOver() : undefined;
+    const free = this.#reservation?.isFree === true ? this.#reservation.handOver() : undefined;
     const amounts = {
       microDollars: Math.ceil((cost?.microDollars ?? 0) * share),
       tokens: Math.ceil((usage.input + usage.output) * share),
@@ -327,7 +327,7 @@ export class Account implements CallAccount, EndedCall, SettledCall {
 
   /** Settles the account and runs the callbacks that wait for that. */
   settle(): void {
-    if (this.#state === 'closed') this.#book();
+    if (this.#state === 'closed') this.#enqueueSettlement();
     this.#state = 'settled';
     for (const job of this.#settleJobs ?? []) this.#run(job);
     this.#settleJobs = undefined;
@@ -352,12 +352,12 @@ export class Account implements CallAccount, EndedCall, SettledCall {
     return true;
   }
 
-  #book(): void {
+  #enqueueSettlement(): void {
     const settlement = this.#settlement();
     if (settlement === undefined) return;
     this.#isBooked = true;
     try {
-      this.#services?.bookkeeper.book(settlement);
+      this.#services?.bookkeeper.enqueue(settlement);
     } catch (error) {
       this.#unrecorded(error);
     }

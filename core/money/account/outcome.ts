@@ -9,7 +9,7 @@ import { rounded, type CallRecord } from './record.ts';
 /** Parts of an account that an outcome needs. */
 export interface Accounted {
   readonly record: CallRecord;
-  readonly attempts: Pick<CallAttempts, 'askedAt' | 'answered'>;
+  readonly attempts: Pick<CallAttempts, 'firstAttemptAt' | 'answered'>;
   readonly usage: Usage | undefined;
   readonly cost: CallCost | undefined;
   /** What was settled apart from the call. */
@@ -37,10 +37,10 @@ export function outcomeOf(account: Accounted): CallOutcome {
   };
 }
 
-function timesOf({ record, attempts: { askedAt } }: Accounted): CallTimes {
+function timesOf({ record, attempts: { firstAttemptAt } }: Accounted): CallTimes {
   const { firstMs } = record;
   return {
-    ...(askedAt === undefined ? {} : { queuedMs: rounded(askedAt - record.startedAt) }),
+    ...(firstAttemptAt === undefined ? {} : { queuedMs: rounded(firstAttemptAt - record.startedAt) }),
     ...(firstMs === undefined ? {} : { firstMs }),
     totalMs: rounded(record.ms),
   };

@@ -6,7 +6,7 @@ import type { EndedCalls } from './ended-calls.ts';
 
 /** Services of one gateway. */
 export interface AccountServices {
-  readonly bookkeeper: Pick<Bookkeeper, 'book' | 'release'>;
+  readonly bookkeeper: Pick<Bookkeeper, 'enqueue' | 'release'>;
   readonly prices: Pick<Prices, 'cost'>;
   readonly ended: EndedCalls;
   /** Reports an error of the work that is done when a call has ended. */

@@ -99,7 +99,7 @@ export class Allotment {
   }
 
   /** Reserves amounts for a call. Undefined when there is not so much room. */
-  claim(most: Amounts): Reservation | undefined {
+  reserve(most: Amounts): Reservation | undefined {
     if (!this.#isOpen || !fits(most, this.#free)) return undefined;
     const id = `${this.id}/${(this.#ids += 1)}`;
     this.#claims.set(id, most);
@@ -110,8 +110,8 @@ export class Allotment {
   }
 
   /** True for the id of a running call's reservation. */
-  hasClaim(claim: string): boolean {
-    return this.#claims.has(claim);
+  hasReservation(reservation: string): boolean {
+    return this.#claims.has(reservation);
   }
 
   /**

@@ -50,14 +50,14 @@ export class Allotments {
   take(keyId: string, budgets: readonly HeldBudget[], most: Amounts): Reservation | undefined {
     const allotment = this.#open.get(keyId);
     if (allotment === undefined) return undefined;
-    if (allotment.isFor(budgets)) return allotment.claim(most);
+    if (allotment.isFor(budgets)) return allotment.reserve(most);
     this.#close(allotment);
     return undefined;
   }
 
   /**
    * Returns what to reserve ahead, together with a call that is about to reserve in the database; undefined for keys that call rarely.
-   * {@link asked} must be called when the database has answered.
+   * {@link endRequest} must be called when the database has answered.
    */
   wanted(keyId: string, { microDollars, tokens }: Amounts): Amounts | undefined {
     if (this.#isClosed) return undefined;
@@ -70,8 +70,8 @@ export class Allotments {
     };
   }
 
-  /** The reservation that {@link wanted} was for was made or refused. */
-  asked(keyId: string): void {
+  /** Notes that the reservation for {@link wanted} was made or refused. */
+  endRequest(keyId: string): void {
     this.#keys.end(keyId);
   }
 
@@ -81,7 +81,7 @@ export class Allotments {
     const allotment = new Allotment(reservation, budgets, sent, this.#clock);
     this.#open.set(allotment.keyId, allotment);
     this.#all.set(allotment.id, allotment);
-    const own = allotment.claim(reservation.most) ?? reservation;
+    const own = allotment.reserve(reservation.most) ?? reservation;
     if (this.#isClosed) this.#close(allotment);
     return own;
   }
@@ -99,7 +99,7 @@ export class Allotments {
 
   /** Nobody watches the reservation any more: its call is about to be settled. */
   unwatch(reservation: string): void {
-    if (this.#of(reservation)?.hasClaim(reservation) === true)
+    if (this.#of(reservation)?.hasReservation(reservation) === true)
       this.#unwatched.set(reservation, this.#clock.now());
   }
 

@@ -3,7 +3,7 @@ import type { Amounts } from '../../model/usage-record.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import { isWithin } from './allotment.ts';
 import { Allotments } from './allotments.ts';
-import { ClaimWatch } from './claim-watch.ts';
+import { ReservationWatch } from './reservation-watch.ts';
 import { InOrder } from './in-order.ts';
 import { passed, systemClock, type Clock } from './clock.ts';
 import { BudgetExhausted } from './periods.ts';
@@ -51,7 +51,7 @@ class QueueingBookkeeper implements Bookkeeper {
   readonly #patience: number;
   readonly #clock: Clock;
   readonly #allotments: Allotments;
-  readonly #watch: ClaimWatch;
+  readonly #watch: ReservationWatch;
   readonly #inOrder = new InOrder();
   #queue: Settlement[] = [];
   readonly #released = new Set<string>();
@@ -76,11 +76,11 @@ class QueueingBookkeeper implements Bookkeeper {
     this.#patience = patience;
     this.#clock = clock;
     this.#allotments = new Allotments(clock);
-    this.#watch = new ClaimWatch(
+    this.#watch = new ReservationWatch(
       { ledger, allotments: this.#allotments, clock, inOrder: this.#inOrder },
       { report, release: (id) => this.release(id), changed: () => this.#later() },
     );
-    this.book = this.book.bind(this);
+    this.enqueue = this.enqueue.bind(this);
   }
 
   async reserve(
@@ -109,11 +109,11 @@ class QueueingBookkeeper implements Bookkeeper {
           : this.#allotments.adopt(reservation, budgets, sent);
       });
     } finally {
-      if (wanted !== undefined) this.#allotments.asked(keyId);
+      if (wanted !== undefined) this.#allotments.endRequest(keyId);
     }
   }
 
-  book(settlement: Settlement): void {
+  enqueue(settlement: Settlement): void {
     const { charged, reservation } = settlement;
     if (
       this.#queue.length >= this.#most &&

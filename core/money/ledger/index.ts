@@ -57,7 +57,7 @@ export interface Settlement {
 }
 
 /** Changes of reservations in the same transaction as settlements. */
-export interface ClaimChanges {
+export interface ReservationChanges {
   readonly renewed?: readonly Reservation[];
   /** Their ids. */
   readonly released?: readonly string[];
@@ -111,7 +111,7 @@ export interface Ledger {
   settleAfter(
     settlements: readonly Settlement[],
     first: () => Work<boolean>,
-    claims?: ClaimChanges,
+    claims?: ReservationChanges,
   ): Promise<boolean>;
   /** Releases reservations of calls that cost nothing and have no record. */
   release(reservations: readonly string[]): Promise<void>;
@@ -145,7 +145,7 @@ export interface Bookkeeper {
    * Enqueues a settlement; never throws or blocks. Books it within about 50 ms, so a killed process can lose 50 ms of settlements. Retries
    * while the database fails. Drops settlements without a charge when the queue is full.
    */
-  book(settlement: Settlement): void;
+  enqueue(settlement: Settlement): void;
   /** Releases the reservation of a call that is not booked. */
   release(reservation: string): void;
   /** Renews the reservation of a running call until the returned function is called. */

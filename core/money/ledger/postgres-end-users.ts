@@ -2,7 +2,7 @@
 import type { HeldBudget } from '../../sdk/budget.ts';
 import type { GatewayError } from '../../sdk/errors.ts';
 import { endUsersIn, tooManyEndUsers, type CountedEndUser } from './end-users.ts';
-import type { Asking } from './postgres-claims.ts';
+import type { Asking } from './postgres-reservations.ts';
 
 const given = 'unnest($1::text[], $2::bigint[], $3::text[])';
 

@@ -1,7 +1,7 @@
 /** Rolling hours, weeks and periods of time zones in Postgres. */
 import type { HeldBudget } from '../../sdk/budget.ts';
 import { holderOf, withFreeTime, type BudgetExhausted } from './periods.ts';
-import type { Asking, PostgresClaims } from './postgres-claims.ts';
+import type { Asking, PostgresReservations } from './postgres-reservations.ts';
 import { bucketsAt, bucketsOf, type StandingRow } from './sql.ts';
 import { labelOf, windowsOf, type Window } from './windows.ts';
 
@@ -9,7 +9,7 @@ const spentBuckets = bucketsAt('$1', '$2', '$3');
 
 /** Returns what reads the sums of calls' windows: what is spent and reserved in them. */
 export const windowedIn =
-  (ofKeys: PostgresClaims, ofOwners: PostgresClaims) =>
+  (ofKeys: PostgresReservations, ofOwners: PostgresReservations) =>
   async (
     session: Asking,
     calls: readonly { readonly keyId: string; readonly budgets: readonly HeldBudget[] }[],

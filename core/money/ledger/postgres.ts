@@ -12,7 +12,7 @@ import {
   reservationOf,
   shortOf,
 } from './periods.ts';
-import { columns, PostgresClaims } from './postgres-claims.ts';
+import { columns, PostgresReservations } from './postgres-reservations.ts';
 import { chargesOf, checked, drawsOf, keyClaims, ownerClaims, recalled, statesOf } from './sql.ts';
 import { maxEndUsers } from './end-users.ts';
 import { EndUserPlaces } from './postgres-end-users.ts';
@@ -28,8 +28,8 @@ import { insertRecordsInPostgres } from '../usage-log/rows.ts';
 /** The most claims that are made together. */
 const mostTogether = 500;
 
-const ofKeys = new PostgresClaims(keyClaims);
-const ofOwners = new PostgresClaims(ownerClaims);
+const ofKeys = new PostgresReservations(keyClaims);
+const ofOwners = new PostgresReservations(ownerClaims);
 const windowed = windowedIn(ofKeys, ofOwners);
 
 /**
@@ -55,7 +55,7 @@ interface Waiting {
   readonly lease: number;
   /** Nobody waits any longer. */
   over: boolean;
-  readonly resolve: (claim: Reservation) => void;
+  readonly resolve: (reservation: Reservation) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -66,7 +66,7 @@ interface Waiting {
  */
 export function openPostgresLedger(database: PostgresDatabase, mostEndUsers = maxEndUsers): Ledger {
   const kinds = new Kinds();
-  const lines = new ClaimLines(database, mostEndUsers);
+  const lines = new ReservationQueues(database, mostEndUsers);
   return {
     reserve: (...call) => lines.reserve(...call),
     giveBack: ({ resized, ended }) =>
@@ -88,8 +88,8 @@ export function openPostgresLedger(database: PostgresDatabase, mostEndUsers = ma
         if (!goesOn) return false;
         await settleIn(session, settlements, kinds);
         const now = Date.now();
-        await ofKeys.claim(session, renewed, now);
-        await ofOwners.claim(session, renewed, now);
+        await ofKeys.insert(session, renewed, now);
+        await ofOwners.insert(session, renewed, now);
         await giveBackIn(session, released);
         return true;
       }),
@@ -105,8 +105,8 @@ export function openPostgresLedger(database: PostgresDatabase, mostEndUsers = ma
       );
       if (lost.length > 0) {
         const now = Date.now();
-        await ofKeys.claim(database, lost, now);
-        await ofOwners.claim(database, lost, now);
+        await ofKeys.insert(database, lost, now);
+        await ofOwners.insert(database, lost, now);
       }
       return lost.map(({ id }) => id);
     },
@@ -127,8 +127,8 @@ export function openPostgresLedger(database: PostgresDatabase, mostEndUsers = ma
   };
 }
 
-/** Calls that wait for the transaction under way, in a line for each holder that most of them share. */
-class ClaimLines {
+/** Queues of calls that wait for the running transaction, one for each holder that most of them share. */
+class ReservationQueues {
   readonly #database: PostgresDatabase;
   readonly #mostEndUsers: number;
   /** By the last holder of budgets, whom most calls share, or the key or team of an end user. */
@@ -167,8 +167,8 @@ class ClaimLines {
     }
   }
 
-  /** What became of each: a claim, or why there is none. */
-  #claim(together: readonly Waiting[]): Promise<readonly (Reservation | Error)[]> {
+  /** Returns for each call its reservation, or the error. */
+  #reserveBatch(together: readonly Waiting[]): Promise<readonly (Reservation | Error)[]> {
     return this.#database.transaction(async (session) => {
       const keys = [...new Set(together.map(({ keyId }) => keyId))];
       const owners = ownersIn(together.flatMap(({ budgets }) => budgets));
@@ -207,9 +207,9 @@ class ClaimLines {
         return reservation;
       });
       await places.write();
-      await ofKeys.claim(session, claims, now);
-      await ofOwners.claim(session, claims, now);
-      const asked = new Set([
+      await ofKeys.insert(session, claims, now);
+      await ofOwners.insert(session, claims, now);
+      const recalledHolders = new Set([
         ...(await ofKeys.recall(
           session,
           keys.filter((id) => short.has(id)),
@@ -224,7 +224,7 @@ class ClaimLines {
       for (const [index, outcome] of outcomes.entries()) {
         if (outcome instanceof GatewayError) results.push(outcome);
         else if ('fitting' in outcome) {
-          outcome.fitting.recalls = outcome.lacking.some((holder) => asked.has(holder));
+          outcome.fitting.recalls = outcome.lacking.some((holder) => recalledHolders.has(holder));
           // oxlint-disable-next-line no-await-in-loop -- one session answers one after the other
           results.push(await withTime(outcome.fitting, together[index]?.keyId ?? ''));
         } else results.push(outcome);
@@ -239,7 +239,7 @@ class ClaimLines {
       const together = line.splice(0, mostTogether).filter(({ over }) => !over);
       if (together.length === 0) continue;
       try {
-        const outcomes = await this.#claim(together);
+        const outcomes = await this.#reserveBatch(together);
         const late: string[] = [];
         for (const [index, waiting] of together.entries()) {
           const outcome = outcomes[index];

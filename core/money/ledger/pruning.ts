@@ -41,13 +41,13 @@ export function startLedgerPruning(
   /** The last key that was looked at; undefined when all were. */
   let after: string | undefined = '';
   let doneAt = Date.now();
-  const tell = (): void =>
+  const report = (): void =>
     upkeep.set({
       what: 'spending',
       rule: `What keys spent is kept by day for ${kept.day} days, by month for ${kept.month} days, and in total for good.`,
       overdueSeconds: Math.max(0, Math.round((Date.now() - doneAt - 2 * times.pause) / 1_000)),
     });
-  tell();
+  report();
   /** Removes what the keys that follow have spent. Returns the last of them; undefined when no others follow. */
   const pruneKeys = async (from: string): Promise<string | undefined> => {
     const found = await run(() =>
@@ -81,14 +81,14 @@ export function startLedgerPruning(
   };
   return startSweeping(
     async () => {
-      tell();
+      report();
       if (after !== undefined) after = await pruneKeys(after);
       const isFull = after !== undefined || (await pruneEndUsers()) === batchOfEndUsers;
       if (!isFull) {
         after = '';
         doneAt = Date.now();
       }
-      tell();
+      report();
       return isFull;
     },
     times,

@@ -8,16 +8,16 @@ import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, BudgetState, Settlement } from './index.ts';
 
 /** A table of reservations, and its column with the holder of the budgets. */
-export interface ClaimTable {
+export interface ReservationTable {
   readonly table: string;
   readonly holder: string;
 }
 
 /** Reservations on the budgets of keys. */
-export const keyClaims: ClaimTable = { table: 'ledger_reservations', holder: 'key_id' };
+export const keyClaims: ReservationTable = { table: 'ledger_reservations', holder: 'key_id' };
 
 /** Reservations on the budgets of owners of keys. They have the ids of the reservations of the keys. */
-export const ownerClaims: ClaimTable = { table: 'ledger_owner_reservations', holder: 'owner' };
+export const ownerClaims: ReservationTable = { table: 'ledger_owner_reservations', holder: 'owner' };
 
 /** SQL for the ids of allotments that were recalled by any process. */
 export const recalled = [keyClaims, ownerClaims]
@@ -29,7 +29,7 @@ export type StandingNames = Readonly<Record<'holders' | 'day' | 'month' | 'now',
 
 /** SQL for spent and reserved amounts of holders since the starts of the day and the month. One statement, so that no settlement is half counted. */
 export function standingAt(
-  { table, holder }: ClaimTable,
+  { table, holder }: ReservationTable,
   { holders, day, month, now }: StandingNames,
 ): string {
   return [
@@ -47,17 +47,17 @@ export function standingAt(
   ].join(' UNION ALL ');
 }
 
-/** SQL for the values of {@link windowsAt}. `asked` is a table of windows: `holder`, `series`, `label` and `since`. */
-export type WindowNames = Readonly<Record<'asked' | 'now', string>>;
+/** SQL for the values of {@link windowsAt}. `requested` is a table of windows: `holder`, `series`, `label` and `since`. */
+export type WindowNames = Readonly<Record<'requested' | 'now', string>>;
 
 /**
  * SQL for the spent and reserved amounts of holders in windows: rows as those of {@link standingAt}. A bucket with more refunds than charges
  * counts as zero, because those refunds are for charges before the series began.
  */
-export function windowsAt({ table, holder }: ClaimTable, { asked, now }: WindowNames): string {
+export function windowsAt({ table, holder }: ReservationTable, { requested, now }: WindowNames): string {
   const atLeastNone = (column: string): string =>
     `SUM(CASE WHEN s.${column} > 0 THEN s.${column} ELSE 0 END)`;
-  return `WITH asked AS (${asked})
+  return `WITH asked AS (${requested})
     SELECT 'spent' AS what, asked.label AS period, asked.holder AS holder, ${atLeastNone('micro_dollars')} AS micro_dollars,
       ${atLeastNone('tokens')} AS tokens, 0 AS free_micro_dollars, 0 AS free_tokens
     FROM asked JOIN ledger_spent AS s ON s.key_id = asked.holder AND s.period = asked.series AND s.since >= asked.since

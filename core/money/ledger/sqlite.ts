@@ -25,7 +25,7 @@ import {
 import { labelOf, summedIn, windowsOf } from './windows.ts';
 import { endUsersIn, maxEndUsers, tooManyEndUsers } from './end-users.ts';
 import { GatewayError } from '../../sdk/errors.ts';
-import { SqliteClaims } from './sqlite-claims.ts';
+import { SqliteReservations } from './sqlite-reservations.ts';
 import type { HeldBudget } from '../../sdk/budget.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';
 import { lazyStatement } from '../../state/database/lazy-statement.ts';
@@ -58,7 +58,7 @@ export function openSqliteLedger(connection: DatabaseSync, mostEndUsers = maxEnd
         const tooMany = statements.takePlaces(budgets, now);
         if (tooMany !== undefined) return tooMany;
         const reservation = reservationOf({ keyId, states, fitting, most, lease, wanted }, now);
-        statements.claimNow(reservation, now, now);
+        statements.insertReservation(reservation, now, now);
         return reservation;
       });
       if (outcome instanceof GatewayError) throw outcome;
@@ -81,7 +81,7 @@ export function openSqliteLedger(connection: DatabaseSync, mostEndUsers = maxEnd
         if (!goesOn) return false;
         statements.settleNow(settlements);
         const now = Date.now();
-        for (const one of renewed) statements.claimNow(one, reservedAt(one.id) ?? now, now);
+        for (const one of renewed) statements.insertReservation(one, reservedAt(one.id) ?? now, now);
         for (const id of released) statements.giveBack(id);
         return true;
       }),
@@ -98,7 +98,7 @@ export function openSqliteLedger(connection: DatabaseSync, mostEndUsers = maxEnd
             ? isKept
             : statements.ofOwners.renew(id, now) === owners.length && isKept);
         });
-        for (const one of lost) statements.claimNow(one, reservedAt(one.id) ?? now, now);
+        for (const one of lost) statements.insertReservation(one, reservedAt(one.id) ?? now, now);
         return lost.map(({ id }) => id);
       }),
     async sweep() {
@@ -119,8 +119,8 @@ export function openSqliteLedger(connection: DatabaseSync, mostEndUsers = maxEnd
 
 /** Statements of the ledger in one connection; those that write belong in {@link inTransaction}. */
 class LedgerStatements {
-  readonly ofKeys: SqliteClaims;
-  readonly ofOwners: SqliteClaims;
+  readonly ofKeys: SqliteReservations;
+  readonly ofOwners: SqliteReservations;
   readonly #connection: DatabaseSync;
   readonly #mostEndUsers: number;
   readonly #charge: () => StatementSync;
@@ -132,8 +132,8 @@ class LedgerStatements {
   constructor(connection: DatabaseSync, mostEndUsers: number) {
     this.#connection = connection;
     this.#mostEndUsers = mostEndUsers;
-    this.ofKeys = new SqliteClaims(connection, keyClaims);
-    this.ofOwners = new SqliteClaims(connection, ownerClaims);
+    this.ofKeys = new SqliteReservations(connection, keyClaims);
+    this.ofOwners = new SqliteReservations(connection, ownerClaims);
     // Values go by their place or by name: Node 22 binds no numbers (`?1`).
     this.#charge = lazyStatement(
       connection,
@@ -161,7 +161,7 @@ class LedgerStatements {
   }
 
   /** The claims that a reservation has made. */
-  claimsOf(id: string): readonly SqliteClaims[] {
+  claimsOf(id: string): readonly SqliteReservations[] {
     return includesOwners(id) ? [this.ofKeys, this.ofOwners] : [this.ofKeys];
   }
 
@@ -202,9 +202,9 @@ class LedgerStatements {
     return undefined;
   }
 
-  claimNow(reservation: Reservation, at: number, now: number): void {
-    this.ofKeys.claim(reservation, reservation.keyId, at, now);
-    for (const owner of reservation.owners ?? []) this.ofOwners.claim(reservation, owner, at, now);
+  insertReservation(reservation: Reservation, at: number, now: number): void {
+    this.ofKeys.insert(reservation, reservation.keyId, at, now);
+    for (const owner of reservation.owners ?? []) this.ofOwners.insert(reservation, owner, at, now);
   }
 
   giveBack(id: string): void {

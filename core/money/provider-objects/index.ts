@@ -21,7 +21,7 @@ export interface ObjectPage {
 /** What is charged for a new object. */
 export interface NewCharges {
   /** Time of the first request to the provider for costs that are charged later, in milliseconds since 1970. */
-  readonly askAt?: number;
+  readonly pollAt?: number;
   /** Reservation for those costs; its lease becomes the one given here. */
   readonly reservation?: Reservation;
   /** Charges that are booked now. */
@@ -58,7 +58,7 @@ export interface ObjectStore {
   /** Leases one object, due or not; undefined when it is charged, or leased by another process. */
   claimOne(lease: Lease, object: ProviderObject): Promise<ProviderObject | undefined>;
   /** Updates an object that is not charged yet, and ends its lease. Returns false when another process has leased it meanwhile. */
-  later(lease: Lease, object: ProviderObject, askAt: number): Promise<boolean>;
+  later(lease: Lease, object: ProviderObject, pollAt: number): Promise<boolean>;
   /**
    * Charges an object, once, releases its reservation, and writes the objects that it has produced. Returns false, and writes nothing, when it
    * was charged already.

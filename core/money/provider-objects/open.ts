@@ -26,9 +26,9 @@ export function openObjectStore(
   const kept = new LeasedRows(stores.database, table, (found) => objectOf(found, report));
   const { sql } = kept;
   return {
-    async create(object, { askAt, reservation, settlements = [] } = {}) {
+    async create(object, { pollAt, reservation, settlements = [] } = {}) {
       const create = function* (): Work<boolean> {
-        yield* insert(object, askAt);
+        yield* insert(object, pollAt);
         return true;
       };
       const renewed = reservation === undefined ? [] : [reservation];
@@ -55,8 +55,8 @@ export function openObjectStore(
     remove: (object) => kept.remove(...keyOf(object)),
     claim: (lease, limit) => kept.claim(lease, limit),
     claimOne: (lease, object) => kept.claimOne(lease, ...keyOf(object)),
-    later: ({ name }, object, askAt) =>
-      sql.run(() => kept.release(keyOf(object), { details: detailsOf(object), ask_at: askAt }, name)),
+    later: ({ name }, object, pollAt) =>
+      sql.run(() => kept.release(keyOf(object), { details: detailsOf(object), ask_at: pollAt }, name)),
     settle: ({ charge, ...object }, settlements, left) => {
       const settle = function* (): Work<boolean> {
         const done = yield* kept.release(keyOf(object), { details: detailsOf(object), ask_at: null });
@@ -64,8 +64,12 @@ export function openObjectStore(
         for (const one of left) yield* insert(one, undefined);
         return true;
       };
-      const claim = charge?.reservation;
-      return ledger.settleAfter(settlements, settle, claim === undefined ? {} : { released: [claim] });
+      const reservation = charge?.reservation;
+      return ledger.settleAfter(
+        settlements,
+        settle,
+        reservation === undefined ? {} : { released: [reservation] },
+      );
     },
   };
 }
@@ -97,7 +101,7 @@ function* drop(object: ProviderObject): Work<boolean> {
   return done !== undefined;
 }
 
-function* insert(object: ProviderObject, askAt: number | undefined): Work<void> {
+function* insert(object: ProviderObject, pollAt: number | undefined): Work<void> {
   const { owner, kind, id, channel, key, createdAt } = object;
   yield* rows(
     'DELETE FROM provider_objects WHERE id = ? AND kind = ? AND channel = ? AND account = ? AND owner <> ? RETURNING id',
@@ -117,7 +121,7 @@ function* insert(object: ProviderObject, askAt: number | undefined): Work<void> 
     key,
     createdAt,
     detailsOf(object),
-    askAt ?? null,
+    pollAt ?? null,
   );
 }
 

@@ -21,7 +21,7 @@ interface Minute {
   readonly counted: number[];
   total: number;
   /** The slice of the last use. */
-  asked: number;
+  lastSlice: number;
 }
 
 /**
@@ -136,8 +136,8 @@ export class MemoryRates implements Rates {
   /** Returns the subject's minute without expired slices. */
   #minute(subject: string, slice: number): Minute {
     const known = this.#minutes.get(subject);
-    const minute = known ?? { at: [], counted: [], total: 0, asked: slice };
-    minute.asked = slice;
+    const minute = known ?? { at: [], counted: [], total: 0, lastSlice: slice };
+    minute.lastSlice = slice;
     // Moves the subject to the end of the map, which is in order of use.
     if (known !== undefined) this.#minutes.delete(subject);
     else this.#makeRoom(slice);
@@ -155,8 +155,8 @@ export class MemoryRates implements Rates {
   /** Removes up to two subjects that have been idle for longer than a minute, or the least recently used when there are too many. */
   #makeRoom(slice: number): void {
     let looked = 0;
-    for (const [subject, { asked }] of this.#minutes) {
-      if (asked >= slice - slices && this.#minutes.size < mostSubjects) return;
+    for (const [subject, { lastSlice }] of this.#minutes) {
+      if (lastSlice >= slice - slices && this.#minutes.size < mostSubjects) return;
       this.#minutes.delete(subject);
       if ((looked += 1) === 2) return;
     }

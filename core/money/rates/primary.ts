@@ -71,8 +71,8 @@ export class PrimaryRates implements Rates {
     if (served !== undefined) return served;
     const wanted = this.#shares.wanted(rules, slots);
     const sentAt = this.#clock.now();
-    const answer = await this.#ask(wanted.rules, wanted.slots);
-    this.#shares.asked(wanted, answer, sentAt);
+    const answer = await this.#request(wanted.rules, wanted.slots);
+    this.#shares.handleAnswer(wanted, answer, sentAt);
     if (answer === undefined) return this.#alone(rules, slots);
     const { verdict, slice } = answer;
     return {
@@ -88,7 +88,7 @@ export class PrimaryRates implements Rates {
     return Promise.resolve();
   }
 
-  #ask(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<RatesAnswer | undefined> {
+  #request(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<RatesAnswer | undefined> {
     return new Promise((settle) => {
       const id = (this.#ids += 1);
       if (this.#open.size >= mostOpen || !this.#line.send({ kind: 'take', id, rules, slots })) {

@@ -123,7 +123,7 @@ export class RedisRates implements Rates {
   async take(rules: readonly RateRule[], slots: readonly SlotRule[] = []): Promise<RateVerdict> {
     const served = this.#shares.take(rules, slots) ?? (await this.#takeComing(rules, slots));
     if (served !== undefined) return served;
-    let answer = await this.#ask(rules, slots);
+    let answer = await this.#request(rules, slots);
     for (let tries = 0; tries < recallsPerCall; tries += 1) {
       if (answer === undefined || answer.holders.length === 0) break;
       const subjects = [...rules, ...slots].map(({ subject }) => subject);
@@ -167,13 +167,13 @@ export class RedisRates implements Rates {
   }
 
   /** Counts a call in the store, and ahead for later calls where such calls are frequent. */
-  #ask(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<StoreAnswer | undefined> {
+  #request(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<StoreAnswer | undefined> {
     const wanted = this.#shares.wanted(rules, slots);
     const sentAt = this.#clock.now();
     const mayTakeAhead = wanted.subject !== undefined && this.#recalls.listen();
     const asking = this.#count(mayTakeAhead ? wanted.rules : rules, mayTakeAhead ? wanted.slots : slots).then(
       (answer) => {
-        this.#shares.asked(wanted, answer, sentAt);
+        this.#shares.handleAnswer(wanted, answer, sentAt);
         return answer;
       },
     );

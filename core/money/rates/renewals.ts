@@ -34,8 +34,8 @@ export async function renewSlots(
     for (const ids of some.values()) values.push(String(ids.length), ...ids);
     const keys = [...[...some.keys()].map(keyOf), ...(from === 0 ? holders : [])];
     // oxlint-disable-next-line no-await-in-loop -- one command at a time, however many calls run
-    for (const place of await store.run(renewScript, keys, values)) {
-      const one = ordered[Number(place) - 1];
+    for (const index of await store.run(renewScript, keys, values)) {
+      const one = ordered[Number(index) - 1];
       if (one !== undefined) lost.push(one);
     }
   }

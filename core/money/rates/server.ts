@@ -25,7 +25,7 @@ interface Parked {
 export class RatesServer {
   readonly #rates: MemoryRates;
   readonly #clock: Clock;
-  readonly #tell: (worker: number, news: RatesAnswer | RatesRecall) => void;
+  readonly #send: (worker: number, news: RatesAnswer | RatesRecall) => void;
   /** What each process holds: slots by subject. */
   readonly #held = new Map<number, Map<string, number>>();
   /** By subject: for which processes something was counted ahead, and until when it may be free. */
@@ -35,17 +35,17 @@ export class RatesServer {
   #recalls = 0;
 
   constructor(
-    tell: (worker: number, news: RatesAnswer | RatesRecall) => void,
+    send: (worker: number, news: RatesAnswer | RatesRecall) => void,
     times: RateTimes = {},
     clock: Clock = systemClock,
   ) {
-    this.#tell = tell;
+    this.#send = send;
     this.#rates = new MemoryRates(times, clock);
     this.#clock = clock;
   }
 
-  /** Does what a process asks, and answers where it waits for that. */
-  ask(worker: number, question: RatesQuestion): void {
+  /** Handles a message of a process, and responds where the process waits. */
+  receive(worker: number, question: RatesQuestion): void {
     switch (question.kind) {
       case 'correct':
         this.#rates.correct(question.subject, question.difference, question.slice);
@@ -93,13 +93,13 @@ export class RatesServer {
         return;
       }
     }
-    this.#tell(worker, answer);
+    this.#send(worker, answer);
   }
 
   #count(worker: number, { id, rules, slots }: Taking, mayTakeAhead: boolean, now: number): RatesAnswer {
     const slice = this.#rates.sliceAt(now);
-    const asked = mayTakeAhead ? rules : rules.map(({ ahead: _ahead, ...rule }) => rule);
-    const { grant, ...verdict } = this.#rates.takeNow(asked, slots, now, slice);
+    const counted = mayTakeAhead ? rules : rules.map(({ ahead: _ahead, ...rule }) => rule);
+    const { grant, ...verdict } = this.#rates.takeNow(counted, slots, now, slice);
     const taken = grant === undefined ? [] : slots.map(({ subject }) => subject);
     const slotsAhead =
       grant !== undefined && mayTakeAhead ? slots.map((slot) => this.#rates.takeAhead(slot)) : [];
@@ -122,7 +122,7 @@ export class RatesServer {
     const recall = (this.#recalls += 1);
     const stopTimer = this.#clock.after(recallTime, () => this.#again(recall));
     this.#parked.set(recall, { worker: worker, question, waitsFor: new Set(holders), stopTimer });
-    for (const holder of holders) this.#tell(holder, { recall, subjects });
+    for (const holder of holders) this.#send(holder, { recall, subjects });
   }
 
   /** A worker has given back what was free. */
@@ -141,7 +141,7 @@ export class RatesServer {
     const parked = this.#parked.get(recall);
     if (parked === undefined) return;
     this.#unpark(recall, parked);
-    this.#tell(parked.worker, this.#count(parked.worker, parked.question, false, this.#clock.now()));
+    this.#send(parked.worker, this.#count(parked.worker, parked.question, false, this.#clock.now()));
   }
 
   #unpark(recall: number, { stopTimer }: Parked): void {

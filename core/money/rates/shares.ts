@@ -109,7 +109,7 @@ export class Shares {
   }
 
   /**
-   * Returns the rules with the amounts to count ahead, where calls like this one are frequent. {@link asked} must be called with the result
+   * Returns the rules with the amounts to count ahead, where calls like this one are frequent. {@link handleAnswer} must be called with the result
    * once the answer is there.
    */
   wanted(rules: readonly RateRule[], slots: readonly SlotRule[]): Wanted {
@@ -133,7 +133,7 @@ export class Shares {
   }
 
   /** Handles the answer to a request with the result of {@link wanted}; undefined where none will come. `sentAt`: time of the request. */
-  asked({ subject, rules, slots }: Wanted, answer: RatesAnswer | undefined, sentAt: number): void {
+  handleAnswer({ subject, rules, slots }: Wanted, answer: RatesAnswer | undefined, sentAt: number): void {
     if (subject !== undefined) this.#busy.end(subject);
     if (answer === undefined) return;
     const { verdict, slice, sliceMs, slotsAhead = [] } = answer;

@@ -49,7 +49,7 @@ export class StoreCounts {
       const name = `${process}:${id}`;
       const sentAt = clock.now();
       // oxlint-disable-next-line no-await-in-loop -- again only where this process stood still
-      const answer = await this.#ask(id, name, rules, slots);
+      const answer = await this.#runScript(id, name, rules, slots);
       if (answer === undefined) return undefined;
       const taken = new Map(
         answer.slots.map((subject, index) => [subject, namesOf(name, answer.slotsAhead?.[index])] as const),
@@ -61,7 +61,7 @@ export class StoreCounts {
     return undefined;
   }
 
-  async #ask(
+  async #runScript(
     id: number,
     name: string,
     rules: readonly RateRule[],

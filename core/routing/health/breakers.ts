@@ -2,7 +2,7 @@
 import type { TargetHealth, KeyOrModel, AttemptReport } from '../../sdk/health.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import type { SharedBreaker } from './sharing.ts';
-import { Tally } from './tally.ts';
+import { OutcomeWindow } from './outcome-window.ts';
 
 /** Most models that are remembered for one key: strangers may name any where a channel serves a pattern. */
 const mostModels = 500;
@@ -16,12 +16,12 @@ export type Breaker = CircuitBreaker<AttemptReport>;
 
 /** Breaker of a key, with its recent outcomes and the breakers of its models. */
 export class KeyBreaker extends CircuitBreaker<AttemptReport> {
-  readonly tally: Tally;
+  readonly tally: OutcomeWindow;
   models: Map<string, Breaker> | undefined;
 
   constructor(name: KeyOrModel, window: number) {
     super(name);
-    this.tally = new Tally(window);
+    this.tally = new OutcomeWindow(window);
   }
 }
 
@@ -85,20 +85,20 @@ export class Breakers {
   /** Keys and models that are not up. */
   *troubled(now: number): Iterable<Breaker> {
     for (const key of this.keys())
-      for (const place of [key, ...(key.models?.values() ?? [])])
-        if (place.standing(now) !== 'up') yield place;
+      for (const breaker of [key, ...(key.models?.values() ?? [])])
+        if (breaker.standing(now) !== 'up') yield breaker;
   }
 }
 
 /** Returns the status of a breaker for reports. */
-export function viewOf(place: Breaker, now: number): TargetHealth {
-  const until = place.until(now);
+export function viewOf(breaker: Breaker, now: number): TargetHealth {
+  const until = breaker.until(now);
   return {
-    ...place.name,
-    standing: place.standing(now),
-    failures: place instanceof KeyBreaker ? place.tally.failures(now) : place.rests,
+    ...breaker.name,
+    standing: breaker.standing(now),
+    failures: breaker instanceof KeyBreaker ? breaker.tally.failures(now) : breaker.rests,
     ...(until > now ? { until: Math.round(Date.now() + until - now) } : {}),
-    ...(place.last === undefined ? {} : { last: place.last }),
+    ...(breaker.last === undefined ? {} : { last: breaker.last }),
   };
 }
 

@@ -32,8 +32,8 @@ export class CircuitBreaker<Who> {
   /** Time until which another gateway probes. */
   elsewhereUntil = 0;
   /** Time until which this gateway has the right to probe. */
-  claimedUntil = 0;
-  isClaiming = false;
+  leasedUntil = 0;
+  isAcquiring = false;
   /** Time of the last call that looked for a target here while the breaker was open. */
   wantedAt = Number.NEGATIVE_INFINITY;
   last: Trouble | undefined;
@@ -86,7 +86,7 @@ export class CircuitBreaker<Who> {
     this.restUntil = now + this.#rest;
     this.#triedAt = now;
     this.probe = undefined;
-    this.claimedUntil = 0;
+    this.leasedUntil = 0;
   }
 
   /** Ends a probe that failed. Only one that was due opens the breaker for longer, or one that failed for a reason with a longer `base`. */
@@ -100,7 +100,7 @@ export class CircuitBreaker<Who> {
     this.rests = 0;
     this.restUntil = 0;
     this.probe = undefined;
-    this.claimedUntil = 0;
+    this.leasedUntil = 0;
     this.elsewhereUntil = 0;
   }
 

@@ -25,7 +25,7 @@ export function diagnose(error: GatewayError): Diagnosis {
   // A connection that had been closed unseen before anything was sent: everybody's connections end like that.
   if (code === 'client_closed_request' || error.staleConnection) return nothing;
   const fault = upstreamFailureOf(error)?.fault;
-  const asked = error.retryAfter === undefined ? {} : { patience: error.retryAfter * 1000 };
+  const requestedWait = error.retryAfter === undefined ? {} : { patience: error.retryAfter * 1000 };
   switch (fault) {
     case 'credentials':
     case 'no-credit':
@@ -33,11 +33,11 @@ export function diagnose(error: GatewayError): Diagnosis {
     case 'not-found':
       return missingThing(upstreamFailureOf(error)?.message ?? '');
     case 'rate-limit':
-      return { says: 'patience', ...asked };
+      return { says: 'patience', ...requestedWait };
     case 'overloaded':
     case 'timeout':
     case 'failed':
-      return { says: 'failure', ...asked };
+      return { says: 'failure', ...requestedWait };
     case undefined:
       break;
     default:
@@ -46,8 +46,8 @@ export function diagnose(error: GatewayError): Diagnosis {
   if (code === 'upstream_error' || code === 'upstream_cut' || code === 'upstream_timeout') return failure;
   if (origin === 'gateway') return nothing;
   if (origin === 'client') return fine;
-  if (code === 'rate_limit_exceeded') return { says: 'patience', ...asked };
-  return error.status >= 500 ? { says: 'failure', ...asked } : fine;
+  if (code === 'rate_limit_exceeded') return { says: 'patience', ...requestedWait };
+  return error.status >= 500 ? { says: 'failure', ...requestedWait } : fine;
 }
 
 /** What is not there: the model, the whole place (a wrong address), or something that a caller named by its id, which is its own affair. */

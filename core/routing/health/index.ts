@@ -23,14 +23,14 @@ export function createHealth(settings: HealthSettings, options: HealthOptions = 
 
 const order: readonly Standing[] = ['up', 'probing', 'cooling', 'resting'];
 
-/** How the best and the worst key of a channel stand, from what {@link Health.report} says. Models are left aside. */
+/** Returns the states of the best and the worst key of a channel from {@link Health.report}. Models are ignored. */
 export function channelStanding(
   report: readonly TargetHealth[],
   { id, keys }: Pick<Channel, 'id' | 'keys'>,
 ): { readonly best: Standing; readonly worst: Standing } {
   const ranks = keys.map((key) => {
-    const place = report.find((one) => one.channel === id && one.key === key.id && one.model === undefined);
-    return order.indexOf(place?.standing ?? 'up');
+    const status = report.find((one) => one.channel === id && one.key === key.id && one.model === undefined);
+    return order.indexOf(status?.standing ?? 'up');
   });
   const sorted = ranks.toSorted((one, other) => one - other);
   return { best: order[sorted[0] ?? 0] ?? 'up', worst: order[sorted.at(-1) ?? 0] ?? 'up' };

@@ -25,15 +25,15 @@ export interface HealthLine {
 }
 
 /** Interval in milliseconds between two messages about changes. The first change is sent at once, later ones together. */
-const tellEvery = 25;
+const sendInterval = 25;
 
 /** Interval of `tick`, in milliseconds. */
 const tickEvery = 400;
 
-/** Timeout of a claim, in milliseconds. */
+/** Timeout of a request for the right to probe, in milliseconds. */
 const patience = 1_000;
 
-/** Maximum number of open claims. */
+/** Maximum number of open requests for the right to probe. */
 const mostOpen = 1_000;
 
 /** Maximum number of states, and of rights to probe, in the primary process. The oldest are dropped. */
@@ -47,7 +47,7 @@ export function primarySharing(line: HealthLine): (hooks: SharingHooks) => Healt
   return (hooks) => new PrimarySharing(line, hooks);
 }
 
-interface OpenClaim {
+interface PendingAcquire {
   readonly timer: NodeJS.Timeout;
   readonly settle: (wait: number | undefined) => void;
 }
@@ -56,7 +56,7 @@ class PrimarySharing implements HealthSharing {
   readonly #line: HealthLine;
   readonly #hooks: SharingHooks;
   readonly #ticking: NodeJS.Timeout;
-  readonly #claims = new Map<number, OpenClaim>();
+  readonly #pending = new Map<number, PendingAcquire>();
   #ids = 0;
   #isUp: boolean;
   /** Changes that wait to be sent, the latest of each breaker. */
@@ -66,7 +66,7 @@ class PrimarySharing implements HealthSharing {
   constructor(line: HealthLine, hooks: SharingHooks) {
     this.#line = line;
     this.#hooks = hooks;
-    line.listen((news) => this.#hear(news));
+    line.listen((news) => this.#receive(news));
     this.#isUp = line.send({ kind: 'join' });
     this.#ticking = setInterval(() => {
       if (this.#isUp) hooks.tick();
@@ -77,34 +77,34 @@ class PrimarySharing implements HealthSharing {
     return this.#isUp;
   }
 
-  tell(place: SharedBreaker): void {
+  publish(breaker: SharedBreaker): void {
     if (!this.#isUp) return;
-    const id = idOf(place.name);
+    const id = idOf(breaker.name);
     const before = this.#waiting.get(id);
-    this.#waiting.set(id, before?.forgotten === true ? { ...place, forgotten: true } : place);
-    // What changes in the same turn is told together.
+    this.#waiting.set(id, before?.forgotten === true ? { ...breaker, forgotten: true } : breaker);
+    // Changes of one turn of the event loop are sent together.
     if (this.#waiting.size === 1 && this.#pausing === undefined) queueMicrotask(() => this.#flush());
   }
 
-  claim(name: KeyOrModel, lease: number): Promise<number | undefined> {
+  acquire(name: KeyOrModel, lease: number): Promise<number | undefined> {
     return new Promise((settle) => {
       const id = (this.#ids += 1);
-      if (this.#claims.size >= mostOpen || !this.#send({ kind: 'claim', id, name, lease })) {
+      if (this.#pending.size >= mostOpen || !this.#send({ kind: 'claim', id, name, lease })) {
         settle(undefined);
         return;
       }
       const timer = setTimeout(() => {
-        // It hears this after the question, whenever that is: what nobody waits for is not taken.
+        // The primary process handles this message after the request, so that no lease is left that nobody waits for.
         this.#send({ kind: 'release', name });
         this.#isUp = false;
         this.#settle(id, undefined);
       }, patience).unref();
-      this.#claims.set(id, { timer, settle });
+      this.#pending.set(id, { timer, settle });
     });
   }
 
   release(name: KeyOrModel): void {
-    // What the probe has found out goes before the turn of the next.
+    // The result of the probe is sent before the lease is released to the next worker.
     this.#sendWaiting();
     this.#send({ kind: 'release', name });
   }
@@ -113,20 +113,20 @@ class PrimarySharing implements HealthSharing {
     this.#sendWaiting();
     clearInterval(this.#ticking);
     clearTimeout(this.#pausing);
-    for (const id of this.#claims.keys()) this.#settle(id, undefined);
+    for (const id of this.#pending.keys()) this.#settle(id, undefined);
     return Promise.resolve();
   }
 
-  #hear(news: HealthNews): void {
+  #receive(news: HealthNews): void {
     if (!this.#isUp) this.#back();
     if (news.kind === 'turn') this.#settle(news.id, news.wait);
-    else for (const place of news.places) this.#hooks.adopt(place);
+    else for (const breaker of news.places) this.#hooks.adopt(breaker);
   }
 
   /** Sends all states when the primary process responds again, because changes were not sent meanwhile. */
   #back(): void {
     this.#isUp = true;
-    for (const place of this.#hooks.known()) this.tell(place);
+    for (const breaker of this.#hooks.known()) this.publish(breaker);
   }
 
   #flush(): void {
@@ -135,7 +135,7 @@ class PrimarySharing implements HealthSharing {
     this.#pausing = setTimeout(() => {
       this.#pausing = undefined;
       this.#flush();
-    }, tellEvery).unref();
+    }, sendInterval).unref();
   }
 
   #sendWaiting(): void {
@@ -152,16 +152,16 @@ class PrimarySharing implements HealthSharing {
   }
 
   #settle(id: number, wait: number | undefined): void {
-    const claim = this.#claims.get(id);
-    if (claim === undefined) return;
-    this.#claims.delete(id);
-    clearTimeout(claim.timer);
-    claim.settle(wait);
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    this.#pending.delete(id);
+    clearTimeout(pending.timer);
+    pending.settle(wait);
   }
 }
 
 interface Kept {
-  readonly place: SharedBreaker;
+  readonly breaker: SharedBreaker;
   /** Time at which the state was received. */
   readonly at: number;
 }
@@ -187,21 +187,21 @@ export class HealthServer {
   }
 
   /** Handles a message of a worker. `tell` sends a message to it. */
-  hear(member: number, word: HealthWord, tell: (news: HealthNews) => void): void {
+  receive(member: number, word: HealthWord, send: (news: HealthNews) => void): void {
     switch (word.kind) {
       case 'join': {
-        this.#members.set(member, tell);
+        this.#members.set(member, send);
         const places = this.#known();
-        if (places.length > 0) tell({ kind: 'heard', places });
+        if (places.length > 0) send({ kind: 'heard', places });
         return;
       }
       case 'tell':
-        for (const place of word.places) this.#keep(place);
-        for (const [other, tellOther] of this.#members)
-          if (other !== member) tellOther({ kind: 'heard', places: word.places });
+        for (const breaker of word.places) this.#keep(breaker);
+        for (const [other, sendOther] of this.#members)
+          if (other !== member) sendOther({ kind: 'heard', places: word.places });
         return;
       case 'claim':
-        tell({ kind: 'turn', id: word.id, wait: this.#claim(member, idOf(word.name), word.lease) });
+        send({ kind: 'turn', id: word.id, wait: this.#acquire(member, idOf(word.name), word.lease) });
         return;
       case 'release':
         if (this.#permits.get(idOf(word.name))?.whose === member) this.#permits.delete(idOf(word.name));
@@ -214,28 +214,28 @@ export class HealthServer {
     for (const [id, { whose }] of this.#permits) if (whose === member) this.#permits.delete(id);
   }
 
-  #keep(place: SharedBreaker): void {
-    const id = idOf(place.name);
-    // What changed last stands last.
+  #keep(breaker: SharedBreaker): void {
+    const id = idOf(breaker.name);
+    // The state that changed last is the last in the map.
     this.#places.delete(id);
-    if (place.rests === 0 && place.cool <= 0) return;
-    this.#places.set(id, { place, at: this.#now() });
+    if (breaker.rests === 0 && breaker.cool <= 0) return;
+    this.#places.set(id, { breaker, at: this.#now() });
     dropOldest(this.#places);
   }
 
   #known(): readonly SharedBreaker[] {
     const now = this.#now();
     const known: SharedBreaker[] = [];
-    for (const [id, { place, at }] of this.#places) {
+    for (const [id, { breaker, at }] of this.#places) {
       const age = now - at;
-      const cool = Math.max(0, place.cool - age);
-      if (age > keptFor || (place.rests === 0 && cool === 0)) this.#places.delete(id);
-      else known.push({ ...place, cool, rest: Math.max(0, place.rest - age) });
+      const cool = Math.max(0, breaker.cool - age);
+      if (age > keptFor || (breaker.rests === 0 && cool === 0)) this.#places.delete(id);
+      else known.push({ ...breaker, cool, rest: Math.max(0, breaker.rest - age) });
     }
     return known;
   }
 
-  #claim(member: number, id: string, lease: number): number {
+  #acquire(member: number, id: string, lease: number): number {
     const now = this.#now();
     const held = this.#permits.get(id);
     if (held !== undefined && held.whose !== member && held.until > now) return Math.ceil(held.until - now);

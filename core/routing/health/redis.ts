@@ -4,15 +4,15 @@ import { script, SharedLink } from '../../state/links/shared-link.ts';
 import type { HealthSharing, SharedBreaker, SharingHooks } from './sharing.ts';
 import type { KeyOrModel } from '../../sdk/health.ts';
 
-/** Before every name in the store. What stands in braces keeps all on one node of a cluster, where one script may touch them. */
+/** Prefix of all keys. The hash tag in braces keeps them on one node of a cluster, where one script may access them. */
 const prefix = 'sluice:{health}:';
 const keys = [`${prefix}changes`, `${prefix}places`, `${prefix}revision`];
 
-/** How often the store is asked for news, in milliseconds. */
-const askEvery = 400;
-/** Most places that the store keeps: the ones that changed last. */
+/** Polling interval in milliseconds. */
+const pollInterval = 400;
+/** Maximum number of breakers in the store: those that changed last. */
 const mostPlaces = 5_000;
-/** How long the store keeps what nobody changes any more. */
+/** Time in milliseconds after which states without changes expire. */
 const keptFor = 3_600_000;
 
 const clock = `
@@ -21,11 +21,11 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
 /**
- * Writes down how places stand. KEYS: changes (place by revision), places, revision. ARGV: milliseconds to keep all, most places, then
- * for each place its id, the milliseconds of its cool-down and of its rest, and the remainder as JSON. Times are kept by the store's
- * own clock, the only one that all gateways share.
+ * Stores states of breakers. KEYS: changes (id by revision), states, revision. ARGV: expiry in milliseconds, maximum number of breakers, then
+ * for each breaker its id, the milliseconds of its cooldown and of its rest, and the other fields as JSON. Times are measured by the
+ * store's clock, the only one that all gateways share.
  */
-const tellScript = script(`${clock}
+const publishScript = script(`${clock}
 for i = 3, #ARGV, 4 do
   local revision = redis.call('INCR', KEYS[3])
   redis.call('ZADD', KEYS[1], revision, ARGV[i])
@@ -43,7 +43,7 @@ for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ARGV[1]) end
 return 1
 `);
 
-/** What has changed since a revision. ARGV: it. Gives: the revision of now, the time of now, then id and state of each place. */
+/** Reads changes since a revision. ARGV: the revision. Returns: current revision, current time, then id and state of each breaker. */
 const newsScript = script(`${clock}
 local since = tonumber(ARGV[1])
 local revision = tonumber(redis.call('GET', KEYS[3]) or '0')
@@ -60,41 +60,41 @@ end
 return reply
 `);
 
-/** Takes a turn, or makes it longer. ARGV: who, milliseconds. Gives 0, or how long it belongs to somebody else. */
-const claimScript = script(`
+/** Acquires or extends a lease. ARGV: owner, milliseconds. Returns 0, or the milliseconds for which another gateway holds it. */
+const acquireScript = script(`
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] then return math.max(1, redis.call('PTTL', KEYS[1])) end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 0
 `);
 
-/** Gives a turn back. ARGV: who. */
+/** Releases a lease. ARGV: owner. */
 const releaseScript = script(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 1
 `);
 
-const scripts = [tellScript, newsScript, claimScript, releaseScript];
+const scripts = [publishScript, newsScript, acquireScript, releaseScript];
 
-/** The way to other gateways through the Redis of these settings. */
+/** Returns the connection to other gateways through the Redis of these settings. */
 export function redisSharing(store: SharedStoreSettings): (hooks: SharingHooks) => HealthSharing {
   return (hooks) => new RedisSharing(store, hooks);
 }
 
 /**
- * Health shared through Redis. Changes are written as they come, many with one command; those of others are asked for a few times a
- * second. While the store is gone nothing is kept for it: when it is back it is told all that holds then.
+ * Shares circuit breakers through Redis. Writes changes at once, in batches, and polls those of other gateways. Drops changes while Redis
+ * is unavailable, and writes all states when it is available again.
  */
 class RedisSharing implements HealthSharing {
   readonly #link: SharedLink;
   readonly #hooks: SharingHooks;
   readonly #gateway = randomUUID();
-  readonly #asking: NodeJS.Timeout;
+  readonly #polling: NodeJS.Timeout;
   #revision = 0;
-  /** What waits to be told, by place: the last word counts. */
+  /** Changes that wait to be written, the latest of each breaker. */
   #waiting = new Map<string, SharedBreaker>();
-  #telling: Promise<void> | undefined;
-  #isAsking = false;
+  #publishing: Promise<void> | undefined;
+  #isPolling = false;
 
   constructor(store: SharedStoreSettings, hooks: SharingHooks) {
     this.#hooks = hooks;
@@ -102,31 +102,31 @@ class RedisSharing implements HealthSharing {
       store,
       prefix,
       scripts,
-      // Whoever counts in the same store reports when it goes and comes.
+      // The rate limits, which use the same store, report its failures.
       report: () => {},
       onUp: () => this.#onUp(),
     });
-    this.#asking = setInterval(() => void this.#ask(), askEvery).unref();
+    this.#polling = setInterval(() => void this.#poll(), pollInterval).unref();
   }
 
   get isUp(): boolean {
     return this.#link.isUp;
   }
 
-  tell(place: SharedBreaker): void {
+  publish(breaker: SharedBreaker): void {
     if (!this.#link.isUp) return;
-    const id = idOf(place.name);
+    const id = idOf(breaker.name);
     const before = this.#waiting.get(id);
-    this.#waiting.set(id, before?.forgotten === true ? { ...place, forgotten: true } : place);
-    this.#telling ??= this.#tellAll().finally(() => {
-      this.#telling = undefined;
+    this.#waiting.set(id, before?.forgotten === true ? { ...breaker, forgotten: true } : breaker);
+    this.#publishing ??= this.#publishAll().finally(() => {
+      this.#publishing = undefined;
     });
   }
 
-  async claim(name: KeyOrModel, lease: number): Promise<number | undefined> {
+  async acquire(name: KeyOrModel, lease: number): Promise<number | undefined> {
     if (!this.#link.isUp) return undefined;
     try {
-      return await this.#link.run<number>(claimScript, [turnOf(name)], [this.#gateway, String(lease)]);
+      return await this.#link.run<number>(acquireScript, [leaseKeyOf(name)], [this.#gateway, String(lease)]);
     } catch {
       return undefined;
     }
@@ -134,37 +134,37 @@ class RedisSharing implements HealthSharing {
 
   release(name: KeyOrModel): void {
     if (!this.#link.isUp) return;
-    this.#link.run(releaseScript, [turnOf(name)], [this.#gateway]).catch(() => {});
+    this.#link.run(releaseScript, [leaseKeyOf(name)], [this.#gateway]).catch(() => {});
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#asking);
-    await this.#telling;
+    clearInterval(this.#polling);
+    await this.#publishing;
     this.#link.close();
   }
 
   #onUp(): void {
-    // A store that was started anew counts from 0 again.
+    // A store that was restarted counts from 0.
     this.#revision = 0;
-    for (const place of this.#hooks.known()) this.tell(place);
-    void this.#ask();
+    for (const breaker of this.#hooks.known()) this.publish(breaker);
+    void this.#poll();
   }
 
-  async #tellAll(): Promise<void> {
-    // What changes in the same turn is told together.
+  async #publishAll(): Promise<void> {
+    // Changes of one turn of the event loop are written together.
     await Promise.resolve();
     while (this.#waiting.size > 0) {
       const places = [...this.#waiting.values()].slice(0, 200);
       for (const { name } of places) this.#waiting.delete(idOf(name));
-      const values = places.flatMap((place) => [
-        idOf(place.name),
-        String(Math.ceil(place.cool)),
-        String(Math.ceil(place.rest)),
-        this.#text(place),
+      const values = places.flatMap((breaker) => [
+        idOf(breaker.name),
+        String(Math.ceil(breaker.cool)),
+        String(Math.ceil(breaker.rest)),
+        this.#text(breaker),
       ]);
       try {
-        // oxlint-disable-next-line no-await-in-loop -- one command at a time, so that the last word about a place is the last
-        await this.#link.run(tellScript, keys, [String(keptFor), String(mostPlaces), ...values]);
+        // oxlint-disable-next-line no-await-in-loop -- one command at a time, so that the latest state of a breaker is written last
+        await this.#link.run(publishScript, keys, [String(keptFor), String(mostPlaces), ...values]);
       } catch {
         this.#waiting.clear();
       }
@@ -175,9 +175,9 @@ class RedisSharing implements HealthSharing {
     return JSON.stringify({ by: this.#gateway, rests, base, last, forgotten });
   }
 
-  async #ask(): Promise<void> {
-    if (this.#isAsking || !this.#link.isUp) return;
-    this.#isAsking = true;
+  async #poll(): Promise<void> {
+    if (this.#isPolling || !this.#link.isUp) return;
+    this.#isPolling = true;
     try {
       const [revision, now, ...rest] = await this.#link.run<string[]>(newsScript, keys, [
         String(this.#revision),
@@ -189,13 +189,13 @@ class RedisSharing implements HealthSharing {
       }
       this.#hooks.tick();
     } catch {
-      // The link makes itself anew; until then this process knows what it knows.
+      // The link reconnects by itself. Until then the states of this process are used.
     } finally {
-      this.#isAsking = false;
+      this.#isPolling = false;
     }
   }
 
-  /** Another gateway's word; undefined for one of our own, and for what no gateway writes. */
+  /** Returns the state that another gateway wrote; undefined for one of this gateway, and for invalid text. */
   #read(id: string, state: string, now: number): SharedBreaker | undefined {
     const name = nameOf(parsed(id));
     const found = /^(\d+)\|(\d+)\|(.*)$/s.exec(state);
@@ -221,7 +221,7 @@ function idOf({ channel, key, model }: KeyOrModel): string {
   return JSON.stringify(model === undefined ? [channel, key] : [channel, key, model]);
 }
 
-function turnOf(name: KeyOrModel): string {
+function leaseKeyOf(name: KeyOrModel): string {
   return `${prefix}turn:${idOf(name)}`;
 }
 

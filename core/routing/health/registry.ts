@@ -1,6 +1,6 @@
 /** Opens and closes the circuit breakers of keys and models by the outcomes of attempts, and shares changes with other gateways. */
 import type { GatewayError } from '../../sdk/errors.ts';
-import { Claims } from './claims.ts';
+import { ProbeLeases } from './probe-leases.ts';
 import type { HealthSharing, SharedBreaker, SharingHooks } from './sharing.ts';
 import { KeyBreaker, Breakers, sharedOf, viewOf, type Breaker } from './breakers.ts';
 import { ReportedAttempt, unwatched, type ReportReceiver } from './reported-attempt.ts';
@@ -29,7 +29,7 @@ export class HealthRegistry implements Health, ReportReceiver {
   readonly #now: () => number;
   readonly #times: { readonly mostRest: number; readonly random: () => number };
   readonly #places: Breakers;
-  readonly #claims: Claims;
+  readonly #leases: ProbeLeases;
   readonly #listeners = new Set<(change: HealthChange) => void>();
   readonly #share: HealthSharing | undefined;
 
@@ -40,12 +40,12 @@ export class HealthRegistry implements Health, ReportReceiver {
     this.#times = { mostRest: settings.mostRest, random: random ?? Math.random };
     this.#share = settings.enabled
       ? share?.({
-          adopt: (place) => this.#adopt(place),
+          adopt: (breaker) => this.#adopt(breaker),
           known: () => this.#known(),
-          tick: () => this.#claims.claimAhead(this.#places.resting),
+          tick: () => this.#leases.acquireAhead(this.#places.resting),
         })
       : undefined;
-    this.#claims = new Claims(this.#share, this.#now);
+    this.#leases = new ProbeLeases(this.#share, this.#now);
   }
 
   get sharing(): Health['sharing'] {
@@ -169,7 +169,7 @@ export class HealthRegistry implements Health, ReportReceiver {
     if (breaker?.probe === attempt) this.#giveUp(breaker);
     if (key.probe === attempt) {
       this.#change(key, () => key.reopen(now, base, this.#times));
-      this.#claims.release(key);
+      this.#leases.release(key);
       return;
     }
     if (key.rests > 0) {
@@ -205,7 +205,7 @@ export class HealthRegistry implements Health, ReportReceiver {
       breaker.last = last;
       breaker.reopen(now, refusedRest, this.#times);
     });
-    if (isProbe) this.#claims.release(breaker);
+    if (isProbe) this.#leases.release(breaker);
   }
 
   /* ---- Places ----------------------------------------------------------------------------------------------------- */
@@ -214,7 +214,7 @@ export class HealthRegistry implements Health, ReportReceiver {
     if (breaker.rests === 0) return Math.max(0, breaker.coolUntil - now);
     breaker.wantedAt = now;
     if (!breaker.isDue(now)) return Math.max(1, Math.ceil(breaker.until(now) - now));
-    return this.#claims.waitFor(breaker, now);
+    return this.#leases.waitFor(breaker, now);
   }
 
   #beginProbe(breaker: Breaker, attempt: ReportedAttempt): void {
@@ -225,22 +225,22 @@ export class HealthRegistry implements Health, ReportReceiver {
       },
       false,
     );
-    this.#claims.probed(breaker);
+    this.#leases.extend(breaker);
   }
 
   /** Ends a probe without a result, so that the next call may probe. */
   #giveUp(breaker: Breaker): void {
     this.#change(breaker, () => {
       breaker.probe = undefined;
-      breaker.claimedUntil = 0;
+      breaker.leasedUntil = 0;
     });
-    this.#claims.release(breaker);
+    this.#leases.release(breaker);
   }
 
   #close(breaker: Breaker): void {
     const key = this.#places.key(breaker.name.channel, breaker.name.key);
     this.#change(breaker, () => breaker.close());
-    this.#claims.release(breaker);
+    this.#leases.release(breaker);
     if (breaker instanceof KeyBreaker) breaker.tally.clear();
     else if (key !== undefined && breaker.coolUntil <= this.#now()) this.#places.drop(key, breaker);
   }
@@ -248,8 +248,8 @@ export class HealthRegistry implements Health, ReportReceiver {
   #forget(breaker: Breaker): void {
     const wasProbing = breaker.probe !== undefined;
     this.#change(breaker, () => breaker.forget(), false);
-    this.#share?.tell({ ...sharedOf(breaker, this.#now()), forgotten: true });
-    if (wasProbing) this.#claims.release(breaker);
+    this.#share?.publish({ ...sharedOf(breaker, this.#now()), forgotten: true });
+    if (wasProbing) this.#leases.release(breaker);
   }
 
   /** Changes a breaker, shares its state, and notifies listeners where it differs. */
@@ -259,7 +259,7 @@ export class HealthRegistry implements Health, ReportReceiver {
     const now = this.#now();
     if (breaker.rests > 0) this.#places.resting.add(breaker);
     else this.#places.resting.delete(breaker);
-    if (tell) this.#share?.tell(sharedOf(breaker, this.#now()));
+    if (tell) this.#share?.publish(sharedOf(breaker, this.#now()));
     if (breaker.standing(now) === before) return;
     const change: HealthChange = { ...viewOf(breaker, now), before, elsewhere };
     for (const listener of this.#listeners) listener(change);
@@ -269,7 +269,7 @@ export class HealthRegistry implements Health, ReportReceiver {
 
   #known(): readonly SharedBreaker[] {
     const now = this.#now();
-    return [...this.#places.troubled(now)].map((place) => sharedOf(place, now));
+    return [...this.#places.troubled(now)].map((breaker) => sharedOf(breaker, now));
   }
 
   #adopt(shared: SharedBreaker): void {

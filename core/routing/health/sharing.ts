@@ -17,7 +17,7 @@ export interface SharedBreaker {
 /** Callbacks into the circuit breakers of this process. */
 export interface SharingHooks {
   /** Takes a state that another gateway reports. */
-  readonly adopt: (place: SharedBreaker) => void;
+  readonly adopt: (breaker: SharedBreaker) => void;
   /** Returns all states, for a store that may have lost its data. */
   readonly known: () => readonly SharedBreaker[];
   /** Called about twice a second, while the store answers. */
@@ -27,12 +27,12 @@ export interface SharingHooks {
 /** Connection to other gateways. Nothing here throws, and no call waits for it. */
 export interface HealthSharing {
   readonly isUp: boolean;
-  tell(place: SharedBreaker): void;
+  publish(breaker: SharedBreaker): void;
   /**
    * Claims the right to probe for `lease` milliseconds. Resolves with 0 when it is granted, else with the milliseconds for which another
    * one has it; undefined when there is no response.
    */
-  claim(name: KeyOrModel, lease: number): Promise<number | undefined>;
+  acquire(name: KeyOrModel, lease: number): Promise<number | undefined>;
   release(name: KeyOrModel): void;
   close(): Promise<void>;
 }

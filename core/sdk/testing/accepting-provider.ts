@@ -16,13 +16,13 @@ import { streamHeaders, type ReceivedRequest, type Voice } from './voice.ts';
 export function scriptFor({ request }: ReceivedRequest): Script {
   const { settings, messages, tools, toolChoice } = request;
   const blocks = messages.flatMap(({ content }) => content);
-  const asked = wordsOf(messages.slice(-1));
+  const prompt = wordsOf(messages.slice(-1));
   const instructions = wordsOf([...request.system, ...messages.filter(({ role }) => role === 'system')]);
   if (settings.maxOutput === 16) return ended({ finish: 'length', usage: { output: 16 } }, 'One two three');
   if (blocks.some(({ type }) => type === 'tool-result')) return reply('There is hail in Oslo.');
   const answer = { city: 'Oslo', people: 700_000 };
   if (settings.responseFormat?.type === 'json-schema') return reply(JSON.stringify(answer));
-  const cities = ['Oslo', 'Rome'].filter((city) => asked.includes(city));
+  const cities = ['Oslo', 'Rome'].filter((city) => prompt.includes(city));
   const forced = toolChoice?.type === 'tool' ? toolChoice.name : undefined;
   // A forced tool replaces structured output in formats that have none.
   if (forced !== undefined && forced !== 'weather') return reply(toolCall(forced, answer));
@@ -33,9 +33,10 @@ export function scriptFor({ request }: ReceivedRequest): Script {
   if (settings.stop !== undefined && settings.stop.length > 0) return reply('A B C ');
   if (instructions.includes('pear')) return reply('Pear.');
   if (instructions.includes('Rule 0:')) return ended({ usage: { cacheRead: 5 } }, '0');
-  if (asked.includes('my cat')) return reply('Minka.');
-  if (asked.includes('Count')) return reply(text('one two three ', 'four five six ', 'seven eight nine ten'));
-  if (asked.includes('391'))
+  if (prompt.includes('my cat')) return reply('Minka.');
+  if (prompt.includes('Count'))
+    return reply(text('one two three ', 'four five six ', 'seven eight nine ten'));
+  if (prompt.includes('391'))
     return ended({ usage: { output: 20, reasoning: 12 } }, thought('17 times 23 is 391.'), 'No.');
   return reply('Apple.');
 }

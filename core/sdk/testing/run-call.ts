@@ -65,11 +65,11 @@ interface Tested {
 
 /** Sends one call through the plugins. */
 export async function runCall(
-  asked: string | CallOptions,
+  input: string | CallOptions,
   { reply, leaveAfter, signal }: RunOptions,
   { composed, catalog, ended }: Tested,
 ): Promise<Outcome> {
-  const { call, exchange, read } = await makeCall(typeof asked === 'string' ? { messages: [asked] } : asked);
+  const { call, exchange, read } = await makeCall(typeof input === 'string' ? { messages: [input] } : input);
   const left = leaving(signal);
   const sent: Sent[] = [];
   call.set(underTest, {

@@ -47,7 +47,10 @@ export interface Ending {
   readonly usage?: Partial<Usage>;
 }
 
-const place = (block: number): { readonly block: number; readonly choice: number } => ({ block, choice: 0 });
+const position = (block: number): { readonly block: number; readonly choice: number } => ({
+  block,
+  choice: 0,
+});
 
 /**
  * Returns a text in these pieces.
@@ -57,9 +60,9 @@ const place = (block: number): { readonly block: number; readonly choice: number
  */
 export function text(...pieces: readonly string[]): MadePart {
   return (block) => [
-    { type: 'text-start', ...place(block) },
-    ...pieces.map((piece): GatewayEvent => ({ type: 'text-delta', ...place(block), text: piece })),
-    { type: 'text-end', ...place(block) },
+    { type: 'text-start', ...position(block) },
+    ...pieces.map((piece): GatewayEvent => ({ type: 'text-delta', ...position(block), text: piece })),
+    { type: 'text-end', ...position(block) },
   ];
 }
 
@@ -71,9 +74,9 @@ export function text(...pieces: readonly string[]): MadePart {
  */
 export function thought(...pieces: readonly string[]): MadePart {
   return (block) => [
-    { type: 'reasoning-start', ...place(block) },
-    ...pieces.map((piece): GatewayEvent => ({ type: 'reasoning-delta', ...place(block), text: piece })),
-    { type: 'reasoning-end', ...place(block) },
+    { type: 'reasoning-start', ...position(block) },
+    ...pieces.map((piece): GatewayEvent => ({ type: 'reasoning-delta', ...position(block), text: piece })),
+    { type: 'reasoning-end', ...position(block) },
   ];
 }
 
@@ -85,9 +88,9 @@ export function thought(...pieces: readonly string[]): MadePart {
  */
 export function toolCall(name: string, input: JsonObject, id?: string): MadePart {
   return (block) => [
-    { type: 'tool-start', ...place(block), id: id ?? `call_${block}`, name },
-    { type: 'tool-delta', ...place(block), input: JSON.stringify(input) },
-    { type: 'tool-end', ...place(block) },
+    { type: 'tool-start', ...position(block), id: id ?? `call_${block}`, name },
+    { type: 'tool-delta', ...position(block), input: JSON.stringify(input) },
+    { type: 'tool-end', ...position(block) },
   ];
 }
 

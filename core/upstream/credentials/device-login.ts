@@ -7,7 +7,7 @@ import type { Services } from '../../sdk/author/services.ts';
 /** Functions that a sign-in uses. */
 export interface LoginTools extends Pick<Services, 'ask'> {
   /** Shows a line to the person who signs in. */
-  tell(line: string): void;
+  print(line: string): void;
   wait(milliseconds: number): Promise<void>;
   now(): number;
 }
@@ -32,7 +32,7 @@ export async function deviceToken(login: DeviceLogin, tools: LoginTools): Promis
   if (typeof code !== 'string' || typeof shown !== 'string' || typeof where !== 'string')
     throw new Error(`${hostOf(login.deviceUrl)} gave no code: ${reasonIn(begun)}.`);
   hideSecret(code);
-  tools.tell(`Open ${where} and enter the code ${shown}.`);
+  tools.print(`Open ${where} and enter the code ${shown}.`);
   let interval = secondsIn(begun['interval'], ordinaryInterval, longestInterval);
   const end = tools.now() + secondsIn(begun['expires_in'], ordinaryLife, longestLife) * 1000;
   // oxlint-disable no-await-in-loop -- polling

@@ -55,7 +55,7 @@ export function oauthTokens(
   for (const secret of [...secrets, basic?.secret ?? '', authorization.authorization?.slice(6) ?? ''])
     hideSecret(secret);
   return async () => {
-    const asked = Date.now();
+    const requestedAt = Date.now();
     try {
       const answer = await http.read({
         url,
@@ -78,7 +78,7 @@ export function oauthTokens(
           `The token is of the type ${String(type).slice(0, 40)}, and only Bearer is known here.`,
         );
       const seconds = lifeOf(life);
-      return { token, expiresAtMs: asked + seconds * 1000, lifetimeMs: seconds * 1000 };
+      return { token, expiresAtMs: requestedAt + seconds * 1000, lifetimeMs: seconds * 1000 };
     } catch (error) {
       throw new Error(
         `${server} gave no access token for ${credentialName}: ${reasonOf(error).replace(/\.$/, '')}. ${hint}`,

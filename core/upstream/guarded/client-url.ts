@@ -4,7 +4,7 @@ import { addressList } from '../../model/addresses.ts';
 import type { FetchClientUrl } from '../../sdk/author/client-url.ts';
 import { isRequestHeader } from '../../sdk/header-fields.ts';
 import type { FetchSettings } from '../../settings/fetch.ts';
-import { askGuarded, type GuardedParts } from './connection.ts';
+import { requestGuarded, type GuardedParts } from './connection.ts';
 import { readClientUrl } from './address.ts';
 
 /** Largest response body in bytes, and milliseconds until the head of a response, unless a plugin says otherwise. */
@@ -20,7 +20,7 @@ export function createFetchClientUrl(
     const { maxBytes, timeoutMs } = { ...usual, ...limits };
     const url = enabled ? readClientUrl(text) : 'allowed by the settings of the gateway';
     if (typeof url === 'string') throw new Error(`The URL must be ${url}.`);
-    const { answer, cancel } = askGuarded(url, {
+    const { answer, cancel } = requestGuarded(url, {
       ...parts,
       allowed,
       method,

@@ -52,10 +52,10 @@ export interface GuardedQuestion {
  * Sends a request. All requests to URLs of clients and providers must use this function. It resolves the name once and connects only to the
  * checked addresses. Uses no proxy and follows no redirect: see {@link redirectedTo}.
  */
-export function askGuarded(url: URL, wanted: GuardedRequest): GuardedQuestion {
+export function requestGuarded(url: URL, wanted: GuardedRequest): GuardedQuestion {
   let stop: (() => void) | undefined;
   let cancelled = false;
-  const ask = async (): Promise<GuardedAnswer> => {
+  const send = async (): Promise<GuardedAnswer> => {
     if (!mayConnect(url, wanted.allowed)) throw notOpen();
     const host = hostOf(url);
     let addresses: readonly string[] = [host];
@@ -83,7 +83,7 @@ export function askGuarded(url: URL, wanted: GuardedRequest): GuardedQuestion {
     });
   };
   return {
-    answer: ask(),
+    answer: send(),
     cancel() {
       cancelled = true;
       stop?.();

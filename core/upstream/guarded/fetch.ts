@@ -5,7 +5,7 @@ import { addressList, type AddressList } from '../../model/addresses.ts';
 import type { Call } from '../../sdk/call.ts';
 import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { FetchSettings } from '../../settings/fetch.ts';
-import { askGuarded, redirectedTo, type GuardedAnswer, type GuardedParts } from './connection.ts';
+import { requestGuarded, redirectedTo, type GuardedAnswer, type GuardedParts } from './connection.ts';
 import { Deadline } from './deadline.ts';
 import { readClientUrl } from './address.ts';
 import { mediaHead } from '../../model/media-kind.ts';
@@ -98,7 +98,7 @@ class Fetching {
   #open(): Promise<GuardedAnswer> {
     const { allowed, deadline, parts } = this.#around;
     return deadline.during((resolve, reject) => {
-      const { answer, cancel } = askGuarded(this.#url, { ...parts, allowed, headers: { accept: '*/*' } });
+      const { answer, cancel } = requestGuarded(this.#url, { ...parts, allowed, headers: { accept: '*/*' } });
       answer.then(resolve, reject);
       return cancel;
     });

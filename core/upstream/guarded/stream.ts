@@ -6,7 +6,7 @@ import type { Upstream } from '../../sdk/channel.ts';
 import type { Download } from '../../sdk/http.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { FetchSettings } from '../../settings/fetch.ts';
-import { askGuarded, redirectedTo, type GuardedParts, type GuardedRequest } from './connection.ts';
+import { requestGuarded, redirectedTo, type GuardedParts, type GuardedRequest } from './connection.ts';
 import { readClientUrl } from './address.ts';
 
 /** Streams of files from URLs that providers gave, with these settings. `idle` is the longest silence, in milliseconds. */
@@ -32,7 +32,7 @@ export function createGuardedStream(
 }
 
 async function open(call: Pick<Call, 'onEnd'>, url: URL, wanted: GuardedRequest): Promise<IncomingMessage> {
-  const { answer, cancel } = askGuarded(url, wanted);
+  const { answer, cancel } = requestGuarded(url, wanted);
   const forget = call.onEnd(cancel);
   try {
     const { request, response } = await answer;

@@ -6,7 +6,7 @@ import { endSession } from './parts/end-session.ts';
 import { GatewayNotices } from './parts/gateway-state.tsx';
 import { Icon, Mark, type IconName } from './parts/icons.tsx';
 import type { Operation } from './parts/may.ts';
-import { usePlace } from './parts/router.ts';
+import { useRoute } from './parts/router.ts';
 import { Failed, Loading } from './parts/states.tsx';
 import { nextTheme, useTheme } from './parts/theme.ts';
 import { Account } from './views/account.tsx';
@@ -62,7 +62,7 @@ const account: ViewEntry = { name: 'account', title: 'Your account', View: Accou
 /** The login, or the view that the address names inside the frame. */
 export function App() {
   const queries = useQueryClient();
-  const place = usePlace();
+  const route = useRoute();
   const session = useQuery({ queryKey: ['session'], queryFn: api.session, staleTime: Infinity });
   useEffect(() => whenSignedOut(() => endSession(queries)), [queries]);
   if (session.data === undefined) {
@@ -77,16 +77,16 @@ export function App() {
     );
   }
   if (session.data !== null) return <Frame session={session.data} />;
-  const [, token] = /^invitation\/(.+)$/.exec(place.view) ?? [];
+  const [, token] = /^invitation\/(.+)$/.exec(route.view) ?? [];
   return token === undefined ? <Login /> : <Invitation token={token} />;
 }
 
 function Frame({ session }: { readonly session: Session }) {
-  const place = usePlace();
+  const route = useRoute();
   const allowed = views.filter(({ needs }) => needs === undefined || session.may.includes(needs));
   const isUser = session.actor?.kind === 'user';
   const { name, title, View } =
-    [...allowed, ...(isUser ? [account] : [])].find((view) => view.name === place.view) ?? allowed[0]!;
+    [...allowed, ...(isUser ? [account] : [])].find((view) => view.name === route.view) ?? allowed[0]!;
   useEffect(() => {
     document.title = `${title} · Sluice`;
   }, [title]);

@@ -5,7 +5,7 @@ import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
 import { ApiError } from './parts/api.ts';
 import { startTheme } from './parts/theme.ts';
-import { say, Toasts } from './parts/toasts.tsx';
+import { showToast, Toasts } from './parts/toasts.tsx';
 
 startTheme();
 
@@ -24,7 +24,7 @@ const queries = new QueryClient({
   },
   mutationCache: new MutationCache({
     onError(error, _variables, _context, mutation) {
-      if (mutation.meta?.['quiet'] !== true) say(error.message, 'bad');
+      if (mutation.meta?.['quiet'] !== true) showToast(error.message, 'bad');
     },
   }),
 });

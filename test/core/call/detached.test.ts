@@ -25,7 +25,7 @@ function accounted() {
   const outcomes: CallOutcome[] = [];
   const account = accountOf(call);
   account.open({
-    bookkeeper: { book: () => {}, release: () => {} },
+    bookkeeper: { enqueue: () => {}, release: () => {} },
     prices: { cost: () => undefined },
     ended,
     report: (error) => {

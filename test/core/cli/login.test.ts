@@ -47,7 +47,7 @@ async function signIn(...answers: readonly object[]): Promise<SignedIn> {
   };
   const token = await deviceToken(login, {
     ask: (request) => services.ask(request),
-    tell: (line) => told.push(line),
+    print: (line) => told.push(line),
     wait: (milliseconds) => Promise.resolve(void waits.push(milliseconds)),
     now: () => waits.reduce((sum, wait) => sum + wait, 0),
   });

@@ -20,9 +20,9 @@ async function failure(
   }
   const error: unknown = await loadModule(join(folder, name)).catch((thrown: unknown) => thrown);
   if (!(error instanceof LoadError)) throw new Error('It loads.', { cause: error });
-  expect(`${error.place} ${error.message}`).not.toContain(secret);
+  expect(`${error.location} ${error.message}`).not.toContain(secret);
   const short = (text: string): string => text.replaceAll(`${folder}/`, '');
-  return { place: short(error.place), message: short(error.message) };
+  return { place: short(error.location), message: short(error.message) };
 }
 
 describe('a file that does not load is named with line and column, and its source is not shown:', () => {

@@ -26,7 +26,7 @@ function newTask(given: Partial<Task> = {}): Task {
     charged: { microDollars: 0, tokens: 0 },
     chargedAt: 1_000,
     chargeId: 'req_1',
-    askedAt: 1_000,
+    polledAt: 1_000,
     asks: 0,
     refusals: 0,
     ...given,

@@ -46,7 +46,8 @@ function catalogOf(...entries: readonly ChannelEntry[]): Catalog {
       warnings: [],
       log: createLog('silent'),
       format: () => undefined,
-      discovery: (place, ask, log) => new ModelDiscovery({ place, ask, log, kept: new Keyv() }),
+      discovery: (place, ask, log) =>
+        new ModelDiscovery({ cacheKey: place, listModels: ask, log, kept: new Keyv() }),
       onClose: () => {},
     }),
   );

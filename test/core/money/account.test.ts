@@ -4,7 +4,7 @@ import { sumOfCharges } from '../../../core/money/account/charge.ts';
 import { EndedCalls } from '../../../core/money/account/ended-calls.ts';
 import { accounted } from '../../../core/money/account/followed.ts';
 import { accountOf } from '../../../core/money/account/index.ts';
-import { Claim } from '../../../core/money/account/claim.ts';
+import { CallReservation } from '../../../core/money/account/call-reservation.ts';
 import { ReplyMeter, type Used } from '../../../plugins/quota/reply-meter.ts';
 import type { Bookkeeper, Reservation, Settlement } from '../../../core/money/ledger/index.ts';
 import { chargedFor, priceFor } from '../../../core/money/ledger/pricing.ts';
@@ -44,7 +44,7 @@ function opened({ recorded = true }: { readonly recorded?: boolean } = {}) {
   const watched = new Set<string>();
   const reported: unknown[] = [];
   const bookkeeper = {
-    book: (settlement: Settlement) => void booked.push(settlement),
+    enqueue: (settlement: Settlement) => void booked.push(settlement),
     release: (id: string) => void released.push(id),
     watch: ({ id }: Reservation) => {
       watched.add(id);
@@ -59,8 +59,8 @@ function opened({ recorded = true }: { readonly recorded?: boolean } = {}) {
     ended,
     report: (error: unknown) => void reported.push(error),
   };
-  const claimed = (id: string): Claim => {
-    const claim = new Claim(bookkeeper as unknown as Bookkeeper);
+  const claimed = (id: string): CallReservation => {
+    const claim = new CallReservation(bookkeeper as unknown as Bookkeeper);
     claim.endWith(call);
     claim.hold({ id, keyId: 'key_1', most: { microDollars: 100, tokens: 100 }, lease: 60_000 });
     return claim;
@@ -84,7 +84,7 @@ function fate({ booked, released, watched }: ReturnType<typeof opened>) {
 }
 
 const metered =
-  (reply: Next, claim?: Claim): Next =>
+  (reply: Next, claim?: CallReservation): Next =>
   (call: Call) =>
     new FlatMeter(call, claim).send(reply);
 

@@ -46,8 +46,8 @@ const never = (): Promise<ReloadOutcome> => Promise.reject(new Error('it is abou
 test('a change is applied when no replaced worker takes connections, not before', async () => {
   const { reloads, retire } = reloadsWith();
   const [change, again] = [
-    reloads.ask({ runtimeRevision: 2 }, never),
-    reloads.ask({ runtimeRevision: 1 }, never),
+    reloads.reload({ runtimeRevision: 2 }, never),
+    reloads.reload({ runtimeRevision: 1 }, never),
   ];
   expect(await isSettled(change)).toBe(false);
   // A revision that runs already may have been put in force a moment ago.
@@ -58,7 +58,7 @@ test('a change is applied when no replaced worker takes connections, not before'
 
 test('a change is answered when the gateway stops', async () => {
   const { reloads, stop } = reloadsWith();
-  const change = reloads.ask({ runtimeRevision: 2 }, never);
+  const change = reloads.reload({ runtimeRevision: 2 }, never);
   expect(await isSettled(change)).toBe(false);
   stop();
   expect(await change).toEqual(applied);
@@ -79,7 +79,7 @@ test('a database that was restored to an older revision is followed, by one relo
   });
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const processes: Processes = { ...alone(), reload: (request = {}) => primary.ask(request, never) };
+  const processes: Processes = { ...alone(), reload: (request = {}) => primary.reload(request, never) };
   const store = { revision: async () => 3 } as unknown as RuntimeConfigStore;
   const parts = { store, processes, upkeep: new Upkeep(), log: createLog('silent') };
   // A change of before the restoration was applied by each of them.
@@ -108,7 +108,7 @@ test('a change that is made after a restoration is applied, though its revision 
     maxLeaving: 4,
     stopped: Promise.withResolvers<void>().promise,
   });
-  const processes: Processes = { ...alone(), reload: (request = {}) => primary.ask(request, never) };
+  const processes: Processes = { ...alone(), reload: (request = {}) => primary.reload(request, never) };
   const store = { revision: async () => 4 } as unknown as RuntimeConfigStore;
   const parts = { store, processes, upkeep: new Upkeep(), log: createLog('silent') };
   const follower = new Follower(parts, () => ({ revision: 5, problems: [] }));

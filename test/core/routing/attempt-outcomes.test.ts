@@ -342,7 +342,7 @@ describe('a hedged call', () => {
     const world = setUp(
       three,
       (name, call) => {
-        if (call.target !== undefined) accountOf(call).attempts.asked(call.target);
+        if (call.target !== undefined) accountOf(call).attempts.start(call.target);
         if (name.startsWith('x')) return Promise.reject(status(500));
         return name === 'y/a' ? silence() : Promise.resolve(of(event));
       },

@@ -1,7 +1,7 @@
 /** A gateway with thousands of channels of one model, as operators have them who share out many accounts. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { testPlugins } from 'sluice/testing';
-import { able } from '../../../core/routing/able.ts';
+import { findCandidates } from '../../../core/routing/candidates.ts';
 import { createCatalog } from '../../../core/routing/catalog.ts';
 import { Choice } from '../../../core/routing/choice.ts';
 import { fittingFirst } from '../../../core/routing/fitting.ts';
@@ -65,7 +65,7 @@ describe('with 2,000 channels', () => {
     read();
     const choose = (): Target | undefined => {
       expect(prices.most('m', 1_000_000, 0)).toBe(1_000_000);
-      return new Choice(fittingFirst(able(call, catalog), call), undefined, {
+      return new Choice(fittingFirst(findCandidates(call, catalog), call), undefined, {
         health,
         load: new TargetLoads(),
         how: 'weight',

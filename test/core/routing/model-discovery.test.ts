@@ -19,12 +19,12 @@ function discovering(
   let changed = 0;
   const kept = options.kept ?? new Keyv<DiscoveredModels>();
   const discovery = new ModelDiscovery({
-    place: 'here',
+    cacheKey: 'here',
     log: createLog('debug', { write: (line: string) => lines.push(JSON.parse(line) as never) }),
     retry: 5,
     ...options,
     kept,
-    ask: () => {
+    listModels: () => {
       asked += 1;
       return ask() as Promise<readonly string[]>;
     },

@@ -93,14 +93,14 @@ describe('what is noted of a request', () => {
   test('is when the first was sent, whatever follows, and where the last went', async () => {
     const { call, target } = onItsWay({ open: opens });
     const { attempts } = accountOf(call);
-    expect([attempts.askedAt, attempts.target]).toEqual([undefined, undefined]);
+    expect([attempts.firstAttemptAt, attempts.target]).toEqual([undefined, undefined]);
     await sendToChannel(call);
-    const first = attempts.askedAt;
+    const first = attempts.firstAttemptAt;
     expect(first).toBeTypeOf('number');
     expect(attempts.target).toBe(target);
     const later = { ...target, model: 'later' };
     await sendToChannel(call.with({ target: later }));
-    expect([attempts.askedAt, attempts.target]).toEqual([first, later]);
+    expect([attempts.firstAttemptAt, attempts.target]).toEqual([first, later]);
   });
 
   test('is which targets were asked, where several may be', async () => {

@@ -48,7 +48,7 @@ const line = (
 /** One poller before a provider that answers by path; what it wrote, and what its log has. */
 async function stage(answers: Readonly<Record<string, Answer>>, pricing?: PriceRule) {
   const format = await formatNamed('chat-completions');
-  const later: { readonly object: ProviderObject; readonly askAt: number }[] = [];
+  const later: { readonly object: ProviderObject; readonly pollAt: number }[] = [];
   const settled: {
     readonly object: ProviderObject;
     readonly settlements: readonly Settlement[];
@@ -65,8 +65,8 @@ async function stage(answers: Readonly<Record<string, Answer>>, pricing?: PriceR
   let isFirst = true;
   const store = {
     claimOne: (_lease: unknown, one: ProviderObject) => Promise.resolve(one),
-    later(_lease: unknown, one: ProviderObject, askAt: number) {
-      later.push({ object: one, askAt });
+    later(_lease: unknown, one: ProviderObject, pollAt: number) {
+      later.push({ object: one, pollAt });
       return Promise.resolve(true);
     },
     settle(one: ProviderObject, settlements: readonly Settlement[], left: readonly ProviderObject[]) {
@@ -116,7 +116,7 @@ describe('a batch that runs', () => {
     expect(now).toMatchObject({ seen: running.body, charge: { asks: 3, refusals: 0 } });
     expect(asked).toEqual([`GET ${path}`]);
     // Each pause is half as long again as the one before.
-    expect(later).toEqual([{ object: now, askAt: start + Math.round(30_000 * 1.5 ** 3) }]);
+    expect(later).toEqual([{ object: now, pollAt: start + Math.round(30_000 * 1.5 ** 3) }]);
     expect(settled).toEqual([]);
   });
 
@@ -152,7 +152,7 @@ describe('a provider that does not say how a batch is', () => {
     vi.setSystemTime(start + 2 * hour);
     const now = await poller.refresh(object({ asks: 1, refusals: 2 }));
     expect(now).toMatchObject({ seen: { status: 'validating' }, charge: { asks: 2, refusals: 2 } });
-    expect(later).toEqual([{ object: now, askAt: start + 2 * hour + Math.round(30_000 * 1.5 ** 2) }]);
+    expect(later).toEqual([{ object: now, pollAt: start + 2 * hour + Math.round(30_000 * 1.5 ** 2) }]);
     expect(settled).toEqual([]);
     expect(lines).toMatchObject([{ level: 'debug', fields: { id: 'batch-1', channel: 'a' } }]);
   });

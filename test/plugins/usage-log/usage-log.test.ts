@@ -50,7 +50,7 @@ async function withBooks(
     settings: { prices: { x: { input: 1, output: 10 } } },
     tools: {
       bookkeeper: {
-        book(settlement: Settlement) {
+        enqueue(settlement: Settlement) {
           book(settlement);
           booked.push(settlement);
         },
@@ -243,7 +243,7 @@ describe('a call that did not go well', () => {
       reply({ call }) {
         const { attempts } = accountOf(call);
         attempts.failed(attempt);
-        attempts.asked(target);
+        attempts.start(target);
         return failing(new GatewayError('upstream_cut', 'Cut.', { origin: 'upstream' }));
       },
     });

@@ -35,7 +35,7 @@ export function valueAt(value: JsonValue | undefined, path: readonly string[]): 
 }
 
 /** Returns the index of the item that an edit of a list replaces; -1 where there is none. */
-export function placeOf(list: readonly JsonValue[], { by = '', item, value }: Edit): number {
+export function indexOfItem(list: readonly JsonValue[], { by = '', item, value }: Edit): number {
   const wanted = item ?? valueAt(value, [by]);
   return list.findIndex((one) => valueAt(one, [by]) === wanted);
 }

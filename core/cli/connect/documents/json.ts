@@ -10,7 +10,7 @@ import {
   type ParseError,
 } from 'jsonc-parser';
 import type { JsonValue } from '../../../model/json.ts';
-import { placeOf, valueAt, type Edit, type Syntax } from './document.ts';
+import { indexOfItem, valueAt, type Edit, type Syntax } from './document.ts';
 
 /** JSON with comments and trailing commas, as editors and agents write it. */
 export const json: Syntax = {
@@ -43,10 +43,10 @@ function changesOf(text: string, edit: Edit): TextEdit[] {
       ? []
       : modify(text, [...edit.path], edit.value, { formattingOptions });
   const items = Array.isArray(found) ? found : [];
-  const place = placeOf(items, edit);
-  if (edit.value === undefined) return place === -1 ? [] : removalOf(text, [...edit.path, place]);
-  const isArrayInsertion = place === -1;
-  const path = [...edit.path, isArrayInsertion ? items.length : place];
+  const index = indexOfItem(items, edit);
+  if (edit.value === undefined) return index === -1 ? [] : removalOf(text, [...edit.path, index]);
+  const isArrayInsertion = index === -1;
+  const path = [...edit.path, isArrayInsertion ? items.length : index];
   return modify(text, path, edit.value, { formattingOptions, isArrayInsertion });
 }
 

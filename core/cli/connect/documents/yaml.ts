@@ -1,6 +1,6 @@
 import { parseDocument, type Document } from 'yaml';
 import type { JsonValue } from '../../../model/json.ts';
-import { placeOf, valueAt, type Edit, type Syntax } from './document.ts';
+import { indexOfItem, valueAt, type Edit, type Syntax } from './document.ts';
 
 /** YAML 1.2, whose comments and order are kept. */
 export const yaml: Syntax = {
@@ -38,6 +38,6 @@ function pathOf(document: Document, edit: Edit): (string | number)[] {
     else document.setIn(edit.path, empty);
   }
   const items = Array.isArray(list) ? list : [];
-  const place = placeOf(items, edit);
-  return [...edit.path, place === -1 ? items.length : place];
+  const index = indexOfItem(items, edit);
+  return [...edit.path, index === -1 ? items.length : index];
 }

@@ -47,13 +47,13 @@ export async function startRecorder(gateway: string, timeoutMs: number): Promise
     const { method = 'GET', url = '/' } = request;
     const body = await bytesOf(request);
     const text = body.toString();
-    const asked = {
+    const summary = {
       method,
       path: url.split('?')[0] ?? url,
       hasTools: tools.test(text),
       hasToolResults: toolResults.test(text),
     };
-    const keep = recordOf({ ...asked, status: 0, isStream: false, error: 'no response came' });
+    const keep = recordOf({ ...summary, status: 0, isStream: false, error: 'no response came' });
     let answer: ServiceAnswer;
     try {
       answer = await services.ask({
@@ -67,11 +67,11 @@ export async function startRecorder(gateway: string, timeoutMs: number): Promise
       });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      keep({ ...asked, status: 0, isStream: false, error: reason });
+      keep({ ...summary, status: 0, isStream: false, error: reason });
       throw error;
     }
     keep({
-      ...asked,
+      ...summary,
       status: answer.status,
       isStream: String(answer.headers['content-type']).startsWith('text/event-stream'),
       ...(answer.status >= 400 ? { error: errorIn(answer.text()) } : {}),

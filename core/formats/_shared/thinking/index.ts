@@ -38,7 +38,7 @@ export interface Room {
 }
 
 /** Encodes reasoning settings as the model accepts them: a token budget, `adaptive` with an effort, or on and off with an effort. */
-export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
+export function encodeThinking(reasoning: Reasoning, room: Room): Thinking {
   const { traits } = room;
   if (isOff(reasoning)) {
     if (reasoning.effort !== undefined && reasoning.effort !== 'none') room.drop('settings.reasoning.effort');

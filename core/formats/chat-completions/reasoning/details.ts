@@ -51,19 +51,24 @@ export function isTagged(proof: Proof): boolean {
 /** An entry that carries a proof to the client, which sends it back with the next turn. `index` is the running number of the reasoning. */
 export function writeDetail(
   proof: Proof,
-  place: { readonly index: number; readonly text?: string; readonly callId?: string; readonly onText?: true },
+  position: {
+    readonly index: number;
+    readonly text?: string;
+    readonly callId?: string;
+    readonly onText?: true;
+  },
 ): JsonObject {
-  const { index, callId } = place;
+  const { index, callId } = position;
   const known = spellings[proof.format];
   const format = known ?? 'unknown';
-  if (place.onText) return { type: 'reasoning.encrypted', data: sealProof(proof, 'text'), format, index };
+  if (position.onText) return { type: 'reasoning.encrypted', data: sealProof(proof, 'text'), format, index };
   const value =
     known === undefined && proof.format !== formatName
       ? sealProof(proof, callId === undefined ? undefined : 'tool-call')
       : proof.value;
   if (callId !== undefined) return { type: 'reasoning.encrypted', id: callId, data: value, format, index };
   if (proof.kind === 'encrypted') return { type: 'reasoning.encrypted', data: value, format, index };
-  return { type: 'reasoning.text', text: place.text ?? '', signature: value, format, index };
+  return { type: 'reasoning.text', text: position.text ?? '', signature: value, format, index };
 }
 
 /** The signature that Google's endpoint of this dialect hangs on a tool call. */

@@ -180,10 +180,10 @@ function attacher(calls: Block[], contentBlocks: Block[]): (detail: Detail, mark
   const places = new Map([...ids.entries()].toReversed().map(([place, id]) => [id, place]));
   return ({ proof, on, callId }, mark) => {
     const list = on === 'text' ? contentBlocks : calls;
-    const place = on === 'text' ? lastText : (places.get(callId ?? '') ?? -1);
-    const block = list[place];
+    const index = on === 'text' ? lastText : (places.get(callId ?? '') ?? -1);
+    const block = list[index];
     if (proof === undefined || (block?.type !== 'text' && block?.type !== 'tool-call')) return false;
-    list[place] = { ...block, proof, extra: { [formatName]: { ...block.extra?.[formatName], ...mark } } };
+    list[index] = { ...block, proof, extra: { [formatName]: { ...block.extra?.[formatName], ...mark } } };
     return true;
   };
 }

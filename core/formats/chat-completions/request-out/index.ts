@@ -73,7 +73,7 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
     body.modalities = settings.modalities[0];
   const unwrapTool = takes('responseFormat', settings, target)
     ? writeAnswerForm(settings.responseFormat, body, target, {
-        place: (format) => (body.response_format = format),
+        attach: (format) => (body.response_format = format),
         named: scope.foreign,
         holder: 'json_schema',
         tool: (tool) => ({ type: 'function', function: tool }),
@@ -92,9 +92,9 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
 function instruct(body: MutableObject, content: string, { target }: Scope): void {
   const messages = objectsOf(body.messages);
   const first = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
-  const place = first < 0 ? messages.length : first;
+  const index = first < 0 ? messages.length : first;
   const role = target.traits.systemRole ?? 'system';
-  body.messages = [...messages.slice(0, place), { role, content }, ...messages.slice(place)];
+  body.messages = [...messages.slice(0, index), { role, content }, ...messages.slice(index)];
 }
 
 /** The output limit, under the name that the model's traits state, else the client's own, else the official one. */

@@ -40,7 +40,7 @@ function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
     case 'function':
     case 'custom':
       return writeNamedTool(tool, scope, {
-        place: (kind, members) => ({ type: kind, [kind]: members }),
+        buildTool: (kind, members) => ({ type: kind, [kind]: members }),
         nested: ['function', 'custom'],
       });
     case 'opaque':

@@ -113,7 +113,7 @@ export class ToolCalls {
       .take(fragment, call.started ? laterFields : callFields, 'call.')
       .take(inner, innerFields, 'function.');
     if (call.started) {
-      this.#say(call, input, left, events);
+      this.#emitInput(call, input, left, events);
       return;
     }
     call.name += name;
@@ -122,7 +122,7 @@ export class ToolCalls {
       return;
     }
     this.#start(call, left.extra(), events);
-    this.#say(call, call.held + input, undefined, events);
+    this.#emitInput(call, call.held + input, undefined, events);
     call.held = '';
   }
 
@@ -182,7 +182,7 @@ export class ToolCalls {
     });
   }
 
-  #say(call: OpenCall, input: string, left: Leftovers | undefined, events: GatewayEvent[]): void {
+  #emitInput(call: OpenCall, input: string, left: Leftovers | undefined, events: GatewayEvent[]): void {
     const extra = left?.extra() ?? {};
     if (input === '' && extra.extra === undefined) return;
     if (input !== '') call.spoke = true;

@@ -4,7 +4,7 @@ import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import { numberedId } from '../../_shared/tool-ids.ts';
 import { formatOf, mediaKinds, type MediaKind } from '../parts.ts';
 import { formatName, own } from '../wire.ts';
-import { placeOf, refuse } from '../../_shared/writing.ts';
+import { requestPathOf, refuse } from '../../_shared/writing.ts';
 import type { Writing } from './scope.ts';
 import { defined } from '../../_shared/fields.ts';
 
@@ -17,7 +17,7 @@ export function encodeMedia(
   const found = sourceOf(block, writing);
   if (found === undefined) return undefined;
   const { kind, format, source } = found;
-  if (block.detail !== undefined) target.drop(`${placeOf(block)}.detail`);
+  if (block.detail !== undefined) target.drop(`${requestPathOf(block)}.detail`);
   const title = titleOf(block, kind, writing);
   return { key: kind.key, wire: { ...defined({ format, name: title }), source } };
 }
@@ -56,7 +56,7 @@ function dataOf(block: MediaBlock, data: string, mimeType: string, writing: Writ
   if (format === undefined && $format !== null)
     return refuse(block, `${article(block)} of type ${shown}`, writing);
   if (!writing.native && format === 'txt' && shown !== 'text/plain')
-    writing.target.drop(`${placeOf(block)}.mimeType`);
+    writing.target.drop(`${requestPathOf(block)}.mimeType`);
   const isText = $source === 'text';
   return {
     kind,

@@ -15,7 +15,7 @@ import { ownCitation } from '../citations.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { encodeMedia } from './media.ts';
-import { blockWriter, canSay, dropProof, partsOfResult, placeOf } from '../../_shared/writing.ts';
+import { blockWriter, canSendText, dropProof, partsOfResult, requestPathOf } from '../../_shared/writing.ts';
 import { cachePoint, type Writing } from './scope.ts';
 
 const nothing: readonly JsonObject[] = [];
@@ -24,10 +24,12 @@ const nothing: readonly JsonObject[] = [];
 export function encodeBlock(block: Block, writing: Writing): readonly JsonObject[] {
   const wire = wireOf(block, writing);
   if (wire === undefined) {
-    if (block.cache !== undefined) writing.target.drop(`${placeOf(block)}.cache`);
+    if (block.cache !== undefined) writing.target.drop(`${requestPathOf(block)}.cache`);
     return nothing;
   }
-  return block.cache === undefined ? [wire] : [wire, ...cachePoint(block.cache, placeOf(block), writing)];
+  return block.cache === undefined
+    ? [wire]
+    : [wire, ...cachePoint(block.cache, requestPathOf(block), writing)];
 }
 
 const wireOf = blockWriter<Writing>({
@@ -53,7 +55,7 @@ function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined 
   const citations = block.citations?.map(ownCitation).filter((citation) => citation !== undefined) ?? [];
   const cited = kept.$cited !== undefined || citations.length > 0;
   if (block.citations !== undefined && (!cited || citations.length < block.citations.length))
-    drop(`${placeOf(block)}.citations`);
+    drop(`${requestPathOf(block)}.citations`);
   if (kept.$json === true) return finish({ json: valueOf(block.text) }, kept);
   if (isObject(kept.guardContent)) {
     const { guardContent, ...rest } = kept;
@@ -62,8 +64,8 @@ function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined 
     return finish({ guardContent: { ...others, text: wire } }, rest);
   }
   if (!cited) {
-    if (canSay(block.text, block, writing)) return textBlock(block.text, block);
-    if (block.proof !== undefined) drop(placeOf(block));
+    if (canSendText(block.text, block, writing)) return textBlock(block.text, block);
+    if (block.proof !== undefined) drop(requestPathOf(block));
     return undefined;
   }
   const content = contentParts(kept.$cited, block.text);
@@ -92,7 +94,7 @@ function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | 
   const { proof, text } = block;
   const bare = proof === undefined && (writing.native || block.extra?.[formatName] !== undefined);
   if (proof?.format !== formatName && !bare) {
-    writing.target.drop(placeOf(block));
+    writing.target.drop(requestPathOf(block));
     dropProof(block, writing);
     return undefined;
   }
@@ -133,7 +135,7 @@ function encodeResult(block: ToolResultBlock, writing: Writing): JsonObject {
 /** No cache point stands in a result. */
 function resultPart(part: Block, writing: Writing): readonly JsonObject[] {
   const { cache, ...bare } = part;
-  if (cache !== undefined && !writing.native) writing.target.drop(`${placeOf(part)}.cache`);
+  if (cache !== undefined && !writing.native) writing.target.drop(`${requestPathOf(part)}.cache`);
   return encodeBlock(writing.native ? part : bare, writing);
 }
 

@@ -1,7 +1,7 @@
 /** Writes the history of a Converse request. */
 import type { ChatRequest } from '../../../model/chat.ts';
 import { HistoryWriter, type HistoryWords, type WrittenHistory } from '../../_shared/history.ts';
-import { placeOf } from '../../_shared/writing.ts';
+import { requestPathOf } from '../../_shared/writing.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { noResult, opening } from '../../_shared/turn-order.ts';
 import { encodeBlock } from './parts.ts';
@@ -16,7 +16,7 @@ const historyWords: HistoryWords<Writing> = {
   blocks: encodeBlock,
   marked: (message, blocks, writing) =>
     blocks.at(-1)?.cachePoint === undefined
-      ? [...blocks, ...cachePoint(message.cache, placeOf(message), writing)]
+      ? [...blocks, ...cachePoint(message.cache, requestPathOf(message), writing)]
       : blocks,
   system: (_entries, blocks) => blocks,
   encodeContent: (_message, blocks) => blocks,

@@ -18,13 +18,13 @@ import { writeResponse } from '../tools.ts';
 import { typeOfAddress, wantsBytes, writeDetail } from '../parts.ts';
 import { formatName, own } from '../wire.ts';
 import { defined } from '../../_shared/fields.ts';
-import { dropProof, placeOf, refuse } from '../../_shared/writing.ts';
+import { dropProof, requestPathOf, refuse } from '../../_shared/writing.ts';
 
 /** A block of a message as parts: usually one, none for what is dropped. Throws 400 for content that cannot be carried. */
 export function encodeBlock(block: Block, writing: Writing): readonly MutableObject[] {
   const { drop } = writing.target;
   reportForeign(block.extra, formatName, block.at, drop);
-  if (block.cache !== undefined) drop(`${placeOf(block)}.cache`);
+  if (block.cache !== undefined) drop(`${requestPathOf(block)}.cache`);
   if (block.type === 'tool-result') return encodeResult(block, writing);
   const part = encodePart(block, writing);
   return part === undefined ? [] : [part];
@@ -36,7 +36,7 @@ function encodePart(block: Exclude<Block, ToolResultBlock>, writing: Writing): M
       return encodeText(block, writing);
     case 'refusal':
       // The words go on as plain text: that they decline is lost.
-      writing.target.drop(placeOf(block));
+      writing.target.drop(requestPathOf(block));
       return block.text === '' ? undefined : { text: block.text };
     case 'reasoning':
       return encodeReasoning(block, writing);
@@ -68,7 +68,7 @@ function textPart({ text, extra }: TextBlock | ReasoningBlock): MutableObject {
 }
 
 function encodeText(block: TextBlock, writing: Writing): MutableObject | undefined {
-  if (block.citations !== undefined) writing.target.drop(`${placeOf(block)}.citations`);
+  if (block.citations !== undefined) writing.target.drop(`${requestPathOf(block)}.citations`);
   if (!writing.native && block.text === '' && !isOwn(block.proof)) return undefined;
   const part = textPart(block);
   sign(part, block, writing);
@@ -102,7 +102,7 @@ function encodeSource(block: MediaBlock, writing: Writing): MutableObject | unde
   const { source, name } = block;
   const { native, target } = writing;
   const shown = native ? defined({ displayName: name }) : {};
-  if (!native && name !== undefined) target.drop(`${placeOf(block)}.name`);
+  if (!native && name !== undefined) target.drop(`${requestPathOf(block)}.name`);
   switch (source.kind) {
     case 'data': {
       const mimeType = native ? source.mimeType : officialType(source.mimeType);
@@ -132,7 +132,7 @@ function typeOf({ type }: MediaBlock, { url, mimeType }: Source & { kind: 'url' 
 function writeResolution(part: MutableObject, block: MediaBlock, detail: string, writing: Writing): void {
   const resolution = writing.native || asksByLevel(writing) ? writeDetail(detail) : undefined;
   if (resolution !== undefined) part.mediaResolution = resolution;
-  else if (detail !== 'auto') writing.target.drop(`${placeOf(block)}.detail`);
+  else if (detail !== 'auto') writing.target.drop(`${requestPathOf(block)}.detail`);
 }
 
 function encodeCall(block: ToolCallBlock, writing: Writing): MutableObject {
@@ -174,8 +174,8 @@ function splitContent(
   for (const piece of content) {
     if (piece.type === 'text') {
       reportForeign(piece.extra, formatName, piece.at, drop);
-      if (piece.citations !== undefined) drop(`${placeOf(piece)}.citations`);
-      if (piece.cache !== undefined) drop(`${placeOf(piece)}.cache`);
+      if (piece.citations !== undefined) drop(`${requestPathOf(piece)}.citations`);
+      if (piece.cache !== undefined) drop(`${requestPathOf(piece)}.cache`);
       texts.push(piece.text);
     } else for (const part of encodeBlock(piece, writing)) media.push(part);
   }

@@ -5,7 +5,7 @@ import { encodeBlock } from './parts.ts';
 import { asksByLevel, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { placeholderSignature } from '../reasoning.ts';
-import { placeOf, refuse } from '../../_shared/writing.ts';
+import { requestPathOf, refuse } from '../../_shared/writing.ts';
 import { formatName, own } from '../wire.ts';
 
 /** A turn under construction: `parts` is also what `content` holds. */
@@ -33,7 +33,7 @@ export function writeContents(messages: readonly Message[], writing: Writing): M
 function writeTurn(message: Message, writing: Writing): Turn | undefined {
   const { native, target } = writing;
   reportForeign(message.extra, formatName, message.at, target.drop);
-  if (message.cache !== undefined) target.drop(`${placeOf(message)}.cache`);
+  if (message.cache !== undefined) target.drop(`${requestPathOf(message)}.cache`);
   const parts: MutableObject[] = [];
   for (const block of message.content) for (const part of encodeBlock(block, writing)) parts.push(part);
   if (parts.length === 0 && !(native && message.content.length === 0)) return undefined;
@@ -50,7 +50,7 @@ function writeTurn(message: Message, writing: Writing): Turn | undefined {
 function midSystem(message: Message, writing: Writing): Turn | undefined {
   const { drop } = writing.target;
   reportForeign(message.extra, formatName, message.at, drop);
-  if (message.content.length > 0) drop(`${placeOf(message)}.role`);
+  if (message.content.length > 0) drop(`${requestPathOf(message)}.role`);
   const texts: string[] = [];
   for (const block of message.content) {
     if (block.type === 'text') texts.push(block.text);

@@ -60,7 +60,7 @@ export class PartialArguments {
   }
 
   #put(keys: readonly Key[], value: JsonValue): string {
-    const { chain, known, last } = this.#place(keys);
+    const { chain, known, last } = this.#openContainers(keys);
     const holder = chain.at(-1) ?? this.#root;
     const before = holder.members.get(last);
     const [top = last] = keys;
@@ -77,7 +77,7 @@ export class PartialArguments {
   }
 
   /** Returns the containers on the path to a member, creating missing ones, and the number of existing ones. */
-  #place(keys: readonly Key[]): {
+  #openContainers(keys: readonly Key[]): {
     readonly chain: readonly Container[];
     readonly known: number;
     readonly last: Key;

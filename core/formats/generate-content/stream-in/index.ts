@@ -184,7 +184,7 @@ export class ReplyDecoder implements StreamDecoder {
     let first: Candidate | undefined;
     for (const candidate of this.#holding) {
       if (candidate.held?.chunk !== this.#chunk) continue;
-      if (first === undefined || candidate.place < first.place) first = candidate;
+      if (first === undefined || candidate.position < first.position) first = candidate;
     }
     return first?.held;
   }
@@ -202,7 +202,7 @@ export class ReplyDecoder implements StreamDecoder {
   }
 
   #finishHeld(): void {
-    const ready = [...this.#holding].toSorted((one, other) => one.place - other.place);
+    const ready = [...this.#holding].toSorted((one, other) => one.position - other.position);
     this.#holding.clear();
     ready.forEach((candidate, position) => {
       const { held } = candidate;

@@ -44,8 +44,8 @@ export interface HeldFinish {
 /** One answer of several. */
 export class Candidate {
   readonly index: number;
-  /** Its place among the candidates of the reply, from 0. */
-  readonly place: number;
+  /** Its position among the candidates of the response, from 0. */
+  readonly position: number;
   open: OpenBlock | undefined;
   call: OpenCall | undefined;
   called = false;
@@ -53,9 +53,9 @@ export class Candidate {
   held: HeldFinish | undefined;
   readonly cited = new Set<string>();
 
-  constructor(index: number, place: number) {
+  constructor(index: number, position: number) {
     this.index = index;
-    this.place = place;
+    this.position = position;
   }
 }
 
@@ -137,10 +137,10 @@ export class PartReader {
     const { call } = candidate;
     if (call === undefined) return;
     candidate.call = undefined;
-    const place = { block: call.block, choice: candidate.index };
+    const address = { block: call.block, choice: candidate.index };
     const input = cut ? '' : call.arguments.end();
-    if (input !== '') this.#events.push({ type: 'tool-delta', ...place, input });
-    this.#events.produce({ type: 'tool-end', ...place, ...call.extras.extra() });
+    if (input !== '') this.#events.push({ type: 'tool-delta', ...address, input });
+    this.#events.produce({ type: 'tool-end', ...address, ...call.extras.extra() });
   }
 
   /** A part of a call: all of it, its beginning, or more of the one that goes on. */
@@ -181,18 +181,18 @@ export class PartReader {
         : (brokenArguments(call.args) ?? replyText(call.args));
     if (input === '' && !streamed) extras.put('$noArgs', true);
     const proved = defined({ proof: proofOf(part) });
-    const place = { block: this.#block(), choice: candidate.index };
+    const address = { block: this.#block(), choice: candidate.index };
     const name = String(call.name);
-    this.#events.push({ type: 'tool-start', ...place, id, name, ...proved, ...extras.extra() });
+    this.#events.push({ type: 'tool-start', ...address, id, name, ...proved, ...extras.extra() });
     if (streamed) {
-      const { block } = place;
+      const { block } = address;
       const begun = { block, id: stated, arguments: new PartialArguments(), extras: leftovers() };
       candidate.call = begun;
       this.#more(candidate, begun, call);
       return;
     }
-    if (input !== '') this.#events.push({ type: 'tool-delta', ...place, input });
-    this.#events.produce({ type: 'tool-end', ...place });
+    if (input !== '') this.#events.push({ type: 'tool-delta', ...address, input });
+    this.#events.produce({ type: 'tool-end', ...address });
   }
 
   /** Arguments of a call that has begun. It ends with the first part that does not say that it goes on. */
@@ -209,12 +209,22 @@ export class PartReader {
     const extras = leftovers().take(part, mediaPartFields[key], levels.part);
     extras.take(wire, mediaFields[key], `${key}.`);
     const mimeType = typeof wire.mimeType === 'string' ? wire.mimeType : undefined;
-    const place = { block: this.#block(), choice: candidate.index };
+    const address = { block: this.#block(), choice: candidate.index };
     const media = mediaType(mimeType);
-    this.#events.push({ type: 'media-start', ...place, media, ...defined({ mimeType }), ...extras.extra() });
+    this.#events.push({
+      type: 'media-start',
+      ...address,
+      media,
+      ...defined({ mimeType }),
+      ...extras.extra(),
+    });
     const isInline = key === 'inlineData';
-    if (isInline) this.#events.push({ type: 'media-delta', ...place, data: textOf(wire.data) });
-    this.#events.produce({ type: 'media-end', ...place, ...(isInline ? {} : { url: String(wire.fileUri) }) });
+    if (isInline) this.#events.push({ type: 'media-delta', ...address, data: textOf(wire.data) });
+    this.#events.produce({
+      type: 'media-end',
+      ...address,
+      ...(isInline ? {} : { url: String(wire.fileUri) }),
+    });
   }
 
   #block(): number {

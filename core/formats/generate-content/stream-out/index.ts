@@ -47,7 +47,7 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   event(event: GatewayEvent): readonly WireFrame[] {
-    if (!this.#done) this.#say(event);
+    if (!this.#done) this.#emit(event);
     return this.#take();
   }
 
@@ -80,7 +80,7 @@ export class ReplyEncoder implements StreamEncoder {
     return frames;
   }
 
-  #say(event: GatewayEvent): void {
+  #emit(event: GatewayEvent): void {
     if ('extra' in event) this.#losses.dropForeign(event.extra);
     switch (event.type) {
       case 'head':

@@ -9,7 +9,7 @@ import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { travelling } from '../headers.ts';
-import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking/index.ts';
+import { encodeThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking/index.ts';
 import { historyForbidsThinking, makeRoomForThinking, thinks } from '../../_shared/thinking/room.ts';
 import { isNative, nativeThinking, thinkingWords } from '../reasoning.ts';
 import { settingRows } from '../settings.ts';
@@ -84,7 +84,7 @@ function writeReasoning(request: ChatRequest, body: MutableObject, writing: Writ
   const verbatim = writing.native && isNative(reasoning, kept, traits);
   const plan = verbatim
     ? nativeThinking(reasoning, kept)
-    : askForThinking(reasoning, { traits, maxOutput, drop });
+    : encodeThinking(reasoning, { traits, maxOutput, drop });
   applyThinking(body, plan, request.operation);
   const mayChange = !verbatim || writing.reasoningDropped;
   if (mayChange && thinks(body.thinking) && historyForbidsThinking(body, thinkingWords)) {

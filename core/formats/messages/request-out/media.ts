@@ -4,7 +4,7 @@ import type { ModelTraits } from '../../../model/traits.ts';
 import { officialType, parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../../model/json.ts';
 import { imageTypes, formatName, own } from '../wire.ts';
-import { placeOf, refuse } from '../../_shared/writing.ts';
+import { requestPathOf, refuse } from '../../_shared/writing.ts';
 import type { Writing } from './scope.ts';
 
 /** An image or document block's `type` and `source`. */
@@ -46,7 +46,7 @@ function encodeUrl(
   const wire: MutableObject = { type: 'url', url: source.url };
   if (source.mimeType !== undefined) {
     if (own(block.extra).$mediaType === true) wire.media_type = source.mimeType;
-    else writing.target.drop(`${placeOf(block)}.mimeType`);
+    else writing.target.drop(`${requestPathOf(block)}.mimeType`);
   }
   return { type, source: wire };
 }
@@ -68,7 +68,7 @@ function encodeData(
   }
   if (bare === 'application/pdf') return { type, source: base64Source(data, bare) };
   if (!isText(bare)) return refuse(block, `a file of type ${bare}`, writing);
-  if (bare !== 'text/plain') writing.target.drop(`${placeOf(block)}.mimeType`);
+  if (bare !== 'text/plain') writing.target.drop(`${requestPathOf(block)}.mimeType`);
   return { type, source: textSource(data, 'text/plain') };
 }
 

@@ -12,7 +12,14 @@ import { spellToolId } from '../../_shared/tool-ids.ts';
 import { encodeCitation } from '../citations.ts';
 import { encodeSource } from './media.ts';
 import { formatName, own } from '../wire.ts';
-import { blockWriter, canSay, dropProof, partsOfResult, placeOf, refuse } from '../../_shared/writing.ts';
+import {
+  blockWriter,
+  canSendText,
+  dropProof,
+  partsOfResult,
+  requestPathOf,
+  refuse,
+} from '../../_shared/writing.ts';
 import { addCache, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 
@@ -29,14 +36,14 @@ export const encodeBlock = blockWriter<Writing>({
 function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined {
   const { drop } = writing.target;
   dropProof(block, writing);
-  if (!canSay(block.text, block, writing)) {
-    if (block.proof !== undefined) drop(placeOf(block));
+  if (!canSendText(block.text, block, writing)) {
+    if (block.proof !== undefined) drop(requestPathOf(block));
     return undefined;
   }
   const wire = textBlock(block.text, block, writing);
   if (block.citations === undefined) return wire;
   const citations = block.citations.map(encodeCitation).filter((citation) => citation !== undefined);
-  if (citations.length < block.citations.length) drop(`${placeOf(block)}.citations`);
+  if (citations.length < block.citations.length) drop(`${requestPathOf(block)}.citations`);
   return citations.length === 0 && block.citations.length > 0 ? wire : { ...wire, citations };
 }
 
@@ -48,7 +55,7 @@ function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | 
   const { proof, text } = block;
   if (proof?.format !== formatName) {
     writing.reasoningDropped = true;
-    writing.target.drop(placeOf(block));
+    writing.target.drop(requestPathOf(block));
     dropProof(block, writing);
     return undefined;
   }
@@ -98,18 +105,18 @@ function encodeMedia(block: MediaBlock, writing: Writing): JsonObject | undefine
   if (block.type === 'audio' || block.type === 'video') return refuse(block, block.type, writing);
   const encoded = encodeSource(block, writing);
   if (encoded === undefined) return undefined;
-  if (block.detail !== undefined) target.drop(`${placeOf(block)}.detail`);
+  if (block.detail !== undefined) target.drop(`${requestPathOf(block)}.detail`);
   const wire: MutableObject = { type: encoded.type, source: encoded.source };
   if (block.name !== undefined) {
     if (encoded.type === 'document' || writing.native) wire.title = block.name;
-    else target.drop(`${placeOf(block)}.name`);
+    else target.drop(`${requestPathOf(block)}.name`);
   }
   return finish(wire, block, writing);
 }
 
 /** Adds what only this format knows of a piece, and its cache mark. */
 function finish(wire: MutableObject, block: Block, writing: Writing): JsonObject {
-  addCache(wire, block, writing, placeOf(block));
+  addCache(wire, block, writing, requestPathOf(block));
   putBack(wire, own(block.extra), ['source', 'cache_control']);
   return wire;
 }

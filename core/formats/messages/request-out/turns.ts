@@ -4,7 +4,7 @@ import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { thinksAbout } from '../../../model/thinks.ts';
 import { objectsOf } from '../../_shared/fields.ts';
 import { HistoryWriter, type HistoryWords, type WrittenHistory } from '../../_shared/history.ts';
-import { placeOf } from '../../_shared/writing.ts';
+import { requestPathOf } from '../../_shared/writing.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { noResult } from '../../_shared/turn-order.ts';
 import { encodeBlock } from './parts.ts';
@@ -26,7 +26,7 @@ const historyWords: HistoryWords<Writing> = {
   marked(message, blocks, writing) {
     const last: MutableObject = { ...blocks.at(-1) };
     if (last.cache_control !== undefined) return blocks;
-    addCache(last, message, writing, placeOf(message));
+    addCache(last, message, writing, requestPathOf(message));
     return [...blocks.slice(0, -1), last];
   },
   system: ([first, ...others], blocks) =>

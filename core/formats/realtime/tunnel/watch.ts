@@ -34,9 +34,11 @@ export class RealtimeWatch implements SessionWatch {
     if (binary || close !== undefined) return undefined;
     const type = leadingType(data);
     if (type === undefined) {
-      return marks.some((mark) => data.includes(mark)) ? this.#tell(parseObject(data.toString())) : undefined;
+      return marks.some((mark) => data.includes(mark))
+        ? this.#usageOf(parseObject(data.toString()))
+        : undefined;
     }
-    if (type === responseDone || type === transcribed) return this.#tell(parseObject(data.toString()));
+    if (type === responseDone || type === transcribed) return this.#usageOf(parseObject(data.toString()));
     if (type === 'response.created') this.#running += 1;
     else if (type.endsWith('.delta') && type.startsWith('response.')) this.#delta(type, data.length);
     return undefined;
@@ -47,7 +49,7 @@ export class RealtimeWatch implements SessionWatch {
     else this.#words += 1;
   }
 
-  #tell(event: JsonObject | undefined): Usage | undefined {
+  #usageOf(event: JsonObject | undefined): Usage | undefined {
     if (event === undefined) return undefined;
     if (event.type === transcribed) {
       const { item_id: item, content_index: index } = event;

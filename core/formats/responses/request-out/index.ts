@@ -147,7 +147,7 @@ function writeText(request: ChatRequest, body: MutableObject, scope: Scope): str
     if (given(held.format)) text.format = held.format;
   } else if (takes('responseFormat', settings, scope.target)) {
     unwrapTool = writeAnswerForm(settings.responseFormat, body, scope.target, {
-      place: (format) => (text.format = format),
+      attach: (format) => (text.format = format),
       // A name is required: one is given where the client had none.
       named: true,
       tool: (tool) => ({ type: 'function', ...tool, strict: false }),

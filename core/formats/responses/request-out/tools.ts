@@ -39,7 +39,7 @@ function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
     case 'function':
     case 'custom':
       return writeNamedTool(tool, scope, {
-        place: (kind, members) => ({ type: kind, ...members }),
+        buildTool: (kind, members) => ({ type: kind, ...members }),
         // Left out, `strict` would be taken for true and the schema be changed.
         usual: ({ foreign }, wrapped) =>
           wrapped ? { strict: false } : foreign ? { parameters: noArguments, strict: false } : {},

@@ -93,7 +93,7 @@ class ItemWriter {
     }
     let parts: Block[] = [];
     const flush = (): void => {
-      if (parts.length > 0) this.#say(message, parts);
+      if (parts.length > 0) this.#writeMessage(message, parts);
       parts = [];
     };
     for (const block of message.content) {
@@ -123,7 +123,7 @@ class ItemWriter {
   }
 
   /** Writes a message, unless its content is empty. */
-  #say(message: Message, parts: readonly Block[]): void {
+  #writeMessage(message: Message, parts: readonly Block[]): void {
     const item = messageItem(message, parts, this.#scope);
     if (!isEmpty(item.content)) this.#items.push(item);
   }

@@ -50,14 +50,14 @@ export class CallDecoder extends ItemDecoder {
       ...(call?.custom === true ? { custom: true } : {}),
       ...withExtra({ $item: item, ...unknown(item, callFields) }),
     });
-    if (this.#textual) this.#say(call?.input ?? '', out);
+    if (this.#textual) this.#emitInput(call?.input ?? '', out);
   }
 
   override frame(frame: JsonObject, out: GatewayEvent[]): void {
     switch (frame.type) {
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
-        return this.#say(textOf(frame.delta), out, frameExtra(frame));
+        return this.#emitInput(textOf(frame.delta), out, frameExtra(frame));
       case 'response.function_call_arguments.done':
         return this.#rest(textOf(frame.arguments), out);
       case 'response.custom_tool_call_input.done':
@@ -73,7 +73,7 @@ export class CallDecoder extends ItemDecoder {
     out.push({ type: 'tool-end', block: this.#block, choice: 0, ...withExtra({ $done: item, ...empty }) });
   }
 
-  #say(input: string, out: GatewayEvent[], extra: { readonly extra?: Extra } = {}): void {
+  #emitInput(input: string, out: GatewayEvent[], extra: { readonly extra?: Extra } = {}): void {
     if (input === '' && extra.extra === undefined) return;
     this.#length += input.length;
     out.push({ type: 'tool-delta', block: this.#block, choice: 0, input, ...extra });
@@ -81,7 +81,7 @@ export class CallDecoder extends ItemDecoder {
 
   /** Emits the part of the input that was not sent in any delta. */
   #rest(whole: string, out: GatewayEvent[]): void {
-    this.#say(whole.slice(this.#length), out);
+    this.#emitInput(whole.slice(this.#length), out);
   }
 }
 
@@ -113,13 +113,13 @@ export class ImageDecoder extends ItemDecoder {
 
 const resultField = setOf('result');
 
-type ReasoningPlace = 'summary' | 'content';
+type ReasoningField = 'summary' | 'content';
 
 /** Decodes reasoning. A blank line separates the parts of a summary, for formats without parts. */
 export class ReasoningDecoder extends ItemDecoder {
   readonly #block: number;
-  readonly #counts: Record<ReasoningPlace, number> = { summary: 0, content: 0 };
-  #part: { readonly place: ReasoningPlace; readonly as: JsonObject | undefined; length: number } | undefined;
+  readonly #counts: Record<ReasoningField, number> = { summary: 0, content: 0 };
+  #part: { readonly field: ReasoningField; readonly as: JsonObject | undefined; length: number } | undefined;
   /** True until the start of the open part is emitted, with its first text. */
   #untold = false;
 
@@ -147,10 +147,10 @@ export class ReasoningDecoder extends ItemDecoder {
         return this.#rest('content', textOf(frame.text), frame.content_index, out);
       case 'response.reasoning_summary_part.done':
       case 'response.content_part.done': {
-        const place = frame.type === 'response.content_part.done' ? 'content' : 'summary';
-        const index = place === 'content' ? frame.content_index : frame.summary_index;
+        const field = frame.type === 'response.content_part.done' ? 'content' : 'summary';
+        const index = field === 'content' ? frame.content_index : frame.summary_index;
         const part = isObject(frame.part) ? frame.part : {};
-        this.#rest(place, textOf(part.text), index, out);
+        this.#rest(field, textOf(part.text), index, out);
         return this.#end(out);
       }
       default:
@@ -159,12 +159,12 @@ export class ReasoningDecoder extends ItemDecoder {
   }
 
   done(item: JsonObject, _frame: JsonObject, out: GatewayEvent[]): void {
-    for (const place of ['summary', 'content'] as const) {
-      const parts = objectsOf(item[place]);
-      for (let index = Math.max(0, this.#counts[place] - 1); index < parts.length; index += 1) {
+    for (const field of ['summary', 'content'] as const) {
+      const parts = objectsOf(item[field]);
+      for (let index = Math.max(0, this.#counts[field] - 1); index < parts.length; index += 1) {
         const part = parts[index];
-        if (index >= this.#counts[place]) this.#begin(place, part, out);
-        this.#rest(place, textOf(part?.text), index, out);
+        if (index >= this.#counts[field]) this.#begin(field, part, out);
+        this.#rest(field, textOf(part?.text), index, out);
       }
     }
     this.#end(out);
@@ -175,49 +175,49 @@ export class ReasoningDecoder extends ItemDecoder {
     out.push({ type: 'reasoning-end', block: this.#block, choice: 0, ...kept });
   }
 
-  #begin(place: ReasoningPlace, part: JsonValue | undefined, out: GatewayEvent[]): void {
+  #begin(field: ReasoningField, part: JsonValue | undefined, out: GatewayEvent[]): void {
     this.#end(out);
     // Parts of the full reasoning text are not separated.
     const { summary, content } = this.#counts;
-    if (place === 'summary' ? summary + content > 0 : summary > 0 && content === 0) {
+    if (field === 'summary' ? summary + content > 0 : summary > 0 && content === 0) {
       const extra = { extra: { [formatName]: { $separator: true } } };
       out.push({ type: 'reasoning-delta', block: this.#block, choice: 0, text: '\n\n', ...extra });
     }
-    this.#counts[place] += 1;
-    this.#part = { place, as: isObject(part) ? fieldsBeside(part, textField) : undefined, length: 0 };
+    this.#counts[field] += 1;
+    this.#part = { field, as: isObject(part) ? fieldsBeside(part, textField) : undefined, length: 0 };
     this.#untold = true;
   }
 
   /** Ends the open part. Emits an empty part too. */
   #end(out: GatewayEvent[]): void {
-    if (this.#untold) this.#say('', out);
+    if (this.#untold) this.#emitText('', out);
     this.#part = undefined;
   }
 
-  #delta(place: ReasoningPlace, frame: JsonObject, index: JsonValue | undefined, out: GatewayEvent[]): void {
+  #delta(place: ReasoningField, frame: JsonObject, index: JsonValue | undefined, out: GatewayEvent[]): void {
     this.#need(place, index, out);
-    this.#say(textOf(frame.delta), out, frameFields(frame));
+    this.#emitText(textOf(frame.delta), out, frameFields(frame));
   }
 
-  #rest(place: ReasoningPlace, whole: string, index: JsonValue | undefined, out: GatewayEvent[]): void {
+  #rest(place: ReasoningField, whole: string, index: JsonValue | undefined, out: GatewayEvent[]): void {
     // A part that has ended is complete.
     if (this.#part === undefined && (typeof index !== 'number' || index < this.#counts[place])) return;
     this.#need(place, index, out);
     const rest = whole.slice(this.#part?.length ?? 0);
-    if (rest !== '') this.#say(rest, out);
+    if (rest !== '') this.#emitText(rest, out);
   }
 
-  #need(place: ReasoningPlace, index: JsonValue | undefined, out: GatewayEvent[]): void {
+  #need(place: ReasoningField, index: JsonValue | undefined, out: GatewayEvent[]): void {
     const behind = typeof index === 'number' && index >= this.#counts[place];
-    if (this.#part?.place !== place || behind) this.#begin(place, undefined, out);
+    if (this.#part?.field !== place || behind) this.#begin(place, undefined, out);
   }
 
-  #say(text: string, out: GatewayEvent[], frame?: JsonObject): void {
+  #emitText(text: string, out: GatewayEvent[], frame?: JsonObject): void {
     const part = this.#part;
     if (part === undefined || (text === '' && !this.#untold && frame === undefined)) return;
     part.length += text.length;
     const fields: MutableObject = frame === undefined ? {} : { $frame: frame };
-    if (this.#untold) fields.$part = { place: part.place, as: part.as };
+    if (this.#untold) fields.$part = { place: part.field, as: part.as };
     this.#untold = false;
     out.push({ type: 'reasoning-delta', block: this.#block, choice: 0, text, ...withExtra(fields) });
   }

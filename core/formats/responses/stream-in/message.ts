@@ -115,10 +115,10 @@ export class MessageDecoder extends ItemDecoder {
   }
 
   #delta(kind: Part['kind'], frame: JsonObject, out: GatewayEvent[]): void {
-    this.#say(this.#need(kind, frame, out), textOf(frame.delta), frame, out);
+    this.#emitText(this.#need(kind, frame, out), textOf(frame.delta), frame, out);
   }
 
-  #say(part: Part, text: string, frame: JsonObject, out: GatewayEvent[]): void {
+  #emitText(part: Part, text: string, frame: JsonObject, out: GatewayEvent[]): void {
     const read = readLogprobs(frame.logprobs);
     const logprobs = read.length === 0 ? undefined : read;
     const extra = frameExtra(frame);
@@ -137,7 +137,7 @@ export class MessageDecoder extends ItemDecoder {
   #rest(kind: Part['kind'], as: JsonObject, frame: JsonObject, out: GatewayEvent[]): Part {
     const part = this.#need(kind, frame, out);
     const scores = !part.scored && as.logprobs !== undefined ? { logprobs: as.logprobs } : {};
-    this.#say(part, textOf(as[kind]).slice(part.length), scores, out);
+    this.#emitText(part, textOf(as[kind]).slice(part.length), scores, out);
     return part;
   }
 

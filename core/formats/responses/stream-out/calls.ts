@@ -33,7 +33,7 @@ export class CallItem extends OpenItem {
   delta(input: string, frame: JsonObject | undefined): void {
     if (this.#ended) return;
     this.#input += input;
-    if (!this.#wrapped) this.#tell('delta', { delta: input, ...frame });
+    if (!this.#wrapped) this.#emitInput('delta', { delta: input, ...frame });
   }
 
   /** Ends the input. `empty`: the arguments of a call without input are an empty string, not an empty object. */
@@ -42,13 +42,13 @@ export class CallItem extends OpenItem {
     this.#ended = true;
     if (this.#wrapped) {
       this.#input = unwrapInput(this.#input);
-      if (this.#input !== '') this.#tell('delta', { delta: this.#input });
+      if (this.#input !== '') this.#emitInput('delta', { delta: this.#input });
     } else if (this.#input === '' && !this.#custom && !empty) {
       this.#input = '{}';
-      this.#tell('delta', { delta: this.#input });
+      this.#emitInput('delta', { delta: this.#input });
     }
     const input = this.#input;
-    this.#tell('done', this.#custom ? { input } : { name: this.#call.spelling.name, arguments: input });
+    this.#emitInput('done', this.#custom ? { input } : { name: this.#call.spelling.name, arguments: input });
   }
 
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
@@ -71,7 +71,7 @@ export class CallItem extends OpenItem {
     return item;
   }
 
-  #tell(what: 'delta' | 'done', fields: JsonObject): void {
+  #emitInput(what: 'delta' | 'done', fields: JsonObject): void {
     const family = this.#custom ? 'custom_tool_call_input' : 'function_call_arguments';
     this.say(`response.${family}.${what}`, fields);
   }

@@ -9,7 +9,7 @@ export class FrameWriter {
   #sequence = 0;
   #out: WireFrame[] = [];
 
-  say(type: string, fields: JsonObject): void {
+  emit(type: string, fields: JsonObject): void {
     // The type comes first: readers that do not parse tell an error by how a frame begins.
     const json: MutableObject = { type, sequence_number: 0, ...fields };
     json.type = type;
@@ -71,17 +71,17 @@ export abstract class OpenItem {
 
   /** Says an event of the item. */
   protected say(type: string, fields?: JsonObject): void {
-    this.writer.say(type, { item_id: this.id, output_index: this.index, ...fields });
+    this.writer.emit(type, { item_id: this.id, output_index: this.index, ...fields });
   }
 
   /** Says that the item was added. */
   protected sayAdded(item: JsonObject, frame?: JsonObject): void {
-    this.writer.say('response.output_item.added', { ...frame, output_index: this.index, item });
+    this.writer.emit('response.output_item.added', { ...frame, output_index: this.index, item });
   }
 
   /** Says that the item is finished, and gives it back. */
   protected sayDone(item: JsonObject): JsonObject {
-    this.writer.say('response.output_item.done', { output_index: this.index, item });
+    this.writer.emit('response.output_item.done', { output_index: this.index, item });
     return item;
   }
 }

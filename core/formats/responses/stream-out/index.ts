@@ -72,7 +72,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     const { $response } = own(this.finish?.extra);
     const native = isObject($response) ? $response : undefined;
     // Clients that read the first item of an answer must find one, were it empty.
-    if (output.items.length === 0 && native === undefined) output.sayNothing(status);
+    if (output.items.length === 0 && native === undefined) output.emitEmptyMessage(status);
     const usage = this.usage === undefined && native !== undefined ? undefined : writeUsage(this.usage);
     this.#lifecycle(status, { status, reason, usage, provider: native ?? this.#provider });
     this.#writer.end();
@@ -84,7 +84,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
    * order. Before anything was written, and behind a stream that passed through, nothing is known of a response: `error` stands alone.
    */
   protected sayError(error: GatewayError): void {
-    this.#writer.say('error', errorEvent(error));
+    this.#writer.emit('error', errorEvent(error));
     if (this.#output === undefined) return;
     const usage = this.usage === undefined ? undefined : writeUsage(this.usage);
     const provider = this.#provider;
@@ -101,7 +101,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
       { id: this.#id, created: this.#created, output: [...(this.#output?.items ?? [])], ...snapshot },
       this.context,
     );
-    this.#writer.say(`response.${type}`, { response });
+    this.#writer.emit(`response.${type}`, { response });
   }
 
   /** Remembers under which id a provider of this format knows a block: its other events name it so. */
@@ -119,7 +119,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     if (typeof index !== 'number' && typeof id !== 'string' && !isObject(item)) {
       // An event of an item without its id is dropped, because its position is unknown.
       if (isOrdinary(type) || type.includes('_call.')) return this.losses.drop(`opaque.${type}`);
-      return this.#writer.say(type, rest);
+      return this.#writer.emit(type, rest);
     }
     const known = typeof id === 'string' ? this.#blocksById.get(id) : undefined;
     const placed = typeof index === 'number' ? this.#blocksByIndex.get(index) : undefined;

@@ -95,8 +95,8 @@ export class OutputWriter {
     if (this.floor === undefined) this.#close(status);
   }
 
-  /** An empty message, for an answer without a word. */
-  sayNothing(status: ItemStatus): void {
+  /** Emits an empty message, for a response without text. */
+  emitEmptyMessage(status: ItemStatus): void {
     this.#open('message', undefined, (begun) => new MessageItem(begun)).begin('output_text');
     this.#close(status);
   }
@@ -290,7 +290,7 @@ export class OutputWriter {
     } else if (type !== 'response.output_item.added' && current !== undefined) {
       if (!(current instanceof OpaqueItem) && isOrdinary(type)) return;
       const id = value.item_id === undefined ? {} : { item_id: current.id };
-      this.#writer.say(type, { ...value, output_index: current.index, ...id });
+      this.#writer.emit(type, { ...value, output_index: current.index, ...id });
     }
   }
 }

@@ -9,13 +9,13 @@ import { formatName } from '../wire.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 
 /** Member of an item that holds reasoning: its summary, or its full text. */
-export type ReasoningPlace = 'summary' | 'content';
+export type ReasoningField = 'summary' | 'content';
 /** Kind of a part: text or refusal of a message, or reasoning as summary or full text. */
-export type PartKind = 'output_text' | 'refusal' | ReasoningPlace;
+export type PartKind = 'output_text' | 'refusal' | ReasoningField;
 
 /** Wire form of a part: the list of its item that holds it, its type, the member with its text, and its event names. */
 interface PartWords {
-  readonly list: ReasoningPlace;
+  readonly list: ReasoningField;
   readonly type: string;
   readonly says: 'text' | 'refusal';
   readonly added: string;
@@ -27,7 +27,7 @@ interface PartWords {
 function partWords(
   type: string,
   words: string,
-  list: ReasoningPlace = 'content',
+  list: ReasoningField = 'content',
   part = 'content_part',
 ): PartWords {
   return {
@@ -60,7 +60,7 @@ interface Part {
 
 /** Base class of items whose parts are written in sequence. */
 abstract class TextItem extends OpenItem {
-  protected readonly parts: Readonly<Record<ReasoningPlace, JsonObject[]>> = { summary: [], content: [] };
+  protected readonly parts: Readonly<Record<ReasoningField, JsonObject[]>> = { summary: [], content: [] };
   protected part: Part | undefined;
 
   /** True while a part is open. */
@@ -109,7 +109,7 @@ abstract class TextItem extends OpenItem {
   /** Says an event of a part. */
   protected tell(kind: PartKind, type: string, fields: JsonObject): void {
     const { writer, id: item_id, index: output_index, parts } = this;
-    writer.say(
+    writer.emit(
       type,
       kind === 'summary'
         ? { item_id, output_index, summary_index: parts.summary.length, ...fields }

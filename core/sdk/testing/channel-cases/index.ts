@@ -50,7 +50,7 @@ export function channelCases(tested: ChannelUnderTest): readonly ChannelCase[] {
       one(
         `answers ${expected} when its provider answers ${status}`,
         { status: Number(status) },
-        async ({ ask }) => refused(await ask({}), expected),
+        async ({ request }) => refused(await request({}), expected),
       ),
     ),
   ];

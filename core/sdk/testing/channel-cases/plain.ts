@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { at } from '../../../conformance/trial.ts';
 import { ended, reply, thought, toolCall } from '../script.ts';
 import { answered, textOf } from './answers.ts';
-import { asked, key, type MakeCase } from './scene.ts';
+import { lastPost, key, type MakeCase } from './scene.ts';
 import type { ChannelCase, Lack } from './tested.ts';
 
 /** Cases for texts, and for secrets in responses, logs and requests. */
@@ -12,8 +12,8 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
     one(
       'answers with a text, and tells what was used',
       { says: reply('Good day.') },
-      async ({ ask, received }) => {
-        const body = await answered(await ask({}));
+      async ({ request, received }) => {
+        const body = await answered(await request({}));
         assert.equal(at(body, 'choices', 0, 'message', 'content'), 'Good day.');
         assert.equal(at(body, 'choices', 0, 'finish_reason'), 'stop');
         assert.deepEqual(
@@ -27,16 +27,16 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
     one(
       'answers where its provider compresses although it was not asked to',
       { says: reply('Good day.'), compressed: true },
-      async ({ ask }) => {
-        const body = await answered(await ask({}));
+      async ({ request }) => {
+        const body = await answered(await request({}));
         assert.equal(at(body, 'choices', 0, 'message', 'content'), 'Good day.');
       },
     ),
     one(
       'sends no length and no validator of other bytes than its own',
       { says: reply('Good day.') },
-      async ({ ask }) => {
-        const answer = await ask({});
+      async ({ request }) => {
+        const answer = await request({});
         const { length } = Buffer.from(await answer.arrayBuffer());
         assert.equal(answer.status, 200);
         const stated = answer.headers.get('content-length');
@@ -51,11 +51,11 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
     one(
       'shows its key to the provider alone',
       { says: reply('Good day.') },
-      async ({ ask, provider, gateway }) => {
-        const answer = await ask({});
+      async ({ request, provider, gateway }) => {
+        const answer = await request({});
         const shown = `${JSON.stringify([...answer.headers])}${await answer.text()}${JSON.stringify(gateway.lines)}`;
         assert.ok(!shown.includes(key), 'the key is in the answer or in the log');
-        const { body, headers } = asked(provider);
+        const { body, headers } = lastPost(provider);
         assert.ok(!body.includes(key), 'the key is in the body of the request');
         assert.ok(
           !JSON.stringify(headers).includes(gateway.key),
@@ -66,9 +66,9 @@ export function textCases(one: MakeCase): readonly ChannelCase[] {
     one(
       'tells nobody where its provider stands when that is away',
       { says: reply('Good day.') },
-      async ({ ask, provider }) => {
+      async ({ request, provider }) => {
         await provider.close();
-        const answer = await ask({});
+        const answer = await request({});
         const { host } = new URL(provider.url);
         assert.ok(answer.status >= 500, `the status is ${answer.status}`);
         assert.ok(!(await answer.text()).includes(host), 'the address is in the answer');
@@ -82,14 +82,14 @@ export function featureCases(one: MakeCase): readonly (readonly [Lack, ChannelCa
   return [
     [
       'images',
-      one('takes images', { says: reply('A dot.') }, async ({ ask, received }) => {
+      one('takes images', { says: reply('A dot.') }, async ({ request, received }) => {
         const data =
           'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
         const content = [
           { type: 'text', text: 'What is this?' },
           { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
         ];
-        await answered(await ask({ messages: [{ role: 'user', content }] }));
+        await answered(await request({ messages: [{ role: 'user', content }] }));
         const blocks = received().request.messages.flatMap((message) => message.content);
         const image = blocks.find((block) => block.type === 'image');
         assert.ok(
@@ -108,10 +108,10 @@ export function featureCases(one: MakeCase): readonly (readonly [Lack, ChannelCa
               ? ended({ finish: 'tool-calls' }, toolCall(toolChoice.name, { city: 'Oslo' }))
               : reply('{"city":"Oslo"}'),
         },
-        async ({ ask }) => {
+        async ({ request }) => {
           const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
           const body = await answered(
-            await ask({
+            await request({
               response_format: { type: 'json_schema', json_schema: { name: 'place', schema, strict: true } },
             }),
           );
@@ -122,19 +122,23 @@ export function featureCases(one: MakeCase): readonly (readonly [Lack, ChannelCa
     ],
     [
       'reasoning',
-      one('passes reasoning on', { says: reply(thought('They greet.'), 'Good day.') }, async ({ ask }) => {
-        const body = await answered(await ask({ reasoning_effort: 'low' }));
-        assert.equal(at(body, 'choices', 0, 'message', 'content'), 'Good day.');
-        assert.equal(at(body, 'choices', 0, 'message', 'reasoning_content'), 'They greet.');
-      }),
+      one(
+        'passes reasoning on',
+        { says: reply(thought('They greet.'), 'Good day.') },
+        async ({ request }) => {
+          const body = await answered(await request({ reasoning_effort: 'low' }));
+          assert.equal(at(body, 'choices', 0, 'message', 'content'), 'Good day.');
+          assert.equal(at(body, 'choices', 0, 'message', 'reasoning_content'), 'They greet.');
+        },
+      ),
     ],
     [
       'limits',
       one(
         'keeps the limit of the output',
         { says: ended({ finish: 'length' }, 'Once') },
-        async ({ ask, received }) => {
-          const body = await answered(await ask({ max_tokens: 17 }));
+        async ({ request, received }) => {
+          const body = await answered(await request({ max_tokens: 17 }));
           assert.equal(received().request.settings.maxOutput, 17);
           assert.equal(at(body, 'choices', 0, 'finish_reason'), 'length');
         },

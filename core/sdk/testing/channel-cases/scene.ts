@@ -19,7 +19,7 @@ export interface Scene {
   /** Returns the provider's last request, decoded. */
   received(): ReceivedRequest;
   /** Sends a chat completion request to the gateway, with the message "Hello" unless the body has others. */
-  ask(body: JsonObject, signal?: AbortSignal): Promise<Response>;
+  request(body: JsonObject, signal?: AbortSignal): Promise<Response>;
 }
 
 /** Makes a case from the scripted response of the provider and the assertions. */
@@ -50,8 +50,8 @@ export function caseMaker(tested: ChannelUnderTest): MakeCase {
         await run({
           gateway,
           provider,
-          received: () => voice.hear(asked(provider)),
-          ask: (body, signal) =>
+          received: () => voice.hear(lastPost(provider)),
+          request: (body, signal) =>
             fetch(`${gateway.url}/v1/chat/completions`, {
               method: 'POST',
               headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -85,8 +85,8 @@ export function trialCase(tested: ChannelUnderTest, trial: Trial): ChannelCase {
         routing: { attempts: 1 },
       });
       try {
-        const place = { url: gateway.url, key: gateway.key, model, stranger, format };
-        const { result, remark } = await tryOut(trial, place);
+        const target = { url: gateway.url, key: gateway.key, model, stranger, format };
+        const { result, remark } = await tryOut(trial, target);
         assert.equal(result, 'holds', remark);
       } finally {
         await gateway.close();
@@ -97,7 +97,7 @@ export function trialCase(tested: ChannelUnderTest, trial: Trial): ChannelCase {
 }
 
 /** Returns the last POST request of the provider. */
-export function asked({ requests }: ScriptedUpstream): SeenRequest {
+export function lastPost({ requests }: ScriptedUpstream): SeenRequest {
   const request = requests.findLast(({ method }) => method === 'POST');
   assert.ok(request !== undefined, 'the provider was asked nothing');
   return request;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { reply, text } from '../script.ts';
 import { contentOf } from './answers.ts';
 import { going } from './provider-actions.ts';
-import { asked, type MakeCase } from './scene.ts';
+import { lastPost, type MakeCase } from './scene.ts';
 import type { ChannelCase } from './tested.ts';
 
 /** Streams: whole, cut, and left by the client. */
@@ -17,8 +17,8 @@ export function streamCases(one: MakeCase): readonly ChannelCase[] {
         // The provider goes on only when the client has read what came first.
         step: (index) => (index === 2 ? new Promise((resolve) => (release = () => resolve('on'))) : going()),
       },
-      async ({ ask, received }) => {
-        const answer = await ask({ stream: true });
+      async ({ request, received }) => {
+        const answer = await request({ stream: true });
         let read = '';
         const decoder = new TextDecoder();
         for await (const bytes of answer.body ?? []) {
@@ -33,8 +33,8 @@ export function streamCases(one: MakeCase): readonly ChannelCase[] {
     one(
       'tells the client of a stream that was cut',
       { streams: words, step: async (index) => (index === 2 ? 'cut' : 'on') },
-      async ({ ask }) => {
-        const answer = await ask({ stream: true });
+      async ({ request }) => {
+        const answer = await request({ stream: true });
         const read = await answer.text().catch(() => 'broken');
         assert.ok(
           answer.status >= 400 || read === 'broken' || read.includes('"error"'),
@@ -45,12 +45,12 @@ export function streamCases(one: MakeCase): readonly ChannelCase[] {
     one(
       'lets go of its provider when the client leaves',
       { streams: words, step: async (index) => (index === 2 ? 'stay' : 'on') },
-      async ({ ask, provider }) => {
+      async ({ request, provider }) => {
         const leaving = new AbortController();
-        const answer = await ask({ stream: true }, leaving.signal);
+        const answer = await request({ stream: true }, leaving.signal);
         await answer.body?.getReader().read();
         leaving.abort();
-        await asked(provider).closed;
+        await lastPost(provider).closed;
       },
     ),
   ];

@@ -20,15 +20,15 @@ export function toolCases(one: MakeCase, lacks: readonly Lack[]): readonly Chann
   const calls = reply(...cities.map((city, index) => toolCall('weather', { city }, `call_${index}`)));
   const wanted = cities.map((city) => ({ name: 'weather', city }));
   return [
-    one('calls tools', { says: calls }, async ({ ask, received }) => {
-      const body = await answered(await ask({ tools: [weather] }));
+    one('calls tools', { says: calls }, async ({ request, received }) => {
+      const body = await answered(await request({ tools: [weather] }));
       assert.deepEqual(citiesOf(at(body, 'choices', 0, 'message', 'tool_calls')), wanted);
       assert.equal(at(body, 'choices', 0, 'finish_reason'), 'tool_calls');
       const [tool] = received().request.tools;
       assert.ok(tool?.type === 'function' && tool.name === 'weather', 'the provider got no tool');
       assert.deepEqual(at(tool.schema ?? null, 'required'), ['city']);
     }),
-    one('takes what tools have given', { says: reply('It rains.') }, async ({ ask, received }) => {
+    one('takes what tools have given', { says: reply('It rains.') }, async ({ request, received }) => {
       const asking = cities.map((city, index) => ({
         id: `call_${index}`,
         type: 'function',
@@ -44,7 +44,7 @@ export function toolCases(one: MakeCase, lacks: readonly Lack[]): readonly Chann
         { role: 'assistant', tool_calls: asking },
         ...given,
       ];
-      await answered(await ask({ tools: [weather], messages }));
+      await answered(await request({ tools: [weather], messages }));
       const blocks = received().request.messages.flatMap(({ content }) => content);
       const results = blocks.filter((block) => block.type === 'tool-result');
       assert.deepEqual(
@@ -55,8 +55,8 @@ export function toolCases(one: MakeCase, lacks: readonly Lack[]): readonly Chann
     ...(lacks.includes('streams')
       ? []
       : [
-          one('streams the calls of tools', { streams: calls, step: going }, async ({ ask }) => {
-            const read = await (await ask({ tools: [weather], stream: true })).text();
+          one('streams the calls of tools', { streams: calls, step: going }, async ({ request }) => {
+            const read = await (await request({ tools: [weather], stream: true })).text();
             assert.deepEqual(citiesOf(streamedCalls(framesOf(read))), wanted);
           }),
         ]),

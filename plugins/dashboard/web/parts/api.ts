@@ -129,7 +129,7 @@ const signingIn: ReadonlySet<string> = new Set([
 ]);
 
 /** Sends a request to the admin API: `path` is below `/api/admin/`, or begins with a slash. Rejects with an {@link ApiError}. */
-export async function ask<T>(
+export async function sendRequest<T>(
   method: string,
   path: string,
   body?: unknown,
@@ -138,7 +138,7 @@ export async function ask<T>(
   let response = await send(method, path, body, headers);
   if (response.status === 403 && method !== 'GET') {
     // A login in another window has replaced the cookie, and the token with it.
-    await remember(ask<Session>('GET', 'session'));
+    await remember(sendRequest<Session>('GET', 'session'));
     response = await send(method, path, body, headers);
   }
   const answer: unknown = await response.json().catch(() => undefined);
@@ -153,8 +153,8 @@ export async function ask<T>(
   );
 }
 
-async function remember(asked: Promise<Session>): Promise<Session> {
-  const session = await asked;
+async function remember(pending: Promise<Session>): Promise<Session> {
+  const session = await pending;
   ({ csrfToken } = session);
   return session;
 }
@@ -175,84 +175,87 @@ const ifMatch = (version: string) => ({ 'if-match': `"${version}"` });
 export const api = {
   /** Null without a session. */
   session: (): Promise<Session | null> =>
-    remember(ask<Session>('GET', 'session')).catch((error: unknown) => {
+    remember(sendRequest<Session>('GET', 'session')).catch((error: unknown) => {
       if (error instanceof ApiError && error.status === 401) return null;
       throw error;
     }),
-  signInWays: () => ask<SignInWays>('GET', 'sign-in'),
+  signInWays: () => sendRequest<SignInWays>('GET', 'sign-in'),
   /** By the admin password where there is no email, else as a user, with a code where there is a second factor. */
   login: ({ password, email, code }: Credentials) =>
     remember(
       email === ''
-        ? ask<Session>('POST', 'login', { password })
-        : ask<Session>('POST', 'sign-in', { email, password, ...(code !== '' && { code }) }),
+        ? sendRequest<Session>('POST', 'login', { password })
+        : sendRequest<Session>('POST', 'sign-in', { email, password, ...(code !== '' && { code }) }),
     ),
   acceptInvitation: (token: string, password: string) =>
-    ask<unknown>('POST', 'invitation', { token, password }),
+    sendRequest<unknown>('POST', 'invitation', { token, password }),
   users: (query: { readonly search?: string; readonly after?: string | undefined }) =>
-    ask<UserPage>('GET', `users${queryOf(query)}`),
-  createUser: (user: NewUserFields) => ask<InvitedUser>('POST', 'users', user),
-  user: (id: string) => ask<UserView>('GET', `users/${at(id)}`),
+    sendRequest<UserPage>('GET', `users${queryOf(query)}`),
+  createUser: (user: NewUserFields) => sendRequest<InvitedUser>('POST', 'users', user),
+  user: (id: string) => sendRequest<UserView>('GET', `users/${at(id)}`),
   /** 412 if the user was changed since this version. */
   updateUser: (id: string, changes: UserFields, version: string) =>
-    ask<UserView>('PATCH', `users/${at(id)}`, changes, ifMatch(version)),
-  switchUser: (id: string, on: boolean) => ask<UserView>('PATCH', `users/${at(id)}`, { enabled: on }),
-  deleteUser: (id: string) => ask<unknown>('DELETE', `users/${at(id)}`),
-  inviteUser: (id: string) => ask<InvitedUser['invitation']>('POST', `users/${at(id)}/invitation`, {}),
-  resetSecondFactor: (id: string) => ask<UserView>('DELETE', `users/${at(id)}/second-factor`),
+    sendRequest<UserView>('PATCH', `users/${at(id)}`, changes, ifMatch(version)),
+  switchUser: (id: string, on: boolean) => sendRequest<UserView>('PATCH', `users/${at(id)}`, { enabled: on }),
+  deleteUser: (id: string) => sendRequest<unknown>('DELETE', `users/${at(id)}`),
+  inviteUser: (id: string) =>
+    sendRequest<InvitedUser['invitation']>('POST', `users/${at(id)}/invitation`, {}),
+  resetSecondFactor: (id: string) => sendRequest<UserView>('DELETE', `users/${at(id)}/second-factor`),
   /** One's own user. */
-  me: () => ask<UserView>('GET', 'me'),
-  changeMe: (name: string) => ask<UserView>('PATCH', 'me', { name }),
+  me: () => sendRequest<UserView>('GET', 'me'),
+  changeMe: (name: string) => sendRequest<UserView>('PATCH', 'me', { name }),
   changePassword: (current: string, password: string) =>
-    remember(ask<Session>('POST', 'me/password', { current, password })),
-  addSecondFactor: () => ask<SecondFactorView>('POST', 'me/second-factor', {}),
-  confirmSecondFactor: (code: string) => ask<RecoveryCodes>('POST', 'me/second-factor/confirm', { code }),
-  removeSecondFactor: (code: string) => ask<unknown>('POST', 'me/second-factor/remove', { code }),
-  ownSessions: () => ask<OwnSessions>('GET', 'me/sessions'),
-  endOwnSession: (id: string) => ask<unknown>('DELETE', `me/sessions/${at(id)}`),
-  endOwnSessions: () => ask<unknown>('DELETE', 'me/sessions'),
-  logout: () => ask<LoggedOut>('POST', 'logout', {}),
-  overview: (range: OverviewRange) => ask<Overview>('GET', `overview?range=${range}`),
+    remember(sendRequest<Session>('POST', 'me/password', { current, password })),
+  addSecondFactor: () => sendRequest<SecondFactorView>('POST', 'me/second-factor', {}),
+  confirmSecondFactor: (code: string) =>
+    sendRequest<RecoveryCodes>('POST', 'me/second-factor/confirm', { code }),
+  removeSecondFactor: (code: string) => sendRequest<unknown>('POST', 'me/second-factor/remove', { code }),
+  ownSessions: () => sendRequest<OwnSessions>('GET', 'me/sessions'),
+  endOwnSession: (id: string) => sendRequest<unknown>('DELETE', `me/sessions/${at(id)}`),
+  endOwnSessions: () => sendRequest<unknown>('DELETE', 'me/sessions'),
+  logout: () => sendRequest<LoggedOut>('POST', 'logout', {}),
+  overview: (range: OverviewRange) => sendRequest<Overview>('GET', `overview?range=${range}`),
   keys: (query: KeysQuery, after: string | undefined) =>
-    ask<KeyPage>('GET', `keys${queryOf({ ...query, after })}`),
-  key: (id: string) => ask<KeyView>('GET', `keys/${at(id)}`),
-  createKey: (key: NewKey) => ask<KeyWithValue>('POST', 'keys', key),
+    sendRequest<KeyPage>('GET', `keys${queryOf({ ...query, after })}`),
+  key: (id: string) => sendRequest<KeyView>('GET', `keys/${at(id)}`),
+  createKey: (key: NewKey) => sendRequest<KeyWithValue>('POST', 'keys', key),
   updateKey: (id: string, changes: KeyChanges, version: string) =>
-    ask<ChangedKey>('PATCH', `keys/${at(id)}`, changes, ifMatch(version)),
+    sendRequest<ChangedKey>('PATCH', `keys/${at(id)}`, changes, ifMatch(version)),
   rotateKey: (id: string, graceSeconds: number) =>
-    ask<KeyWithValue>('POST', `keys/${at(id)}/rotate`, { graceSeconds }),
-  endOldSecret: (id: string) => ask<KeyView>('DELETE', `keys/${at(id)}/old-secret`),
-  changeKeys: (change: KeysChange) => ask<KeysChanged>('POST', 'keys/bulk', change),
+    sendRequest<KeyWithValue>('POST', `keys/${at(id)}/rotate`, { graceSeconds }),
+  endOldSecret: (id: string) => sendRequest<KeyView>('DELETE', `keys/${at(id)}/old-secret`),
+  changeKeys: (change: KeysChange) => sendRequest<KeysChanged>('POST', 'keys/bulk', change),
   switchKey: (id: string, on: boolean) =>
-    ask<ChangedKey>('POST', `keys/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
-  deleteKey: (id: string) => ask<unknown>('DELETE', `keys/${at(id)}`),
-  tokens: () => ask<TokenList>('GET', 'tokens'),
-  createToken: (token: NewToken) => ask<TokenWithValue>('POST', 'tokens', token),
-  revokeToken: (id: string) => ask<unknown>('DELETE', `tokens/${at(id)}`),
+    sendRequest<ChangedKey>('POST', `keys/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
+  deleteKey: (id: string) => sendRequest<unknown>('DELETE', `keys/${at(id)}`),
+  tokens: () => sendRequest<TokenList>('GET', 'tokens'),
+  createToken: (token: NewToken) => sendRequest<TokenWithValue>('POST', 'tokens', token),
+  revokeToken: (id: string) => sendRequest<unknown>('DELETE', `tokens/${at(id)}`),
   owners: (query: {
     readonly kind?: OwnerView['kind'] | undefined;
     readonly organisation?: string | undefined;
     readonly search?: string | undefined;
     readonly limit?: number;
     readonly after?: string | undefined;
-  }) => ask<OwnerPage>('GET', `owners${queryOf(query)}`),
-  owner: (id: string) => ask<OwnerView>('GET', `owners/${at(id)}`),
-  createOwner: (owner: NewOwner) => ask<OwnerView>('POST', 'owners', owner),
+  }) => sendRequest<OwnerPage>('GET', `owners${queryOf(query)}`),
+  owner: (id: string) => sendRequest<OwnerView>('GET', `owners/${at(id)}`),
+  createOwner: (owner: NewOwner) => sendRequest<OwnerView>('POST', 'owners', owner),
   updateOwner: (id: string, changes: OwnerChanges, version: string) =>
-    ask<OwnerView>('PATCH', `owners/${at(id)}`, changes, ifMatch(version)),
-  switchOwner: (id: string, on: boolean) => ask<OwnerView>('PATCH', `owners/${at(id)}`, { enabled: on }),
-  deleteOwner: (id: string) => ask<unknown>('DELETE', `owners/${at(id)}`),
+    sendRequest<OwnerView>('PATCH', `owners/${at(id)}`, changes, ifMatch(version)),
+  switchOwner: (id: string, on: boolean) =>
+    sendRequest<OwnerView>('PATCH', `owners/${at(id)}`, { enabled: on }),
+  deleteOwner: (id: string) => sendRequest<unknown>('DELETE', `owners/${at(id)}`),
   usage: (query: UsageQuery, after: string | undefined) =>
-    ask<UsagePageView>('GET', `usage${queryOf({ limit: 50, ...query, after })}`),
-  sums: (query: UsageQuery) => ask<UsageSumsList>('GET', `usage/sums${queryOf(query)}`),
-  call: (id: string) => ask<UsageRecordView>('GET', `usage/${at(id)}`),
-  channels: () => ask<ChannelList>('GET', 'channels'),
-  testChannel: (id: string) => ask<ChannelTestResult>('POST', `channels/${at(id)}/test`, {}),
+    sendRequest<UsagePageView>('GET', `usage${queryOf({ limit: 50, ...query, after })}`),
+  sums: (query: UsageQuery) => sendRequest<UsageSumsList>('GET', `usage/sums${queryOf(query)}`),
+  call: (id: string) => sendRequest<UsageRecordView>('GET', `usage/${at(id)}`),
+  channels: () => sendRequest<ChannelList>('GET', 'channels'),
+  testChannel: (id: string) => sendRequest<ChannelTestResult>('POST', `channels/${at(id)}/test`, {}),
   switchChannel: (id: string, on: boolean) =>
-    ask<unknown>('POST', `channels/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
-  resetChannel: (id: string) => ask<unknown>('POST', `channels/${at(id)}/reset`, {}),
-  models: () => ask<ModelList>('GET', 'models'),
-  status: () => ask<Status>('GET', 'status'),
-  reload: () => ask<ReloadOutcome>('POST', 'reload', {}),
-  audit: (after: string | undefined) => ask<AuditPage>('GET', `audit${queryOf({ after })}`),
+    sendRequest<unknown>('POST', `channels/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
+  resetChannel: (id: string) => sendRequest<unknown>('POST', `channels/${at(id)}/reset`, {}),
+  models: () => sendRequest<ModelList>('GET', 'models'),
+  status: () => sendRequest<Status>('GET', 'status'),
+  reload: () => sendRequest<ReloadOutcome>('POST', 'reload', {}),
+  audit: (after: string | undefined) => sendRequest<AuditPage>('GET', `audit${queryOf({ after })}`),
 };

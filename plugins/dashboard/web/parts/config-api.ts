@@ -8,7 +8,7 @@ import type {
   ConfigHistory,
   ConfigPage,
 } from '../../../admin/schemas/index.ts';
-import { ask, at, queryOf } from './api.ts';
+import { sendRequest, at, queryOf } from './api.ts';
 
 /** Filter of entries. */
 interface ConfigQuery {
@@ -24,25 +24,26 @@ const pathOf = ({ kind, name }: ConfigName): string => `config/entries/${at(`${k
 /** Every function rejects with an `ApiError`. */
 export const configApi = {
   list: (query: ConfigQuery, after: string | undefined) =>
-    ask<ConfigPage>('GET', `config${queryOf({ ...query, limit: 500, after })}`),
-  find: (named: ConfigName) => ask<ConfigEntryView>('GET', pathOf(named)),
-  create: (entry: ConfigName & { readonly value: unknown }) => ask<ConfigChanged>('POST', 'config', entry),
+    sendRequest<ConfigPage>('GET', `config${queryOf({ ...query, limit: 500, after })}`),
+  find: (named: ConfigName) => sendRequest<ConfigEntryView>('GET', pathOf(named)),
+  create: (entry: ConfigName & { readonly value: unknown }) =>
+    sendRequest<ConfigChanged>('POST', 'config', entry),
   /** 412 if the entry was changed since `version`. */
   update: (named: ConfigName, version: number, value: unknown) =>
-    ask<ConfigChanged>('PATCH', pathOf(named), { version, value }),
+    sendRequest<ConfigChanged>('PATCH', pathOf(named), { version, value }),
   turn: (named: ConfigName, version: number, on: boolean) =>
-    ask<ConfigChanged>('POST', `${pathOf(named)}/${on ? 'enable' : 'disable'}`, { version }),
+    sendRequest<ConfigChanged>('POST', `${pathOf(named)}/${on ? 'enable' : 'disable'}`, { version }),
   remove: (named: ConfigName, version: number) =>
-    ask<ConfigChanged>('DELETE', `${pathOf(named)}?version=${version}`),
+    sendRequest<ConfigChanged>('DELETE', `${pathOf(named)}?version=${version}`),
   order: (names: readonly string[], revision: number) =>
-    ask<ConfigChanged>('POST', 'config/order', { names, revision }),
+    sendRequest<ConfigChanged>('POST', 'config/order', { names, revision }),
   /** Sends a tiny call through a channel that need not be stored. */
   test: (name: string, value: unknown, model: string) =>
-    ask<ChannelTestResult>('POST', 'config/test', { name, value, ...(model !== '' && { model }) }),
-  types: () => ask<{ readonly types: readonly string[] }>('GET', 'config/channel-types'),
-  type: (name: string) => ask<ChannelFormView>('GET', `config/channel-types/${at(name)}`),
-  forms: () => ask<ConfigForms>('GET', 'config/plugin-options'),
+    sendRequest<ChannelTestResult>('POST', 'config/test', { name, value, ...(model !== '' && { model }) }),
+  types: () => sendRequest<{ readonly types: readonly string[] }>('GET', 'config/channel-types'),
+  type: (name: string) => sendRequest<ChannelFormView>('GET', `config/channel-types/${at(name)}`),
+  forms: () => sendRequest<ConfigForms>('GET', 'config/plugin-options'),
   history: (before: number | undefined) =>
-    ask<ConfigHistory>('GET', `config/history${queryOf({ limit: 20, before })}`),
-  undo: (revision: number) => ask<ConfigChanged>('POST', `config/history/${revision}/undo`, {}),
+    sendRequest<ConfigHistory>('GET', `config/history${queryOf({ limit: 20, before })}`),
+  undo: (revision: number) => sendRequest<ConfigChanged>('POST', `config/history/${revision}/undo`, {}),
 };

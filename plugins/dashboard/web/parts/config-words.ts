@@ -2,7 +2,7 @@
 import type { ConfigChanged, ConfigEntryView } from '../../../admin/schemas/index.ts';
 import { ApiError } from './api.ts';
 import type { PathProblems } from './schema-fields.tsx';
-import { say } from './toasts.tsx';
+import { showToast } from './toasts.tsx';
 
 /** Kinds of entries: their names as tabs, and one of them. */
 export const kinds = [
@@ -36,11 +36,11 @@ export const kindHints: Readonly<Record<ConfigEntryView['kind'], string>> = {
   plugin: 'Some options of plugins can be changed while the gateway runs.',
 };
 
-/** Tells what came of a change: whether this gateway runs it. */
-export function sayChanged(what: string, { applied }: ConfigChanged): void {
-  if (applied === undefined) say(`${what} The gateway is still putting it in force.`);
-  else if (applied.ok) say(`${what} It is in force.`);
-  else say(`${what} It could not be put in force: ${applied.problems.join(' ')}`, 'bad');
+/** Shows whether this gateway runs a change. */
+export function showChangeResult(what: string, { applied }: ConfigChanged): void {
+  if (applied === undefined) showToast(`${what} The gateway is still putting it in force.`);
+  else if (applied.ok) showToast(`${what} It is in force.`);
+  else showToast(`${what} It could not be put in force: ${applied.problems.join(' ')}`, 'bad');
 }
 
 /** Problems of an entry at their fields, and those that belong to none. */

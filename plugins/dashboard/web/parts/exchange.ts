@@ -33,9 +33,9 @@ export async function exchange(
   request: WireRequest,
   key: string,
   signal: AbortSignal,
-  tell: (answer: Answer) => void,
+  publish: (answer: Answer) => void,
 ): Promise<void> {
-  const live = new LiveAnswer(tell);
+  const live = new LiveAnswer(publish);
   try {
     const response = await fetch(request.path, {
       method: 'POST',
@@ -98,12 +98,12 @@ class LiveAnswer {
     firstMs: undefined,
     ms: 0,
   };
-  readonly #tell: (answer: Answer) => void;
+  readonly #publish: (answer: Answer) => void;
   readonly #started = performance.now();
   #drawing = 0;
 
   constructor(tell: (answer: Answer) => void) {
-    this.#tell = tell;
+    this.#publish = tell;
   }
 
   /** Milliseconds since the request was sent. */
@@ -115,11 +115,11 @@ class LiveAnswer {
     this.answer = { ...this.answer, ...changes, ms: this.ms };
     if (this.answer.state !== 'running') {
       cancelAnimationFrame(this.#drawing);
-      this.#tell(this.answer);
+      this.#publish(this.answer);
     } else if (this.#drawing === 0) {
       this.#drawing = requestAnimationFrame(() => {
         this.#drawing = 0;
-        this.#tell(this.answer);
+        this.#publish(this.answer);
       });
     }
   }

@@ -2,7 +2,7 @@
 import { useMemo, useSyncExternalStore } from 'react';
 
 /** View that the page shows: `#/usage?model=x` is the view `usage` with a query. */
-export interface Place {
+export interface Route {
   readonly view: string;
   readonly query: URLSearchParams;
 }
@@ -12,8 +12,8 @@ const watch = (watcher: () => void): (() => void) => {
   return () => removeEventListener('hashchange', watcher);
 };
 
-/** The place that the address names, now and whenever it changes. */
-export function usePlace(): Place {
+/** Returns the view and query of the address, and updates when the address changes. */
+export function useRoute(): Route {
   const hash = useSyncExternalStore(watch, () => location.hash);
   return useMemo(() => {
     const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);

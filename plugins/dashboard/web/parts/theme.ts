@@ -4,12 +4,12 @@ import { useSyncExternalStore } from 'react';
 /** `system` follows the operating system. */
 export type Theme = 'system' | 'light' | 'dark';
 
-const place = 'sluice-theme';
+const storageKey = 'sluice-theme';
 const themes: readonly Theme[] = ['system', 'light', 'dark'];
 const watchers = new Set<() => void>();
 
 function stored(): Theme {
-  const found = localStorage.getItem(place);
+  const found = localStorage.getItem(storageKey);
   return themes.find((theme) => theme === found) ?? 'system';
 }
 
@@ -28,7 +28,7 @@ export function startTheme(): void {
 /** Goes from system to light to dark and back. */
 export function nextTheme(): void {
   const next = themes[(themes.indexOf(stored()) + 1) % themes.length] ?? 'system';
-  localStorage.setItem(place, next);
+  localStorage.setItem(storageKey, next);
   apply(next);
 }
 

@@ -17,7 +17,7 @@ function change(next: readonly Toast[]): void {
 }
 
 /** Tells the operator something that passes by itself. */
-export function say(text: string, kind: Toast['kind'] = 'plain'): void {
+export function showToast(text: string, kind: Toast['kind'] = 'plain'): void {
   const id = (last += 1);
   change([...toasts.slice(-3), { id, text, kind }]);
   setTimeout(() => change(toasts.filter((toast) => toast.id !== id)), kind === 'bad' ? 9_000 : 4_000);
@@ -28,7 +28,7 @@ const watch = (watcher: () => void): (() => void) => {
   return () => watchers.delete(watcher);
 };
 
-/** Shows the messages of {@link say}, also to screen readers. */
+/** Shows the messages of {@link showToast}, also to screen readers. */
 export function Toasts() {
   const shown = useSyncExternalStore(watch, () => toasts);
   return (

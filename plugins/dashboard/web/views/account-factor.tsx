@@ -9,7 +9,7 @@ import { TextField } from '../parts/fields.tsx';
 import { FormDialog, useForm } from '../parts/form.tsx';
 import { QrCode } from '../parts/qr-code.tsx';
 import { ShownOnce } from '../parts/shown-once.tsx';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 /** Sets a second factor up and removes it. */
 export function SecondFactor({ user }: { readonly user: UserView }) {
@@ -66,7 +66,7 @@ export function SecondFactor({ user }: { readonly user: UserView }) {
           onClose={() => setRemoving(false)}
           onDone={() => {
             setRemoving(false);
-            say('The second factor is removed.');
+            showToast('The second factor is removed.');
             refresh();
           }}
         >

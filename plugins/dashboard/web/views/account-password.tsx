@@ -6,7 +6,7 @@ import { api } from '../parts/api.ts';
 import { TextField } from '../parts/fields.tsx';
 import { useForm, type Form } from '../parts/form.tsx';
 import { NewPasswordFields, readNewPassword } from '../parts/new-password.tsx';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 const empty = { current: '', password: '', again: '' };
 
@@ -21,7 +21,7 @@ export function ChangePassword({ user }: { readonly user: UserView }) {
       queries.setQueryData(['session'], session);
       void queries.invalidateQueries({ queryKey: ['own-sessions'] });
       form.set(empty);
-      say('Your password is changed, and your other sessions are over.');
+      showToast('Your password is changed, and your other sessions are over.');
     },
   });
   const { draft, problems, set } = form;

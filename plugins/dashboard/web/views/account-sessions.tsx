@@ -7,7 +7,7 @@ import { Confirm } from '../parts/dialog.tsx';
 import { endSession } from '../parts/end-session.ts';
 import { Await } from '../parts/states.tsx';
 import { exactly, toTheMinute } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 /** Lists the sessions; each can be ended, or all of them. */
 export function OwnSessions() {
@@ -16,7 +16,7 @@ export function OwnSessions() {
   const [isAsking, setAsking] = useState(false);
   const end = useMutation({
     mutationFn: (id: string) => api.endOwnSession(id),
-    onSuccess: () => say('The session is over.'),
+    onSuccess: () => showToast('The session is over.'),
     onSettled: () => queries.invalidateQueries({ queryKey: ['own-sessions'] }),
   });
   const endAll = useMutation({

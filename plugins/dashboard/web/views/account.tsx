@@ -5,7 +5,7 @@ import type { UserView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { TextField } from '../parts/fields.tsx';
 import { Await } from '../parts/states.tsx';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 import { OwnSessions } from './account-sessions.tsx';
 import { SecondFactor } from './account-factor.tsx';
 import { ChangePassword } from './account-password.tsx';
@@ -42,7 +42,7 @@ function About({ user }: { readonly user: UserView }) {
     onSuccess: (changed) => {
       queries.setQueryData(['me'], changed);
       setName(changed.name);
-      say('Your name is saved.');
+      showToast('Your name is saved.');
     },
   });
   const submit = (event: FormEvent): void => {

@@ -5,10 +5,10 @@ import { alertsApi } from '../parts/alerts-api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { Segments } from '../parts/fields.tsx';
 import { useMay } from '../parts/may.ts';
-import { addressOf, changeQuery, usePlace } from '../parts/router.ts';
+import { addressOf, changeQuery, useRoute } from '../parts/router.ts';
 import { Await, Empty } from '../parts/states.tsx';
 import { ago, count, duration, exactly } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 import { Destinations } from './alert-destinations.tsx';
 
 const kindNames: Readonly<Partial<Record<AlertView['kind'], string>>> = {
@@ -35,7 +35,7 @@ const mutings = [
 
 /** The view of the alerts. */
 export function Alerts() {
-  const { query } = usePlace();
+  const { query } = useRoute();
   const shown = query.get('show') === 'past' ? 'past' : 'open';
   const alerts = useQuery({ queryKey: ['alerts'], queryFn: alertsApi.read, refetchInterval: 5_000 });
   return (
@@ -104,7 +104,7 @@ function useAlertChange() {
     mutationFn: ({ run }: { readonly run: () => Promise<AlertsView>; readonly done: string }) => run(),
     onSuccess: (data, { done }) => {
       queries.setQueryData(['alerts'], data);
-      say(done);
+      showToast(done);
     },
   });
 }

@@ -9,7 +9,7 @@ import { Confirm } from '../parts/dialog.tsx';
 import { addressOf } from '../parts/router.ts';
 import { Await, Empty } from '../parts/states.tsx';
 import { ago, count, duration, exactly, percent } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 /** The configured providers: how they do, what they speak, and a switch for each. */
 export function Channels() {
@@ -53,7 +53,7 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
   const test = useMutation({ mutationFn: () => api.testChannel(id) });
   const change = useMutation({
     mutationFn: (on: boolean) => api.switchChannel(id, on),
-    onSuccess: (_answer, on) => say(on ? `${id} is on.` : `${id} is off: no new call goes to it.`),
+    onSuccess: (_answer, on) => showToast(on ? `${id} is on.` : `${id} is off: no new call goes to it.`),
     onSettled: () => {
       setAsking(false);
       return queries.invalidateQueries({ queryKey: ['channels'] });
@@ -205,7 +205,7 @@ function ResetHealth({ id }: { readonly id: string }) {
   const queries = useQueryClient();
   const reset = useMutation({
     mutationFn: () => api.resetChannel(id),
-    onSuccess: () => say(`The health of ${id} is forgotten: it is asked again.`),
+    onSuccess: () => showToast(`The health of ${id} is forgotten: it is asked again.`),
     onSettled: () => queries.invalidateQueries({ queryKey: ['channels'] }),
   });
   return (

@@ -3,12 +3,12 @@ import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-quer
 import { useState, type ReactNode } from 'react';
 import type { ConfigChanged, ConfigEntryView } from '../../../admin/schemas/index.ts';
 import { configApi } from '../parts/config-api.ts';
-import { kindHints, kinds, oneOf, sayChanged } from '../parts/config-words.ts';
+import { kindHints, kinds, oneOf, showChangeResult } from '../parts/config-words.ts';
 import { DataTable } from '../parts/data-table.tsx';
 import { Segments } from '../parts/fields.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { useMay } from '../parts/may.ts';
-import { changeQuery, usePlace } from '../parts/router.ts';
+import { changeQuery, useRoute } from '../parts/router.ts';
 import { Await, Empty, More } from '../parts/states.tsx';
 import { SearchBox } from '../parts/typed.tsx';
 import { columnsOf } from './config-columns.tsx';
@@ -60,7 +60,7 @@ function useRefresh(): () => void {
 
 /** The view of the configuration. */
 export function Config() {
-  const { query } = usePlace();
+  const { query } = useRoute();
   const [kind] = kinds.find(([name]) => name === query.get('kind')) ?? kinds[0];
   const search = query.get('search')?.trim() ?? '';
   const isHistory = query.get('history') !== null;
@@ -77,7 +77,7 @@ export function Config() {
     changeQuery({ entry: entry && `${entry.origin}:${entry.id}` });
   const refresh = useRefresh();
   const changed = (what: string, result: ConfigChanged): void => {
-    sayChanged(what, result);
+    showChangeResult(what, result);
     refresh();
   };
   const order = rows.filter(({ origin, kind: of }) => origin === 'run-time' && of === 'channel');

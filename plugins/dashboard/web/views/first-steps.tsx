@@ -4,7 +4,7 @@ import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react
 import type { ChannelView, KeyWithValue, UsageRecordView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { configApi } from '../parts/config-api.ts';
-import { sayChanged } from '../parts/config-words.ts';
+import { showChangeResult } from '../parts/config-words.ts';
 import { Icon } from '../parts/icons.tsx';
 import { useMay } from '../parts/may.ts';
 import { addressOf } from '../parts/router.ts';
@@ -219,7 +219,7 @@ function ProviderStep({ providers }: { readonly providers: readonly ChannelView[
           onClose={() => setOpen(false)}
           onSaved={(name, changed) => {
             setOpen(false);
-            sayChanged(`${name} is saved.`, changed);
+            showChangeResult(`${name} is saved.`, changed);
             void queries.invalidateQueries({ queryKey: ['channels'] });
           }}
         />

@@ -5,7 +5,7 @@ import { api } from '../parts/api.ts';
 import { Confirm } from '../parts/dialog.tsx';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
 import { count } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 type Action = KeysChange['action'];
 
@@ -78,7 +78,7 @@ export function BulkActions({
   const change = useMutation({
     mutationFn: (action: Action) => changeKeys(ids, action, team),
     onSuccess(result, action) {
-      say(`${keysText(result.changed.length)} ${texts[action].done}.`);
+      showToast(`${keysText(result.changed.length)} ${texts[action].done}.`);
       setFailed(result.failed);
       onDone(result.failed.map(({ id }) => id));
     },

@@ -8,7 +8,7 @@ import { Confirm } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
 import { addressOf } from '../parts/router.ts';
 import { ago, exactly } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 /** Properties of the sheet of a key. */
 interface KeyDetailProps {
@@ -27,7 +27,7 @@ export function KeyDetail({ apiKey, onClose, onEdit, onMade }: KeyDetailProps) {
   const change = useMutation({
     mutationFn: (on: boolean) => api.switchKey(id, on),
     onSuccess: (_changed, on) =>
-      say(on ? `${name} is enabled.` : `${name} is disabled. Its calls are refused from now on.`),
+      showToast(on ? `${name} is enabled.` : `${name} is disabled. Its calls are refused from now on.`),
     onSettled: fresh,
   });
   const rotate = useMutation({
@@ -41,7 +41,7 @@ export function KeyDetail({ apiKey, onClose, onEdit, onMade }: KeyDetailProps) {
   const remove = useMutation({
     mutationFn: () => api.deleteKey(id),
     onSuccess: () => {
-      say(`${name} is deleted.`);
+      showToast(`${name} is deleted.`);
       onClose();
     },
     onSettled: () => {
@@ -144,7 +144,7 @@ function OldSecret({ apiKey: { id, oldSecret } }: { readonly apiKey: KeyView }) 
   const queries = useQueryClient();
   const end = useMutation({
     mutationFn: () => api.endOldSecret(id),
-    onSuccess: () => say('The old secret does not work any more.'),
+    onSuccess: () => showToast('The old secret does not work any more.'),
     onSettled: () => queries.invalidateQueries({ queryKey: ['keys'] }),
   });
   if (oldSecret === undefined) return null;

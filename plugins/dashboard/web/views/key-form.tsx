@@ -7,7 +7,7 @@ import { FormDialog, useForm } from '../parts/form.tsx';
 import { changesOf, draftOf, readDraft } from '../parts/key-draft.ts';
 import { LimitFields } from '../parts/limit-fields.tsx';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 /** Properties of the form of a key. */
 interface KeyFormProps {
@@ -38,7 +38,7 @@ function useKeyForm(
       void queries.invalidateQueries({ queryKey: ['keys'] });
       onClose();
       if ('value' in answer) onMade(answer);
-      else say([`${answer.key.name} is saved.`, ...answer.warnings].join(' '));
+      else showToast([`${answer.key.name} is saved.`, ...answer.warnings].join(' '));
     },
     withoutProblem: () => ['callTags'],
   });

@@ -7,7 +7,7 @@ import { DataTable, type Column, type Selection } from '../parts/data-table.tsx'
 import { Icon } from '../parts/icons.tsx';
 import { Segments } from '../parts/fields.tsx';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
-import { changeQuery, usePlace } from '../parts/router.ts';
+import { changeQuery, useRoute } from '../parts/router.ts';
 import { SearchBox } from '../parts/typed.tsx';
 import { Await, Empty, More, MoreButton } from '../parts/states.tsx';
 import { ago, brief, exactly, money } from '../parts/text.ts';
@@ -130,7 +130,7 @@ function useKeys(search: string, owner: string, sort: Sort) {
 
 /** All API keys: made, changed, and taken away. */
 export function Keys() {
-  const { query } = usePlace();
+  const { query } = useRoute();
   const search = searchOf(query.get('search') ?? '');
   const owner = query.get('owner') ?? '';
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());

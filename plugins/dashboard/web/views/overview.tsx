@@ -4,7 +4,7 @@ import type { Overview as OverviewData, OverviewRange, UsageSumsView } from '../
 import { api } from '../parts/api.ts';
 import { Chart, Legend, type Series } from '../parts/chart.tsx';
 import { Segments } from '../parts/fields.tsx';
-import { addressOf, changeQuery, usePlace } from '../parts/router.ts';
+import { addressOf, changeQuery, useRoute } from '../parts/router.ts';
 import { Await, Empty } from '../parts/states.tsx';
 import { brief, count, duration, exactly, money, percent } from '../parts/text.ts';
 
@@ -17,7 +17,7 @@ const ranges: readonly (readonly [OverviewRange, string])[] = [
 
 /** Traffic, cost, failures and how long things take. */
 export function Overview() {
-  const { query } = usePlace();
+  const { query } = useRoute();
   const range = ranges.find(([name]) => name === query.get('range'))?.[0] ?? '24h';
   const overview = useQuery({
     queryKey: ['overview', range],

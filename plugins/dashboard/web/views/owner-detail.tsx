@@ -9,7 +9,7 @@ import { kindNames } from '../parts/owner-names.ts';
 import { pricingLines } from '../parts/price-words.ts';
 import { addressOf } from '../parts/router.ts';
 import { exactly } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 import { OwnerKeys } from './owner-keys.tsx';
 
 /** An owner with its limits and keys, and the actions on it. */
@@ -32,13 +32,13 @@ export function OwnerDetail({
   const change = useMutation({
     mutationFn: (on: boolean) => api.switchOwner(id, on),
     onSuccess: (_changed, on) =>
-      say(on ? `${name} is enabled.` : `${name} is disabled. Calls with its keys are refused.`),
+      showToast(on ? `${name} is enabled.` : `${name} is disabled. Calls with its keys are refused.`),
     onSettled: settled,
   });
   const remove = useMutation({
     mutationFn: () => api.deleteOwner(id),
     onSuccess: () => {
-      say(`${name} is deleted.`);
+      showToast(`${name} is deleted.`);
       onClose();
     },
     onSettled: settled,

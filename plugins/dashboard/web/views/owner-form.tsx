@@ -10,7 +10,7 @@ import { kindNames, ownerKinds } from '../parts/owner-names.ts';
 import { OwnerPicker } from '../parts/owner-picker.tsx';
 import { PriceFields } from '../parts/price-fields.tsx';
 import { changeQuery } from '../parts/router.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 /** Properties of the form of an owner. */
 interface OwnerFormProps {
@@ -40,7 +40,7 @@ function useOwnerForm(
     onSaved(saved) {
       void queries.invalidateQueries({ queryKey: ['owners'] });
       onClose();
-      say(`${saved.name} is saved.`);
+      showToast(`${saved.name} is saved.`);
       if (owner === undefined) changeQuery({ owner: saved.id });
     },
     withoutProblem: (typed) => [

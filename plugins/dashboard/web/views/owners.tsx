@@ -7,7 +7,7 @@ import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Segments } from '../parts/fields.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { kindNames, ownerKinds } from '../parts/owner-names.ts';
-import { changeQuery, usePlace } from '../parts/router.ts';
+import { changeQuery, useRoute } from '../parts/router.ts';
 import { Await, Empty, More } from '../parts/states.tsx';
 import { ago, exactly } from '../parts/text.ts';
 import { SearchBox } from '../parts/typed.tsx';
@@ -93,7 +93,7 @@ function useOwners(kind: Kind | undefined, organisation: string | undefined, sea
 
 /** Organisations, teams, members and service accounts. */
 export function Owners() {
-  const { query } = usePlace();
+  const { query } = useRoute();
   const kind = ownerKinds.find((one) => one === query.get('kind'));
   const organisation = query.get('organisation') ?? undefined;
   const search = query.get('search')?.trim() ?? '';

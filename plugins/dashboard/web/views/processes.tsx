@@ -7,7 +7,7 @@ import { DataTable, type Column } from '../parts/data-table.tsx';
 import { useGatewayState } from '../parts/gateway-state.tsx';
 import { Await } from '../parts/states.tsx';
 import { ago, count, duration, exactly, percent } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 type Worker = Status['workers'][number];
 
@@ -43,8 +43,8 @@ export function Processes() {
     mutationFn: api.reload,
     onSuccess: ({ ok }) =>
       ok
-        ? say('Reloaded: new calls are served as the files say now.')
-        : say('The reload failed: what ran before goes on.', 'bad'),
+        ? showToast('Reloaded: new calls are served as the files say now.')
+        : showToast('The reload failed: what ran before goes on.', 'bad'),
     onSettled: () => queries.invalidateQueries(),
   });
   return (

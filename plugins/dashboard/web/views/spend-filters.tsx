@@ -5,7 +5,7 @@ import { OwnerPicker } from '../parts/owner-picker.tsx';
 import { changeQuery } from '../parts/router.ts';
 import { TextFilter } from '../parts/typed.tsx';
 import { zones } from '../parts/zone-time.ts';
-import { askedBy, groupings, spans, type Span } from './spend-query.ts';
+import { groupingOf, groupings, spans, type Span } from './spend-query.ts';
 
 const owners = ['organisation', 'team', 'member'] as const;
 
@@ -22,7 +22,7 @@ export function SpendFilters({ query, span }: { readonly query: URLSearchParams;
       <Segments
         label="Sum by"
         options={groupings}
-        value={askedBy(query)}
+        value={groupingOf(query)}
         onChange={(by) => changeQuery({ by }, 'replace')}
       />
       <div className="filters" role="search" aria-label="Filter">

@@ -39,8 +39,8 @@ export interface Span {
   readonly to: string;
 }
 
-/** Returns by what the address wants calls summed. */
-export function askedBy(query: URLSearchParams): GroupedBy {
+/** Returns the grouping of the spend table from the query. */
+export function groupingOf(query: URLSearchParams): GroupedBy {
   return groupings.find(([name]) => name === query.get('by'))?.[0] ?? 'team';
 }
 

@@ -5,22 +5,22 @@ import type { UsageSumsList } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Chart, Legend, type Series } from '../parts/chart.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { usePlace } from '../parts/router.ts';
+import { useRoute } from '../parts/router.ts';
 import { Await, Empty } from '../parts/states.tsx';
 import { brief, exactly, money } from '../parts/text.ts';
 import { asWallClock, clockIn } from '../parts/zone-time.ts';
 import { SpendFilters } from './spend-filters.tsx';
-import { askedBy, spanOf, type Span } from './spend-query.ts';
+import { groupingOf, spanOf, type Span } from './spend-query.ts';
 import { Change, saveTable, SpendTable } from './spend-table.tsx';
 
 const hour = 3_600_000;
 
 /** Usage by team, member, organisation, key, tag, end user, model or channel. */
 export function Spend() {
-  const { query } = usePlace();
+  const { query } = useRoute();
   // The end stays where it was while the filter stays, so that the parts of the page fit together.
   const span = useMemo(() => spanOf(query, Date.now()), [query]);
-  const by = askedBy(query);
+  const by = groupingOf(query);
   const narrowed = narrowingOf(query);
   const filter = { ...narrowed, since: String(span.since), until: String(span.until), zone: span.zone };
   const sums = useQuery({

@@ -14,7 +14,7 @@ import { roleNames } from '../parts/roles.ts';
 import { ShownOnce } from '../parts/shown-once.tsx';
 import { Await, Empty } from '../parts/states.tsx';
 import { ago, exactly, toTheMinute } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 interface TokenDraft {
   readonly name: string;
@@ -108,7 +108,7 @@ export function Tokens() {
   const [asking, setAsking] = useState<TokenView>();
   const revoke = useMutation({
     mutationFn: (token: TokenView) => api.revokeToken(token.id),
-    onSuccess: (_done, token) => say(`${token.name} is revoked.`),
+    onSuccess: (_done, token) => showToast(`${token.name} is revoked.`),
     onSettled: () => {
       setAsking(undefined);
       return queries.invalidateQueries({ queryKey: ['tokens'] });

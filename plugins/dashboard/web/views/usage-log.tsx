@@ -5,7 +5,7 @@ import { api, queryOf, type UsageQuery } from '../parts/api.ts';
 import { Breakable, Formats, Status } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { changeQuery, usePlace } from '../parts/router.ts';
+import { changeQuery, useRoute } from '../parts/router.ts';
 import { GoOn, useSearch } from '../parts/search-on.tsx';
 import { Await, Empty, More } from '../parts/states.tsx';
 import { count, duration, exactly, money, when } from '../parts/text.ts';
@@ -160,7 +160,7 @@ function useUsage(filter: ReturnType<typeof usageQueryOf>, sort: string, limit: 
 
 /** All calls, in the order and with the filters in the address. */
 export function UsageLog() {
-  const { query } = usePlace();
+  const { query } = useRoute();
   const [now, setNow] = useState(() => Date.now());
   const filter = useMemo(() => usageQueryOf(query, now), [query, now]);
   const call = query.get('call');

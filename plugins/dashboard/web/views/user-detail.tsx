@@ -7,7 +7,7 @@ import { DetailSheet } from '../parts/detail-sheet.tsx';
 import { roleOf } from '../parts/roles.ts';
 import { addressOf } from '../parts/router.ts';
 import { ago, exactly } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 
 /** Shows a user, with a link to the keys of its member, and changes it. */
 export function UserDetail({
@@ -31,20 +31,20 @@ export function UserDetail({
   };
   const turn = useMutation({
     mutationFn: (on: boolean) => api.switchUser(id, on),
-    onSuccess: (_changed, on) => say(`${email} is ${on ? 'enabled' : 'disabled'}.`),
+    onSuccess: (_changed, on) => showToast(`${email} is ${on ? 'enabled' : 'disabled'}.`),
     onSettled: settled,
   });
   const remove = useMutation({
     mutationFn: () => api.deleteUser(id),
     onSuccess: () => {
-      say(`${email} is deleted.`);
+      showToast(`${email} is deleted.`);
       onClose();
     },
     onSettled: settled,
   });
   const reset = useMutation({
     mutationFn: () => api.resetSecondFactor(id),
-    onSuccess: () => say(`The second factor of ${email} is removed.`),
+    onSuccess: () => showToast(`The second factor of ${email} is removed.`),
     onSettled: settled,
   });
   const busy = turn.isPending || remove.isPending || reset.isPending;

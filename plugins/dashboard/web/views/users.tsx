@@ -9,9 +9,9 @@ import { Icon } from '../parts/icons.tsx';
 import { roleOf } from '../parts/roles.ts';
 import { Await, Empty, More } from '../parts/states.tsx';
 import { ago, exactly } from '../parts/text.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 import { SearchBox } from '../parts/typed.tsx';
-import { changeQuery, usePlace } from '../parts/router.ts';
+import { changeQuery, useRoute } from '../parts/router.ts';
 import { UserDetail } from './user-detail.tsx';
 import { UserForm } from './user-form.tsx';
 import { InvitationOnce } from './user-invitation.tsx';
@@ -78,7 +78,7 @@ function useUsers(search: string) {
 /** Users of the dashboard and the admin API. */
 export function Users() {
   const queries = useQueryClient();
-  const { query } = usePlace();
+  const { query } = useRoute();
   const search = query.get('search')?.trim() ?? '';
   const users = useUsers(search);
   const rows = users.data?.pages.flatMap((page) => page.users) ?? [];
@@ -129,7 +129,7 @@ export function Users() {
           onSaved={(user, token) => {
             setForm(undefined);
             setInvitation(token);
-            if (token === undefined) say(`${user.email} is saved.`);
+            if (token === undefined) showToast(`${user.email} is saved.`);
             refresh();
           }}
         />

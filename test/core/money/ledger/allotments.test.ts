@@ -54,7 +54,7 @@ async function begin(bookkeeper: Bookkeeper, calls: number): Promise<readonly Re
 }
 
 const charge = (bookkeeper: Bookkeeper, reservation: Reservation, microDollars: number): void =>
-  bookkeeper.book(settlementOf('key_1', reservation, microDollars));
+  bookkeeper.enqueue(settlementOf('key_1', reservation, microDollars));
 
 function state(): readonly (number | undefined)[] {
   const [found] = database.states('key_1', budgets, Date.now());

@@ -98,7 +98,7 @@ afterEach(async () => {
 describe('settlements', () => {
   test('are gathered for a moment and made together, a bounded number at a time', async () => {
     start();
-    for (let number = 0; number < 1_200; number += 1) bookkeeper.book(paid());
+    for (let number = 0; number < 1_200; number += 1) bookkeeper.enqueue(paid());
     expect(ledger.batches).toEqual([]);
     expect(bookkeeper.waiting).toBe(1_200);
     await vi.advanceTimersByTimeAsync(25);
@@ -111,7 +111,7 @@ describe('settlements', () => {
     start();
     ledger.failing = true;
     const settlements = [paid(), paid(), paid()];
-    for (const one of settlements) bookkeeper.book(one);
+    for (const one of settlements) bookkeeper.enqueue(one);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(bookkeeper.waiting).toBe(3);
     expect(ledger.tries).toBeGreaterThan(5);
@@ -127,7 +127,7 @@ describe('settlements', () => {
     start();
     const settlements = Array.from({ length: 20 }, paid);
     ledger.poison = settlements[3]?.record.id;
-    for (const one of settlements) bookkeeper.book(one);
+    for (const one of settlements) bookkeeper.enqueue(one);
     await vi.advanceTimersByTimeAsync(30_000);
     expect(ledger.settled).toHaveLength(19);
     expect(bookkeeper.waiting).toBe(1);
@@ -136,11 +136,11 @@ describe('settlements', () => {
   test('beyond what may wait say that no call should be taken; what costs nothing is let go of', async () => {
     start({ most: 3 });
     ledger.failing = true;
-    for (let number = 0; number < 3; number += 1) bookkeeper.book(paid());
+    for (let number = 0; number < 3; number += 1) bookkeeper.enqueue(paid());
     expect(bookkeeper.full).toBe(true);
-    bookkeeper.book(free());
-    bookkeeper.book(paid());
-    bookkeeper.book({ ...free(), reservation: 'rsv_1' });
+    bookkeeper.enqueue(free());
+    bookkeeper.enqueue(paid());
+    bookkeeper.enqueue({ ...free(), reservation: 'rsv_1' });
     expect(bookkeeper.waiting).toBe(5);
     ledger.failing = false;
     await vi.advanceTimersByTimeAsync(1_000);
@@ -157,9 +157,9 @@ describe('settlements', () => {
   ])('beyond what may wait keep %s: budgets count them', async (_what, microDollars, tokens) => {
     start({ most: 1 });
     ledger.failing = true;
-    bookkeeper.book(paid());
+    bookkeeper.enqueue(paid());
     const settlement = settlementOf('key_1', undefined, microDollars, tokens);
-    bookkeeper.book(settlement);
+    bookkeeper.enqueue(settlement);
     expect(bookkeeper.waiting).toBe(2);
     ledger.failing = false;
     await vi.advanceTimersByTimeAsync(1_000);
@@ -168,7 +168,7 @@ describe('settlements', () => {
 
   test('are all made at the end of the process', async () => {
     start();
-    for (let number = 0; number < 700; number += 1) bookkeeper.book(paid());
+    for (let number = 0; number < 700; number += 1) bookkeeper.enqueue(paid());
     bookkeeper.release('rsv_1');
     await bookkeeper.close();
     expect(ledger.settled).toHaveLength(700);
@@ -178,7 +178,7 @@ describe('settlements', () => {
   test('that still cannot be made at the end are reported, and the process ends', async () => {
     start({ patience: 2_000 });
     ledger.failing = true;
-    bookkeeper.book(paid());
+    bookkeeper.enqueue(paid());
     const closing = bookkeeper.close();
     await vi.advanceTimersByTimeAsync(5_000);
     await closing;
@@ -191,13 +191,13 @@ describe('a call is let in', () => {
 
   test('at once where there is room, and nothing is settled for its sake', async () => {
     start();
-    bookkeeper.book(paid());
+    bookkeeper.enqueue(paid());
     await reserve();
     expect([ledger.asked, ledger.tries]).toEqual([1, 0]);
   });
 
   test.each<[string, () => void, () => boolean]>([
-    ['has ended', () => bookkeeper.book(paid()), () => ledger.settled.length > 0],
+    ['has ended', () => bookkeeper.enqueue(paid()), () => ledger.settled.length > 0],
     ['came to nothing', () => bookkeeper.release('rsv_9'), () => ledger.released.length > 0],
   ])('when only a call stands in its way that %s', async (_what, end, room) => {
     start({ gather: 600_000 });
@@ -235,7 +235,7 @@ describe('a call is let in', () => {
     start({ gather: 600_000 });
     ledger.room = () => false;
     vi.spyOn(ledger, 'settle').mockReturnValue(new Promise(() => {}));
-    bookkeeper.book(paid());
+    bookkeeper.enqueue(paid());
     const refused = reserve().catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(1_100);
     expect(await refused).toBeInstanceOf(BudgetExhausted);
@@ -302,7 +302,7 @@ describe('claims', () => {
 
   test('of calls that came to nothing are given back, behind the settlements that wait', async () => {
     start();
-    bookkeeper.book(paid());
+    bookkeeper.enqueue(paid());
     bookkeeper.release('rsv_1');
     await vi.advanceTimersByTimeAsync(60);
     expect(ledger.settled).toHaveLength(1);

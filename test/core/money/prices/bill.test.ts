@@ -47,7 +47,12 @@ async function pricesOfAll() {
       discovery: (place, ask, log) => {
         const kept = new Keyv({ store: new Map() });
         const get = () => Promise.resolve({ at: Date.now(), names: [listed.id], prices });
-        const discovery = new ModelDiscovery({ place, ask, log, kept: Object.assign(kept, { get }) });
+        const discovery = new ModelDiscovery({
+          cacheKey: place,
+          listModels: ask,
+          log,
+          kept: Object.assign(kept, { get }),
+        });
         discoveries.push(discovery);
         return discovery;
       },

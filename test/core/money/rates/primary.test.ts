@@ -37,7 +37,7 @@ class Office {
         this.questions.push(question);
         // As it goes between processes.
         const copy = JSON.parse(JSON.stringify(question)) as typeof question;
-        setImmediate(() => this.server.ask(worker, copy));
+        setImmediate(() => this.server.receive(worker, copy));
         return true;
       },
       listen: (listener) => void this.#listeners.set(worker, listener),
@@ -93,7 +93,7 @@ test('an answer that comes too late keeps no slot', async () => {
   const rates = new PrimaryRates(
     {
       send(question) {
-        server.ask(1, question);
+        server.receive(1, question);
         return true;
       },
       listen: (listener) => {

@@ -27,7 +27,7 @@ function workers() {
   const say = (member: number, word: HealthWord): void => {
     const news = told.get(member) ?? [];
     told.set(member, news);
-    server.hear(member, word, (one) => news.push(one));
+    server.receive(member, word, (one) => news.push(one));
   };
   return {
     clock,
@@ -135,7 +135,7 @@ describe('the claim to probe a place', () => {
     const { server } = workers();
     const waits: number[] = [];
     const ask = (member: number, model?: string): void =>
-      server.hear(
+      server.receive(
         member,
         {
           kind: 'claim',
@@ -217,15 +217,15 @@ describe('a worker that shares health with the others', () => {
   test('tells a change at once, and what changes right behind it together, each place once', async () => {
     const { sharing, sent } = worker();
     sent();
-    sharing.tell(place('x', { cool: 1 }));
-    sharing.tell(place('y', { cool: 1 }));
+    sharing.publish(place('x', { cool: 1 }));
+    sharing.publish(place('y', { cool: 1 }));
     expect(sent()).toEqual([]);
     await settle();
     expect(told(sent())).toEqual([['x', 'y']]);
-    sharing.tell(place('x', { cool: 2 }));
+    sharing.publish(place('x', { cool: 2 }));
     await settle();
-    sharing.tell(place('z', { cool: 1 }));
-    sharing.tell(place('x', { cool: 3 }));
+    sharing.publish(place('z', { cool: 1 }));
+    sharing.publish(place('x', { cool: 3 }));
     await vi.advanceTimersByTimeAsync(24);
     expect(sent()).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
@@ -242,7 +242,7 @@ describe('a worker that shares health with the others', () => {
     ]);
     // After a pause the next change goes out at once again.
     await vi.advanceTimersByTimeAsync(25);
-    sharing.tell(place('x', { cool: 4 }));
+    sharing.publish(place('x', { cool: 4 }));
     await settle();
     expect(told(sent())).toEqual([['x']]);
   });
@@ -250,9 +250,9 @@ describe('a worker that shares health with the others', () => {
   test('tells of a reset also where the place has changed again before that was told', async () => {
     const { sharing, sent } = worker();
     sent();
-    sharing.tell(place('x', { forgotten: true }));
-    sharing.tell(place('x', { cool: 9 }));
-    sharing.tell(place('y', { cool: 9 }));
+    sharing.publish(place('x', { forgotten: true }));
+    sharing.publish(place('x', { cool: 9 }));
+    sharing.publish(place('y', { cool: 9 }));
     await settle();
     expect(sent()).toEqual([
       { kind: 'tell', places: [place('x', { cool: 9, forgotten: true }), place('y', { cool: 9 })] },
@@ -262,7 +262,7 @@ describe('a worker that shares health with the others', () => {
   test('tells what a probe has found out before it gives the claim back', async () => {
     const { sharing, sent } = worker();
     sent();
-    sharing.tell(place('x'));
+    sharing.publish(place('x'));
     sharing.release({ channel: 'x', key: 'first' });
     expect(told(sent())).toEqual([['x'], 'release']);
     await settle();
@@ -273,7 +273,7 @@ describe('a worker that shares health with the others', () => {
     const { sharing, sent, news } = worker();
     const waits: unknown[] = [];
     for (const channel of ['x', 'y'])
-      void sharing.claim({ channel, key: 'first' }, 7).then((wait) => waits.push([channel, wait]));
+      void sharing.acquire({ channel, key: 'first' }, 7).then((wait) => waits.push([channel, wait]));
     const ids = sent().flatMap((word) => (word.kind === 'claim' ? [word.id] : []));
     expect(new Set(ids).size).toBe(2);
     news({ kind: 'turn', id: ids[1] ?? 0, wait: 12 });
@@ -297,7 +297,7 @@ describe('a worker that shares health with the others', () => {
     sent();
     let refused = 0;
     const ask = (): void =>
-      void sharing.claim({ channel: 'x', key: 'first' }, 7).then((wait) => {
+      void sharing.acquire({ channel: 'x', key: 'first' }, 7).then((wait) => {
         if (wait === undefined) refused += 1;
       });
     for (let count = 0; count < 1_001; count += 1) ask();
@@ -311,11 +311,11 @@ describe('a worker that shares health with the others', () => {
     const { sharing, state, sent, news, ticks } = worker([place('known', { cool: 5 })]);
     sent();
     state.cut = true;
-    sharing.tell(place('lost', { cool: 5 }));
+    sharing.publish(place('lost', { cool: 5 }));
     await settle();
     expect(sharing.isUp).toBe(false);
-    expect(await sharing.claim({ channel: 'x', key: 'first' }, 7)).toBeUndefined();
-    sharing.tell(place('unheard', { cool: 5 }));
+    expect(await sharing.acquire({ channel: 'x', key: 'first' }, 7)).toBeUndefined();
+    sharing.publish(place('unheard', { cool: 5 }));
     await vi.advanceTimersByTimeAsync(1_200);
     expect(ticks()).toBe(0);
     state.cut = false;
@@ -335,8 +335,8 @@ describe('a worker that shares health with the others', () => {
     expect(ticks()).toBe(0);
     await vi.advanceTimersByTimeAsync(401);
     expect(ticks()).toBe(2);
-    const open = sharing.claim({ channel: 'x', key: 'first' }, 7);
-    sharing.tell(place('last', { cool: 5 }));
+    const open = sharing.acquire({ channel: 'x', key: 'first' }, 7);
+    sharing.publish(place('last', { cool: 5 }));
     await sharing.close();
     expect([await open, told(sent())]).toEqual([undefined, ['claim', ['last']]]);
     await vi.advanceTimersByTimeAsync(5_000);

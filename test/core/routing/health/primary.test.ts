@@ -44,7 +44,7 @@ class Line implements HealthLine {
       setImmediate(() => this.#listener?.(copied(news)));
     };
     const deliver = (): void => {
-      setImmediate(() => this.#server.hear(this.#worker, copied(word), tell));
+      setImmediate(() => this.#server.receive(this.#worker, copied(word), tell));
     };
     if (this.#held === undefined) deliver();
     else this.#held.push(deliver);
@@ -189,7 +189,7 @@ test('what is remembered for all is bounded', async () => {
   const server = new HealthServer();
   const told: number[] = [];
   for (let count = 0; count < 7_000; count += 1)
-    server.hear(
+    server.receive(
       1,
       {
         kind: 'tell',
@@ -197,7 +197,7 @@ test('what is remembered for all is bounded', async () => {
       },
       () => {},
     );
-  server.hear(2, { kind: 'join' }, (news) => {
+  server.receive(2, { kind: 'join' }, (news) => {
     if (news.kind === 'heard') told.push(news.places.length);
   });
   expect(told).toEqual([5_000]);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { channelStanding, createHealth, openHealth } from '../../../../core/routing/health/index.ts';
 import { type Health } from '../../../../core/sdk/health.ts';
 import { redisSharing } from '../../../../core/routing/health/redis.ts';
-import { Tally } from '../../../../core/routing/health/tally.ts';
+import { OutcomeWindow } from '../../../../core/routing/health/outcome-window.ts';
 import type { HealthSettings } from '../../../../core/settings/routing.ts';
 import {
   enter,
@@ -214,7 +214,7 @@ describe('in memory, to the millisecond', () => {
   });
 
   test('a tally that was cleared counts from nothing, also when its slices come round again', () => {
-    const tally = new Tally(1_000);
+    const tally = new OutcomeWindow(1_000);
     for (let count = 0; count < 5; count += 1) tally.add(0, true);
     tally.clear();
     tally.add(100, true);
@@ -371,7 +371,7 @@ describe('whatever happens', () => {
           maxLength: 80,
         }),
         (drawn) => {
-          const tally = new Tally(1_000);
+          const tally = new OutcomeWindow(1_000);
           let now = 0;
           const seen: { at: number; fails: boolean }[] = [];
           for (const { pause, fails } of drawn) {

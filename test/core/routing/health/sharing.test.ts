@@ -21,10 +21,10 @@ class OtherGateways implements HealthSharing {
   readonly released: KeyOrModel[] = [];
   closed = 0;
 
-  tell(place: SharedBreaker): void {
+  publish(place: SharedBreaker): void {
     this.told.push(place);
   }
-  claim(name: KeyOrModel, lease: number): Promise<number | undefined> {
+  acquire(name: KeyOrModel, lease: number): Promise<number | undefined> {
     return new Promise((resolve) => {
       this.asked.push({
         name,

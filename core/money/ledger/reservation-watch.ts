@@ -18,7 +18,7 @@ interface Watched {
 }
 
 /** Renews the reservations of running calls and the allotments of this process, gives back what others recall, and sweeps what was left behind. */
-export class ClaimWatch {
+export class ReservationWatch {
   readonly #ledger: Ledger;
   readonly #allotments: Allotments;
   readonly #clock: Clock;

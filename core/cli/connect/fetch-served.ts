@@ -23,7 +23,7 @@ const maxNamed = 20;
  * Checks the gateway, the key and the model. Without a model it chooses the only one that the gateway lists. Throws an Error that says what
  * to do.
  */
-export async function askGateway(url: string, key: string, model: string | undefined): Promise<Served> {
+export async function fetchServed(url: string, key: string, model: string | undefined): Promise<Served> {
   const services = openServices();
   try {
     const get = asking(services, url, key);

@@ -3,7 +3,7 @@ import type { PostgresSession } from '../../state/database/postgres.ts';
 import { none } from './amounts.ts';
 import type { AllotmentDraw, AllotmentReturns, Reservation } from './index.ts';
 import { periodStart, reservedAt } from './periods.ts';
-import { ownerClaims, standingAt, windowsAt, type ClaimTable, type StandingRow } from './sql.ts';
+import { ownerClaims, standingAt, windowsAt, type ReservationTable, type StandingRow } from './sql.ts';
 import type { ChargeRow } from './charge-sums.ts';
 import type { Window } from './windows.ts';
 
@@ -13,12 +13,12 @@ const clock = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 /** A transaction, or the database itself for single statements. */
 export type Asking = Pick<PostgresSession, 'query'>;
 
-/** Reads and writes claims. Nothing here begins a transaction. */
-export class PostgresClaims {
+/** Reads and writes reservations. Does not begin transactions. */
+export class PostgresReservations {
   readonly #isOfOwners: boolean;
   readonly #standing: string;
   readonly #windows: string;
-  readonly #claim: string;
+  readonly #insertSql: string;
   readonly #giveBack: string;
   readonly #draw: string;
   readonly #resize: string;
@@ -27,7 +27,7 @@ export class PostgresClaims {
   readonly #renew: string;
   readonly #sweep: string;
 
-  constructor(claims: ClaimTable) {
+  constructor(claims: ReservationTable) {
     const { table, holder } = claims;
     this.#isOfOwners = claims === ownerClaims;
     const identity = this.#isOfOwners ? `id, ${holder}` : 'id';
@@ -45,12 +45,12 @@ export class PostgresClaims {
       now: clock,
     });
     this.#windows = windowsAt(claims, {
-      asked:
+      requested:
         'SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS given (holder, series, label, since)',
       now: clock,
     });
     // One array for each column but the last.
-    this.#claim = `INSERT INTO ${table}
+    this.#insertSql = `INSERT INTO ${table}
         (id, ${holder}, micro_dollars, tokens, day, month, made, allotment, free_micro_dollars, free_tokens, lease, expires)
       SELECT *, ${clock} + lease FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
           $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
@@ -85,24 +85,24 @@ export class PostgresClaims {
     holders: readonly string[],
     windows: readonly Window[],
   ): Promise<readonly StandingRow[]> {
-    const asked = windows.filter(({ holder }) => holders.includes(holder));
-    if (asked.length === 0) return [];
+    const requested = windows.filter(({ holder }) => holders.includes(holder));
+    if (requested.length === 0) return [];
     return session.query(this.#windows, [
-      asked.map(({ holder }) => holder),
-      asked.map(({ series }) => series),
-      asked.map(({ label }) => label),
-      asked.map(({ since }) => since),
+      requested.map(({ holder }) => holder),
+      requested.map(({ series }) => series),
+      requested.map(({ label }) => label),
+      requested.map(({ since }) => since),
     ]);
   }
 
-  /** Inserts the claims of reservations, or replaces those that are there. A reservation whose id does not hold its time counts as made at `now`. */
-  async claim(session: Asking, reservations: readonly Reservation[], now: number): Promise<void> {
+  /** Inserts reservations, or replaces those that exist. A reservation whose id does not hold its time counts as made at `now`. */
+  async insert(session: Asking, reservations: readonly Reservation[], now: number): Promise<void> {
     const held = reservations.flatMap((one) =>
       (this.#isOfOwners ? (one.owners ?? []) : [one.keyId]).map((holder) => ({ holder, ...one })),
     );
     if (held.length === 0) return;
     const made = held.map(({ id }) => reservedAt(id) ?? now);
-    await session.query(this.#claim, [
+    await session.query(this.#insertSql, [
       held.map(({ id }) => id),
       held.map(({ holder }) => holder),
       held.map(({ most, ahead = none }) => most.microDollars + ahead.microDollars),

@@ -5,14 +5,14 @@ import { none, sum } from './amounts.ts';
 import type { AllotmentDraw, Reservation } from './index.ts';
 import { periodStart } from './periods.ts';
 import { lazyStatement } from '../../state/database/lazy-statement.ts';
-import { ownerClaims, standingAt, windowsAt, type ClaimTable, type StandingRow } from './sql.ts';
+import { ownerClaims, standingAt, windowsAt, type ReservationTable, type StandingRow } from './sql.ts';
 import type { Window } from './windows.ts';
 
-/** Reads and writes claims. Nothing here begins a transaction. */
-export class SqliteClaims {
+/** Reads and writes reservations. Does not begin transactions. */
+export class SqliteReservations {
   readonly #standing: () => StatementSync;
   readonly #windows: () => StatementSync;
-  readonly #claim: () => StatementSync;
+  readonly #insertSql: () => StatementSync;
   readonly #giveBack: () => StatementSync;
   readonly #draw: () => StatementSync;
   readonly #resize: () => StatementSync;
@@ -22,7 +22,7 @@ export class SqliteClaims {
   readonly #expired: () => StatementSync;
   readonly #sweep: () => StatementSync;
 
-  constructor(connection: DatabaseSync, claims: ClaimTable) {
+  constructor(connection: DatabaseSync, claims: ReservationTable) {
     const { table, holder } = claims;
     const identity = claims === ownerClaims ? `id, ${holder}` : 'id';
     const prepare = (sql: string) => lazyStatement(connection, sql);
@@ -31,11 +31,11 @@ export class SqliteClaims {
     );
     this.#windows = prepare(
       windowsAt(claims, {
-        asked: `SELECT $holder AS holder, value ->> 'series' AS series, value ->> 'label' AS label, value ->> 'since' AS since FROM json_each($windows)`,
+        requested: `SELECT $holder AS holder, value ->> 'series' AS series, value ->> 'label' AS label, value ->> 'since' AS since FROM json_each($windows)`,
         now: '$now',
       }),
     );
-    this.#claim = prepare(
+    this.#insertSql = prepare(
       `INSERT INTO ${table} (id, ${holder}, micro_dollars, tokens, day, month, made, lease, expires, allotment, free_micro_dollars, free_tokens)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (${identity}) DO UPDATE SET
          micro_dollars = excluded.micro_dollars, tokens = excluded.tokens, allotment = excluded.allotment,
@@ -72,18 +72,20 @@ export class SqliteClaims {
 
   /** Returns what a holder has spent and reserved in windows of its own. */
   windows(holder: string, windows: readonly Window[], now: number): readonly StandingRow[] {
-    const asked = windows.filter((one) => one.holder === holder);
-    return asked.length === 0 ? [] : this.#windows().all({ holder, windows: JSON.stringify(asked), now });
+    const requested = windows.filter((one) => one.holder === holder);
+    return requested.length === 0
+      ? []
+      : this.#windows().all({ holder, windows: JSON.stringify(requested), now });
   }
 
-  /** Claims what a reservation holds on a holder's budgets. `at`: when the reservation was made first. */
-  claim({ id, most, lease, ahead }: Reservation, holder: string, at: number, now: number): void {
+  /** Inserts what a reservation holds on a holder's budgets. `at`: time at which the reservation was made first. */
+  insert({ id, most, lease, ahead }: Reservation, holder: string, at: number, now: number): void {
     const free = ahead ?? none;
     const { microDollars, tokens } = sum(most, free);
     const [day, month] = [periodStart('day', at), periodStart('month', at)];
     const allotment = ahead === undefined ? 0 : 1;
     const held = [microDollars, tokens, day, month, at, lease, now + lease] as const;
-    this.#claim().run(id, holder, ...held, allotment, free.microDollars, free.tokens);
+    this.#insertSql().run(id, holder, ...held, allotment, free.microDollars, free.tokens);
   }
 
   giveBack(id: string): void {

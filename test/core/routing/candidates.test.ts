@@ -3,7 +3,7 @@ import type { Affinity } from '../../../core/sdk/affinity.ts';
 import type { Channel } from '../../../core/sdk/call.ts';
 import { setClientCredential } from '../../../core/sdk/client-credential.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
-import { able } from '../../../core/routing/able.ts';
+import { findCandidates } from '../../../core/routing/candidates.ts';
 import { testCall } from '../../support/call.ts';
 import { createCatalog } from '../../../core/routing/catalog.ts';
 import { catalogOf, fakeChannel } from './_targets.ts';
@@ -12,7 +12,7 @@ const catalog = catalogOf({ id: 'x' }, { id: 'y' });
 
 function channelsFor(affinity: Affinity): readonly string[] {
   const { call } = testCall({ model: 'm' });
-  return able(call.with({ affinity }), catalog).map(({ channel }) => channel.id);
+  return findCandidates(call.with({ affinity }), catalog).map(({ channel }) => channel.id);
 }
 
 test('a conversation that may go on at one channel alone goes on while that channel serves the model', () => {
@@ -47,7 +47,7 @@ test('a channel that is switched off may come back, so that its conversations ar
 test('a model that no channel serves, and a path that its channels do not serve, are told apart', () => {
   const none = testCall({ model: 'other' });
   const named = createCatalog([{ ...fakeChannel({ id: 'x' }), upstreamModel: () => undefined }], 0);
-  expect(() => able(none.call, named)).toThrow(
+  expect(() => findCandidates(none.call, named)).toThrow(
     expect.objectContaining({
       status: 503,
       code: 'no_available_channel',
@@ -58,7 +58,7 @@ test('a model that no channel serves, and a path that its channels do not serve,
   );
   const silent = createCatalog([{ ...fakeChannel({ id: 'x' }), speaks: { embed: ['plain'] } }], 0);
   const { call } = testCall({ model: 'm' });
-  expect(() => able(call, silent)).toThrow(
+  expect(() => findCandidates(call, silent)).toThrow(
     expect.objectContaining({ code: 'endpoint_not_supported', param: 'model' }),
   );
 });
@@ -66,7 +66,7 @@ test('a model that no channel serves, and a path that its channels do not serve,
 test('a model whose channels are all switched off may come back', () => {
   catalog.switchOff(new Set(['x', 'y']));
   try {
-    expect(() => able(testCall({ model: 'm' }).call, catalog)).toThrow(
+    expect(() => findCandidates(testCall({ model: 'm' }).call, catalog)).toThrow(
       expect.objectContaining({ code: 'no_available_channel', retryable: true }),
     );
   } finally {
@@ -83,7 +83,7 @@ describe('a client’s own credential of a provider', () => {
   const channelsOf = (channels: readonly Channel[], has: boolean): readonly string[] => {
     const { call } = testCall({ model: 'm' });
     if (has) setClientCredential(call, { kind: 'key', value: 'sk-of-the-client' });
-    return able(call, createCatalog(channels, 0)).map(({ channel }) => channel.id);
+    return findCandidates(call, createCatalog(channels, 0)).map(({ channel }) => channel.id);
   };
 
   test('goes to channels of one provider that take it, and to no others', () => {
@@ -119,7 +119,7 @@ describe('a request that names an address of storage', () => {
     made.read();
     try {
       const call = affinity === undefined ? made.call : made.call.with({ affinity });
-      return able(call, createCatalog(channels, 0)).map(({ channel }) => channel.id);
+      return findCandidates(call, createCatalog(channels, 0)).map(({ channel }) => channel.id);
     } finally {
       made.exchange.end();
     }

@@ -8,7 +8,7 @@ import type { Bookkeeper, Reservation } from '../ledger/index.ts';
  * One reservation of a call. Its lease is renewed, and it is given up exactly once: by the charge that settles it, by {@link release}, or by
  * the end of the call.
  */
-export class Claim {
+export class CallReservation {
   /** True while a request that the reservation pays for is under way, and for good once that is charged. */
   isTaken = false;
   readonly #bookkeeper: Bookkeeper;
@@ -36,7 +36,7 @@ export class Claim {
     return !this.isTaken && this.#reservation !== undefined;
   }
 
-  /** Ends the claim with the call. Throws when the call has ended already. */
+  /** Ends the reservation with the call. Throws when the call has ended already. */
   endWith(call: Call): void {
     if (call.hasEnded) throw clientLeft();
     call.onEnd(() => this.end());
@@ -59,7 +59,7 @@ export class Claim {
     if (id !== undefined) this.#bookkeeper.release(id);
   }
 
-  /** Returns the id of the reservation for a settlement that is booked at once. Another may be held afterwards, unless the call has ended. */
+  /** Returns the id of the reservation for a settlement that is enqueued at once. Another may be held afterwards, unless the call has ended. */
   settle(): string | undefined {
     return this.#letGo();
   }

@@ -2,12 +2,12 @@
 const slices = 10;
 
 /** Numbers of attempts and of failures within a window, in ten slices. The oldest slice is dropped as time passes. */
-export class Tally {
+export class OutcomeWindow {
   readonly #slice: number;
   readonly #calls = new Uint32Array(slices);
   readonly #failures = new Uint32Array(slices);
   #current = 0;
-  #allVisits = 0;
+  #allAttempts = 0;
   #allFailures = 0;
 
   /** The window in milliseconds. */
@@ -16,41 +16,41 @@ export class Tally {
   }
 
   add(now: number, failed: boolean): void {
-    const place = this.#turn(now) % slices;
-    this.#calls[place] = (this.#calls[place] ?? 0) + 1;
-    this.#allVisits += 1;
+    const index = this.#advance(now) % slices;
+    this.#calls[index] = (this.#calls[index] ?? 0) + 1;
+    this.#allAttempts += 1;
     if (!failed) return;
-    this.#failures[place] = (this.#failures[place] ?? 0) + 1;
+    this.#failures[index] = (this.#failures[index] ?? 0) + 1;
     this.#allFailures += 1;
   }
 
   callsSince(now: number): number {
-    this.#turn(now);
-    return this.#allVisits;
+    this.#advance(now);
+    return this.#allAttempts;
   }
 
   failures(now: number): number {
-    this.#turn(now);
+    this.#advance(now);
     return this.#allFailures;
   }
 
   clear(): void {
     this.#calls.fill(0);
     this.#failures.fill(0);
-    this.#allVisits = 0;
+    this.#allAttempts = 0;
     this.#allFailures = 0;
   }
 
-  /** Drops what is too old. Gives the slice of now. */
-  #turn(now: number): number {
+  /** Drops slices that have left the window. Returns the number of the current slice. */
+  #advance(now: number): number {
     const slice = Math.floor(now / this.#slice);
     const passed = Math.min(slice - this.#current, slices);
     for (let step = 1; step <= passed; step += 1) {
-      const place = (this.#current + step) % slices;
-      this.#allVisits -= this.#calls[place] ?? 0;
-      this.#allFailures -= this.#failures[place] ?? 0;
-      this.#calls[place] = 0;
-      this.#failures[place] = 0;
+      const index = (this.#current + step) % slices;
+      this.#allAttempts -= this.#calls[index] ?? 0;
+      this.#allFailures -= this.#failures[index] ?? 0;
+      this.#calls[index] = 0;
+      this.#failures[index] = 0;
     }
     this.#current = slice;
     return slice;

@@ -4,8 +4,8 @@ import { GatewayError } from '../sdk/errors.ts';
 import { addressesOf, refusedAddress } from '../upstream/addresses/index.ts';
 import type { Candidate, Catalog } from './catalog.ts';
 
-/** The channels that can do what the call wants and that it may go to; 503 when there is none. */
-export function able(call: Call, catalog: Catalog): readonly Candidate[] {
+/** Returns the channels that serve the call's model and operation and that the call may use. Throws 503 where there is none. */
+export function findCandidates(call: Call, catalog: Catalog): readonly Candidate[] {
   const candidates = allowed(call, catalog.candidates(call.model, call.operation));
   const { affinity } = call.edits;
   if (candidates.length === 0) {
@@ -32,7 +32,7 @@ export function able(call: Call, catalog: Catalog): readonly Candidate[] {
   return reading(call, candidates);
 }
 
-/** The channels that may use the addresses which the request names. Throws 403 where none may. */
+/** Returns the channels that may use the addresses in the request. Throws 403 where none may. */
 function reading(call: Call, candidates: readonly Candidate[]): readonly Candidate[] {
   const addresses = addressesOf(call);
   if (addresses.length === 0) return candidates;
