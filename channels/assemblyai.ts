@@ -61,7 +61,7 @@ function transcribe(request: TranscribeRequest, { model, drop }: EncodeTarget): 
 function decode(body: JsonObject): Transcript {
   const { text, status, error, language_code: language, audio_duration: duration, words } = body;
   if (status === 'error') throw failed(typeof error === 'string' ? error : '');
-  if (typeof text !== 'string') throw unusableResponse('sent JSON that is no transcript');
+  if (typeof text !== 'string') throw unusableResponse('sent JSON that is not a transcript');
   return {
     text,
     language: typeof language === 'string' ? language : undefined,

@@ -29,7 +29,9 @@ export default defineChannel({
   }),
   setup({ resource, identity, resourceId, managementUrl, ...options }, tools: ChannelTools): ChannelParts {
     if (resource === undefined && options.baseUrl === undefined)
-      throw new Error('resource is missing. Name the resource, or give its endpoint as baseUrl.');
+      throw new Error(
+        'option "resource" is missing. Set the name of the resource, or its endpoint as baseUrl.',
+      );
     const { open } = overHttp(options, signedIn(tools, identity), {
       baseUrl: `https://${resource ?? ''}.services.ai.azure.com`,
       // Claude knows its own header alone, and the v1 API only this one.

@@ -127,7 +127,7 @@ function dated(endpoint: string, version: string, options: Setup[0], tools: Chan
 function endpointOf(baseUrl: string | undefined, resource: string | undefined): string {
   if (baseUrl !== undefined) return baseUrl.replace(/\/+$/, '').replace(/\/openai(\/v1)?$/, '');
   if (resource !== undefined) return `https://${resource}.openai.azure.com`;
-  throw new Error('resource is missing. Name the resource, or give its endpoint as baseUrl.');
+  throw new Error('option "resource" is missing. Set the name of the resource, or its endpoint as baseUrl.');
 }
 
 /** The tools with a token of an identity in place of a key. Throws where there is neither. */
@@ -145,6 +145,8 @@ export function signedIn(tools: ChannelTools, identity: EntraIdentity | undefine
       },
     );
   if (tools.keys.length === 0)
-    throw new Error("key is empty. Set the variable it is read from, or give identity: { kind: 'default' }.");
+    throw new Error(
+      "option 'key' is empty. Set the variable that it is read from, or set identity: { kind: 'default' }.",
+    );
   return tools;
 }

@@ -76,7 +76,7 @@ function decode(body: JsonObject): Transcript {
   const [channel] = isObject(results) && Array.isArray(results.channels) ? results.channels : [];
   const [best] = isObject(channel) && Array.isArray(channel.alternatives) ? channel.alternatives : [];
   if (!isObject(best) || typeof best.transcript !== 'string' || !isObject(channel))
-    throw unusableResponse('sent JSON that is no transcript');
+    throw unusableResponse('sent JSON that is not a transcript');
   const { detected_language: language } = channel;
   const duration = isObject(metadata) ? metadata.duration : undefined;
   return {

@@ -91,7 +91,7 @@ function transcribe(request: TranscribeRequest, { model, drop }: EncodeTarget): 
 function decode(body: JsonObject): Transcript {
   throwIfError(body);
   const { text, language_code: language, audio_duration_secs: duration, words } = body;
-  if (typeof text !== 'string') throw unusableResponse('sent JSON that is no transcript');
+  if (typeof text !== 'string') throw unusableResponse('sent JSON that is not a transcript');
   return {
     text,
     language: typeof language === 'string' ? language : undefined,

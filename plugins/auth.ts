@@ -189,9 +189,9 @@ function ended(found: ReturnType<ApiKeys['current']>): GatewayError {
 }
 
 const nothingSent =
-  'This request carries no API key. Send yours as "Authorization: Bearer YOUR_KEY", or in an x-api-key, x-goog-api-key, api-key or x-sluice-key header.';
+  'This request has no API key. Send yours as "Authorization: Bearer YOUR_KEY", or in an x-api-key, x-goog-api-key, api-key or x-sluice-key header.';
 const notBearer =
-  'The Authorization header of this request is not of the form "Bearer YOUR_KEY". Put the word Bearer and a space before your API key.';
+  'The Authorization header of this request is not in the form "Bearer YOUR_KEY". Put "Bearer " before your API key.';
 
 function hasOtherAuthorization({ headers }: Wire): boolean {
   return headers.authorization !== undefined && !/^\s*(bearer\s*)?$/i.test(headers.authorization);
@@ -203,7 +203,7 @@ const beginning = 'Incorrect API key provided';
 function adminToken(): GatewayError {
   return refusal(
     'invalid_api_key',
-    `${beginning}: it is a token of the admin API, which works below /api/admin alone. Calls of models need an API key.`,
+    `${beginning}: it is a token of the admin API, which is valid only below /api/admin. Use an API key for models.`,
   );
 }
 
@@ -211,19 +211,19 @@ function invalid(found: ReturnType<ApiKeys['find']>): GatewayError {
   if (found?.state === 'disabled') {
     return refusal(
       'disabled_api_key',
-      `${beginning}: it is switched off. Ask whoever runs this gateway to switch it on again.`,
+      `${beginning}: it is disabled. Ask the operator of this gateway to enable it.`,
     );
   }
   if (found?.state === 'expired') {
     const day = new Date(found.key.expiresAt ?? 0).toISOString().slice(0, 10);
     return refusal(
       'expired_api_key',
-      `${beginning}: it expired on ${day}. Ask whoever runs this gateway for a new one.`,
+      `${beginning}: it expired on ${day}. Ask the operator of this gateway for a new one.`,
     );
   }
   return refusal(
     'invalid_api_key',
-    `${beginning}: it is not known here. Check that it was copied whole and belongs to this gateway.`,
+    `${beginning}: it is unknown. Check that it is complete and belongs to this gateway.`,
   );
 }
 

@@ -41,7 +41,7 @@ function troubleOf({ ended, error }: CallResponse): 'info' | 'warn' | 'error' | 
 
 function sentenceOf({ ended, error }: CallResponse): string {
   if (ended === 'complete') return 'a call was answered';
-  if (ended === 'left') return 'a call was left by its client';
+  if (ended === 'left') return 'a client left its call';
   return error?.origin === 'client' ? 'a call was refused' : 'a call failed';
 }
 

@@ -184,7 +184,7 @@ function joinedEvents(part: Part, events: readonly GatewayEvent[]): readonly Gat
 }
 
 function tooLong(): GatewayError {
-  return new GatewayError('upstream_error', 'The answers of the upstream are too long to be held.', {
+  return new GatewayError('upstream_error', 'The responses of the upstream are too long to be buffered.', {
     origin: 'upstream',
   });
 }

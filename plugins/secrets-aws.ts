@@ -45,7 +45,7 @@ const advice: Readonly<Record<string, string>> = {
   InvalidRequestException: 'the secret may be marked for deletion: restore it',
   InvalidSignatureException: 'check the secret access key, and the clock of this machine',
   UnrecognizedClientException: 'check the access key and the session token',
-  ExpiredTokenException: 'the session has ended: give credentials that are renewed',
+  ExpiredTokenException: 'the session has expired: set credentials that are renewed',
   ThrottlingException: 'read secrets less often with secrets.refresh',
 };
 
@@ -81,7 +81,7 @@ function open(chosen: Options, { http }: SecretTools): SecretSource {
       if (code === 'ResourceNotFoundException') return undefined;
       if (code !== undefined)
         throw new Error(
-          `AWS Secrets Manager in ${region} answered ${answer.status} ${code}: ${advice[code] ?? 'see https://docs.aws.amazon.com/secretsmanager'}`,
+          `AWS Secrets Manager in ${region} returned status ${answer.status} ${code}: ${advice[code] ?? 'see https://docs.aws.amazon.com/secretsmanager'}`,
         );
       const { SecretString: text, SecretBinary: binary } = answered.parse(answer.json());
       return text ?? (binary === undefined ? undefined : utf8(Buffer.from(binary, 'base64')));
@@ -112,7 +112,7 @@ function utf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new Error('the secret is binary and no text');
+    throw new Error('the secret is binary, not text');
   }
 }
 
@@ -133,13 +133,13 @@ function credentialsOf({ credentials, profile, region }: Options): () => Promise
     } catch (error) {
       const name = error instanceof Error ? error.name : 'an error';
       throw new Error(
-        `AWS gave no credentials (${name}): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role`,
+        `AWS returned no credentials (${name}): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role`,
         {
           cause: error,
         },
       );
     }
-    if (found === undefined) throw new Error('AWS gave no credentials');
+    if (found === undefined) throw new Error('AWS returned no credentials');
     return found;
   };
 }

@@ -82,7 +82,7 @@ function open(chosen: Options, { http }: SecretTools): SecretSource {
       if (status === 404) return undefined;
       if (status !== 200)
         throw new Error(
-          `Azure Key Vault ${vault} answered ${status}${codeOf(answer.text())}: ${advice[status] ?? 'see https://status.azure.com'}`,
+          `Azure Key Vault ${vault} returned status ${status}${codeOf(answer.text())}: ${advice[status] ?? 'see https://status.azure.com'}`,
         );
       return answered.parse(answer.json()).value;
     },
@@ -127,9 +127,12 @@ function entraTokens(chosen: Options['identity'], scope: string): () => Promise<
     } catch (error) {
       credential = undefined;
       const name = error instanceof Error ? error.name : 'an error';
-      throw new Error(`Microsoft Entra ID gave no access token (${name}): check "identity" of the plugin`, {
-        cause: error,
-      });
+      throw new Error(
+        `Microsoft Entra ID returned no access token (${name}): check "identity" of the plugin`,
+        {
+          cause: error,
+        },
+      );
     }
   };
 }

@@ -71,7 +71,7 @@ function open(chosen: Options, { http }: SecretTools): SecretSource {
       if (status !== 200) {
         const code = refused.safeParse(jsonOf(answer.text())).data?.error.status ?? '';
         throw new Error(
-          `Google Secret Manager answered ${status}${/^[A-Z_]{1,50}$/.test(code) ? ` ${code}` : ''}: ${advice[status] ?? 'see https://status.cloud.google.com'}`,
+          `Google Secret Manager returned status ${status}${/^[A-Z_]{1,50}$/.test(code) ? ` ${code}` : ''}: ${advice[status] ?? 'see https://status.cloud.google.com'}`,
         );
       }
       const { data, dataCrc32c } = answered.parse(answer.json()).payload;
@@ -106,7 +106,7 @@ function utf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new Error('the secret is binary and no text');
+    throw new Error('the secret is binary, not text');
   }
 }
 
@@ -133,7 +133,7 @@ function googleTokens(credentials: string | undefined): () => Promise<string> {
     } catch (error) {
       auth = undefined;
       throw new Error(
-        `Google gave no access token (${reasonOf(error)}): check "credentials", GOOGLE_APPLICATION_CREDENTIALS, or the account of this machine`,
+        `Google returned no access token (${reasonOf(error)}): check "credentials", GOOGLE_APPLICATION_CREDENTIALS, or the account of this machine`,
         { cause: error },
       );
     }
@@ -146,7 +146,7 @@ async function openAuth(credentials: string | undefined) {
   if (credentials === undefined) return new GoogleAuth({ scopes });
   const text = credentials.trimStart().startsWith('{') ? credentials : await readFile(credentials, 'utf8');
   const given = jsonOf(text);
-  if (typeof given !== 'object' || given === null) throw new Error('the credentials are no JSON object');
+  if (typeof given !== 'object' || given === null) throw new Error('the credentials are not a JSON object');
   return new GoogleAuth({ scopes, credentials: given as object });
 }
 

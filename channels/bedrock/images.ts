@@ -246,9 +246,13 @@ function decodeImages(body: JsonObject): readonly GatewayEvent[] {
     });
   }
   if (made.length === 0)
-    throw new GatewayError('upstream_error', `The upstream gave no image: ${refused ?? 'it says not why'}.`, {
-      origin: 'upstream',
-    });
+    throw new GatewayError(
+      'upstream_error',
+      `The upstream returned no image: ${refused ?? 'no reason given'}.`,
+      {
+        origin: 'upstream',
+      },
+    );
   return [
     { type: 'usage', usage: { ...noUsage, units: { images: made.length } } },
     { type: 'result', value: { images: made.map((base64) => ({ base64 })) } },

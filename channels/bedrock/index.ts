@@ -97,7 +97,7 @@ export default defineChannel({
     const listModels = (): Promise<readonly string[]> => listAt(chosen, tools, accesses);
     if (chosen.endpoint === 'mantle') {
       if (chosen.guardrail !== undefined)
-        throw new Error("guardrail holds at the endpoint 'runtime' alone: leave one of the two out.");
+        throw new Error("option 'guardrail' requires the endpoint 'runtime'. Remove one of the two options.");
       return {
         catalogue: [...atMantle, ...atRuntime],
         speaks: { chat: ['chat-completions', 'responses', 'messages'], 'count-tokens': ['messages'] },
@@ -253,7 +253,7 @@ function bedrockRequest(request: UpstreamRequest, { guardrail, endpoint }: Optio
 }
 
 function bodyOf({ body }: UpstreamRequest): Buffer | string {
-  if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Bedrock takes no forms.');
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Bedrock does not accept forms.');
   return body;
 }
 

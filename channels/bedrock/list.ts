@@ -59,7 +59,8 @@ export async function listBedrockModels(
       // oxlint-enable no-await-in-loop
       const body = parseObject(answer.toString());
       const entries: unknown = body?.[member];
-      if (body === undefined || !Array.isArray(entries)) throw new Error('The answer is no list of models.');
+      if (body === undefined || !Array.isArray(entries))
+        throw new Error('The response is not a list of models.');
       for (const entry of entries as readonly JsonValue[]) {
         const found = isObject(entry) ? name(entry) : undefined;
         if (typeof found === 'string') names.push(found);

@@ -110,7 +110,7 @@ function finishOf(word: JsonValue | undefined, beside: JsonObject): string {
   if (word === 'ERROR' || word === 'TIMEOUT')
     throw upstreamError(
       200,
-      JSON.stringify({ message: beside['error'] ?? 'The upstream broke off the answer.' }),
+      JSON.stringify({ message: beside['error'] ?? 'The upstream broke off the response.' }),
     );
   return reasons[String(word)] ?? 'stop';
 }

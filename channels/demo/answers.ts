@@ -10,7 +10,7 @@ export async function pause(call: Call, milliseconds: number): Promise<void> {
   const clock = new Clock(call);
   await clock.wait(milliseconds);
   if (clock.stopped)
-    throw new GatewayError('client_closed_request', 'The client left before the upstream answered.');
+    throw new GatewayError('client_closed_request', 'The client left before the upstream responded.');
   clock.stop();
 }
 

@@ -15,7 +15,7 @@ const burst = 64 * 1024;
 
 const cut = new GatewayError(
   'upstream_cut',
-  'The upstream closed the connection before the answer was complete.',
+  'The upstream closed the connection before the response was complete.',
   { origin: 'upstream' },
 );
 

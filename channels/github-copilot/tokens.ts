@@ -42,14 +42,14 @@ export function copilotTokens(
       });
       const { token, expires_at: end, endpoints } = parseObject(answer.toString()) ?? {};
       if (typeof token !== 'string' || token === '' || typeof end !== 'number')
-        throw new Error('The answer has no token in it.');
+        throw new Error('The response has no token.');
       const base = isObject(endpoints) ? endpoints['api'] : undefined;
       plan.base = typeof base === 'string' && isCopilot(base) ? base : defaultBase;
       return { token, expiresAtMs: end * 1000, lifetimeMs: Math.max(0, end * 1000 - startedAt) };
     } catch (error) {
       const why = error instanceof Error ? error.message.replace(/\.$/, '') : String(error);
       throw new Error(
-        `GitHub gave no token of Copilot for the token in the config: ${why}. Check that the account has a Copilot subscription, and get a new token with: sluice login github-copilot.`,
+        `GitHub returned no Copilot token for the token in the config: ${why}. Check that the account has a Copilot subscription, and get a new token with: sluice login github-copilot.`,
         { cause: error },
       );
     }

@@ -14,7 +14,7 @@ export default plainKind(
       const signed = withAuthorization(tools, ({ method = 'POST', url, body = '' }, key) => {
         const [access, secret] = halves(key);
         if (typeof body !== 'string' && !Buffer.isBuffer(body))
-          throw new Error('This provider takes no forms.');
+          throw new Error('This provider does not accept forms.');
         return volcHeaders(
           { method, url: new URL(url), contentType: 'application/json', body },
           { access, secret, region: 'cn-north-1', service: 'cv', at: new Date() },

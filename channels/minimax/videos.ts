@@ -222,7 +222,7 @@ export async function openVideos(
   const { file_id: file } = state.body ?? {};
   if (!hasSucceeded(state) || readState(state.body.status) !== 'completed') return answerOf(state);
   if (typeof file !== 'string' && typeof file !== 'number')
-    throw new GatewayError('upstream_error', 'The upstream named no video.', { origin: 'upstream' });
+    throw new GatewayError('upstream_error', 'The upstream returned no video id.', { origin: 'upstream' });
   const found = await requestWhole(
     call,
     open,

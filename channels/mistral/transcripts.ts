@@ -69,7 +69,7 @@ function field(name: string, value: unknown): readonly { readonly name: string; 
 function decode(body: JsonObject): Transcript {
   throwIfError(body);
   const { text, language, segments, usage } = body;
-  if (typeof text !== 'string') throw unusableResponse('sent JSON that is no transcript');
+  if (typeof text !== 'string') throw unusableResponse('sent JSON that is not a transcript');
   const seconds = isObject(usage) ? usage.prompt_audio_seconds : undefined;
   const stretches = Array.isArray(segments) ? segments.filter(isSegment) : [];
   return {

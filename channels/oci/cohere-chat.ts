@@ -239,7 +239,7 @@ export function finishOf(piece: JsonObject, calls: boolean): string | undefined 
   if (word === 'ERROR' || word === 'ERROR_LIMIT' || word === 'USER_CANCEL')
     throw upstreamError(
       200,
-      JSON.stringify({ message: message ?? `The upstream broke off the answer (${word}).` }),
+      JSON.stringify({ message: message ?? `The upstream broke off the response (${word}).` }),
     );
   const reason = reasons[word] ?? 'stop';
   return calls && reason === 'stop' ? 'tool_calls' : reason;

@@ -62,7 +62,7 @@ const advice: Readonly<Record<OciIdentity['kind'], string>> = {
   resource:
     'Set OCI_RESOURCE_PRINCIPAL_VERSION (2.2), OCI_RESOURCE_PRINCIPAL_RPST and OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM, as Functions and containers of Oracle have them.',
   instance:
-    'Run on an instance of Oracle Cloud that belongs to a dynamic group which may use Generative AI; elsewhere give another identity.',
+    'Run on an instance of Oracle Cloud that belongs to a dynamic group which may use Generative AI. Elsewhere, set another identity.',
   workload:
     'Run in a pod of an enhanced OKE cluster whose service account a policy lets use generative-ai-family, with NODE_EXTRA_CA_CERTS=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt in its environment.',
 };

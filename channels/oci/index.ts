@@ -104,7 +104,7 @@ export default defineChannel({
     if (region === undefined && options.baseUrl === undefined)
       throw new Error("region is missing. Name it: region: 'us-chicago-1'.");
     if (tools.keys.length > 0 && identity !== undefined)
-      throw new Error('key and identity are both given. Leave out the one that is not to be shown.');
+      throw new Error('options "key" and "identity" are both set. Remove one of them.');
     const host = `https://inference.generativeai.${region ?? ''}.oci.oraclecloud.com`;
     const owner: Readonly<Record<string, string>> = {
       ...(compartment === undefined ? {} : { 'opc-compartment-id': compartment, compartmentid: compartment }),
@@ -170,7 +170,7 @@ async function listModels(
   url.searchParams.set('lifecycleState', 'ACTIVE');
   const answer = await http.read({ url: url.href, headers: { accept: 'application/json' } });
   const items = parseObject(answer.toString())?.['items'];
-  if (!Array.isArray(items)) throw new Error('The answer is no list of models.');
+  if (!Array.isArray(items)) throw new Error('The response is not a list of models.');
   const now = new Date().toISOString();
   return items.flatMap((item: unknown) => {
     if (!isObject(item) || typeof item['displayName'] !== 'string') return [];

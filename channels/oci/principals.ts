@@ -19,7 +19,7 @@ export async function ofResource(): Promise<OciSigner> {
     return value;
   };
   const version = variable('VERSION');
-  if (version !== '2.2') throw new Error(`${prefix}VERSION is ${version}, and only 2.2 is known here`);
+  if (version !== '2.2') throw new Error(`${prefix}VERSION is ${version}, but only 2.2 is supported`);
   const held = async (name: string, value = variable(name)): Promise<string> =>
     isAbsolute(value) ? readText(prefix + name, value) : value;
   const phrase = env(`${prefix}PRIVATE_PEM_PASSPHRASE`);
@@ -48,7 +48,7 @@ export async function ofInstance(
   );
   const certificate = new X509Certificate(leaf ?? '');
   const tenancy = /^OU=(?:opc-tenant|opc-identity):(\S+)$/m.exec(certificate.subject)?.[1];
-  if (tenancy === undefined) throw new Error('the certificate of the instance names no tenancy');
+  if (tenancy === undefined) throw new Error('the certificate of the instance has no tenancy');
   const origin = federationUrl ?? authOf(parseObject(await read('instance/regionInfo')) ?? {});
   const session = await sessionKey();
   const url = `${origin.replace(/\/+$/, '')}/v1/x509`;
@@ -62,7 +62,7 @@ export async function ofInstance(
   const headers = await ociHeaders({ url, body }, { keyId, privateKey: privateKeyOf(key ?? '', undefined) });
   const answer = await http.read({ url, headers, body }).catch(failing('the federation service'));
   const { token } = parseObject(answer.toString()) ?? {};
-  if (typeof token !== 'string') throw new Error('the federation service gave no token');
+  if (typeof token !== 'string') throw new Error('the federation service returned no token');
   return ofToken(token, session.privateKey);
 }
 
@@ -92,7 +92,7 @@ export async function ofWorkload(
     .catch(failing('the cluster'));
   const { token } = parseObject(Buffer.from(answer.toString(), 'base64').toString()) ?? {};
   // It stands behind the letters that also begin the name of a key.
-  if (typeof token !== 'string' || !token.startsWith('ST$')) throw new Error('the cluster gave no token');
+  if (typeof token !== 'string' || !token.startsWith('ST$')) throw new Error('the cluster returned no token');
   return ofToken(token.slice('ST$'.length), session.privateKey);
 }
 
@@ -107,7 +107,7 @@ function publicPart({ publicKey }: KeyPairKeyObjectResult): string {
 /** https://docs.oracle.com/en-us/iaas/Content/API/Concepts/sdk_adding_new_region_endpoints.htm */
 function authOf({ regionIdentifier, realmDomainComponent }: Readonly<Record<string, unknown>>): string {
   if (typeof regionIdentifier !== 'string' || typeof realmDomainComponent !== 'string')
-    throw new Error('the metadata service tells no region');
+    throw new Error('the metadata service returned no region');
   return `https://auth.${regionIdentifier}.${realmDomainComponent}`;
 }
 

@@ -79,7 +79,7 @@ function invocation(
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | string;
 } {
-  if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Endpoints take no forms.');
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Endpoints do not accept forms.');
   const [endpoint = '', component] = model.split('/', 2);
   return {
     path: `/endpoints/${encodeURIComponent(endpoint)}/invocations${stream ? '-response-stream' : ''}`,

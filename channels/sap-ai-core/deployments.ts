@@ -59,7 +59,7 @@ export class Deployments {
         this.#known = undefined;
         throw error instanceof GatewayError
           ? error
-          : new GatewayError('upstream_error', 'The upstream did not tell its deployments.', {
+          : new GatewayError('upstream_error', 'The upstream returned no deployments.', {
               origin: 'upstream',
               retryable: true,
               cause: error,
@@ -75,7 +75,7 @@ export class Deployments {
       headers: { accept: 'application/json', ...this.#headers },
     });
     const body = parseObject(answer.toString());
-    if (!Array.isArray(body?.['resources'])) throw new Error('The answer is no list of deployments.');
+    if (!Array.isArray(body?.['resources'])) throw new Error('The response is not a list of deployments.');
     const found = new Map<string, string>();
     for (const { id, details } of objectsOf(body['resources'])) {
       const name = modelIn(details) ?? service;
@@ -108,7 +108,7 @@ export async function orchestratedModels(
 ): Promise<readonly string[]> {
   const answer = await http.read({ url, headers: { accept: 'application/json', ...headers } });
   const resources = parseObject(answer.toString())?.['resources'];
-  if (!Array.isArray(resources)) throw new Error('The answer is no list of models.');
+  if (!Array.isArray(resources)) throw new Error('The response is not a list of models.');
   return objectsOf(resources).flatMap(({ model, allowedScenarios: allowed }) => {
     const isReached =
       !Array.isArray(allowed) || objectsOf(allowed).some(({ scenarioId: id }) => id === 'orchestration');

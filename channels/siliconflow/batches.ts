@@ -88,4 +88,4 @@ async function ofResults(
 }
 
 const notThere = (step: Step) =>
-  answerOf({ ...step, status: 404 }, { error: { message: 'There is no such file.', code: 'not_found' } });
+  answerOf({ ...step, status: 404 }, { error: { message: 'Unknown file.', code: 'not_found' } });

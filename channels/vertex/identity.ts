@@ -48,7 +48,7 @@ export function googleTokens({ credentials }: GoogleIdentity, fetch?: Fetch): ()
     } catch (error) {
       client = undefined;
       throw new Error(
-        `Google gave no access token for ${source.name}: ${reasonOf(error)}. ${source.advice}`,
+        `Google returned no access token for ${source.name}: ${reasonOf(error)}. ${source.advice}`,
         { cause: error },
       );
     }
@@ -87,7 +87,7 @@ async function openClient(
       });
     default:
       throw new Error(
-        `its type is ${JSON.stringify(given['type'] ?? null)}, none of service_account, external_account and authorized_user`,
+        `its type is ${JSON.stringify(given['type'] ?? null)}, not service_account, external_account or authorized_user`,
       );
   }
 }

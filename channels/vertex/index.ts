@@ -72,7 +72,9 @@ export default defineChannel({
   setup({ project, location, credentials, apiVersion, ...options }, tools: ChannelTools): ChannelParts {
     const express = tools.keys.length > 0;
     if (!express && project === undefined)
-      throw new Error('project is missing. Name the project, or give the key of an express-mode account.');
+      throw new Error(
+        'option "project" is missing. Set the id of the project, or the key of an express-mode account.',
+      );
     const root = express
       ? `https://aiplatform.googleapis.com/${apiVersion}`
       : `https://${hostOf(location)}/${apiVersion}/projects/${project ?? ''}/locations/${location}`;

@@ -69,7 +69,7 @@ export async function openVideo(
   if (!hasSucceeded(step)) return answerOf(step);
   const video = videoIn(step.body);
   if (video === undefined)
-    throw new GatewayError('upstream_error', 'The upstream gave no video.', { origin: 'upstream' });
+    throw new GatewayError('upstream_error', 'The upstream returned no video.', { origin: 'upstream' });
   const bytes = Buffer.from(video.data, 'base64');
   return {
     status: 200,

@@ -118,7 +118,7 @@ async function listModels({ http }: ChannelTools, baseUrl: string): Promise<read
   url.searchParams.set('limit', '200');
   const answer = await http.read({ url: url.href, headers: { accept: 'application/json' } });
   const resources = parseObject(answer.toString())?.['resources'];
-  if (!Array.isArray(resources)) throw new Error('The answer is no list of models.');
+  if (!Array.isArray(resources)) throw new Error('The response is not a list of models.');
   return resources.flatMap((one: unknown) =>
     isObject(one) && typeof one['model_id'] === 'string' ? [one['model_id']] : [],
   );

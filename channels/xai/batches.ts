@@ -109,7 +109,7 @@ async function resultsOf(call: Call, request: UpstreamRequest, open: Open, id: s
       if (typeof token !== 'string' || token === '' || results.length === 0) return;
       const next = await pageAt(token);
       if (!hasSucceeded(next))
-        throw new GatewayError('upstream_error', `A page of results was answered with ${next.status}.`, {
+        throw new GatewayError('upstream_error', `A page of results returned status ${next.status}.`, {
           origin: 'upstream',
         });
       page = next.body;
@@ -124,5 +124,5 @@ function lineOf({ batch_request_id: id, batch_result: result }: JsonObject): Jso
   const reply = isObject(response) ? Object.values(response).find(isObject) : undefined;
   if (reply !== undefined) return resultLine(id, reply);
   const { code, message } = isObject(error) ? error : {};
-  return failureLine(id, code ?? 'request_failed', message ?? 'There is no answer to this request.');
+  return failureLine(id, code ?? 'request_failed', message ?? 'There is no response to this request.');
 }

@@ -29,7 +29,7 @@ export function withSessions({ connect, ...parts }: ChannelParts): ChannelParts 
       if (!speaking.test(request.model))
         throw new GatewayError(
           'endpoint_not_supported',
-          `The model ${call.askedModel} has no sessions at xAI. Ask for a voice model, such as grok-voice-latest.`,
+          `The model ${call.askedModel} does not support sessions at xAI. Use a voice model, such as grok-voice-latest.`,
           { param: 'model' },
         );
       const input = call.input?.pipe(map(inWordsOfXai));

@@ -13,7 +13,7 @@ export function createDirectCalls(
   return (name, body, target) => {
     const format = formatNamed(name);
     const codec = format?.codecs.chat;
-    if (format === undefined || codec === undefined) throw new Error(`No format "${name}" has chats.`);
+    if (format === undefined || codec === undefined) throw new Error(`No format "${name}" supports chat.`);
     const exchange = ownExchange('chat', format, codec, ownPost(format, 'chat'));
     exchange.understand(Buffer.from(JSON.stringify(body)), body);
     exchange.decoded = codec.validate(body, {});

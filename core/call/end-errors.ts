@@ -14,7 +14,7 @@ export const warnOfEndError: EndErrorReporter = (error) => {
 
 /** Returns a reporter that logs errors and tells whoever counts them. */
 export function createEndErrorReporter(log: Log, notices: Notices): EndErrorReporter {
-  return (error, callId, sentence = 'something failed at the end of a call') => {
+  return (error, callId, sentence = 'work at the end of a call failed') => {
     log.error({ id: callId, error }, sentence);
     notices.emit('end-of-call-failed');
   };

@@ -46,7 +46,7 @@ export function orderPlugins<P extends Ordered>(
       );
       if (index < 0) {
         problems.push(
-          `plugins ${waiting.map(({ name }) => `"${name}"`).join(', ')} wait for each other in "after" and "before": remove one of the names.`,
+          `plugins ${waiting.map(({ name }) => `"${name}"`).join(', ')} depend on each other in "after" and "before": remove one of the names.`,
         );
         for (const plugin of waiting.splice(0)) order.push(plugin);
         break;
@@ -188,17 +188,17 @@ function checkedStep({ name, handler }: Running, next: Next, following: Followin
     let returned = false;
     const guarded: Next = (inner) => {
       if (inner === undefined)
-        return refused(new TypeError(`plugin "${name}" called next without a call: write next(call).`));
+        return refused(new TypeError(`plugin "${name}" called next() without a call: write next(call).`));
       // A call of the plugin's own, whose reply it reads itself: as many as it likes, whenever it likes.
       const isOwn = inner.edits.decoded === true;
       if (!isOwn && made.isAny('answered'))
         return refused(
           new Error(
-            `plugin "${name}" called next twice: once an answer is there, only a failed attempt may be followed by another.`,
+            `plugin "${name}" called next() twice. A second call is allowed only after the first one failed.`,
           ),
         );
       if (returned && !isOwn)
-        return refused(new Error(`plugin "${name}" called next after it had returned.`));
+        return refused(new Error(`plugin "${name}" called next() after it had returned.`));
       const events = next(inner);
       if (isOwn) events.catch(() => {});
       else made.add(following.follow(events));
@@ -216,7 +216,7 @@ function checkedStep({ name, handler }: Running, next: Next, following: Followin
         throw new Error(`plugin "${name}" returned before next resolved: await next(call).`);
       if (!isObservable(events))
         throw new TypeError(
-          `plugin "${name}" returned no stream: return what next(call) gave, or an Observable of events.`,
+          `plugin "${name}" returned no stream: return the result of next(call), or an Observable of events.`,
         );
       return events as Observable<GatewayEvent>;
     });

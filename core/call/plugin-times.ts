@@ -42,7 +42,7 @@ function report(watch: WatchPlugins, call: Call, time: Parameters<WatchPlugins>[
     watch(call, time);
   } catch (error) {
     process.emitWarning(
-      error instanceof Error ? error : new Error('A watcher of plugins failed.', { cause: error }),
+      error instanceof Error ? error : new Error('An observer of plugin times failed.', { cause: error }),
     );
   }
 }

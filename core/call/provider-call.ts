@@ -8,7 +8,7 @@ export function createProviderCalls(formatNamed: (name: string) => Format | unde
   return (name, target) => {
     const format = formatNamed(name);
     const codec = format?.codecs.chat;
-    if (format === undefined || codec === undefined) throw new Error(`No format "${name}" has chats.`);
+    if (format === undefined || codec === undefined) throw new Error(`No format "${name}" supports chat.`);
     const exchange = ownExchange('state', format, codec);
     exchange.model = target.model;
     return { call: firstView(exchange).with({ target }), end: () => exchange.end() };

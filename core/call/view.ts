@@ -81,7 +81,7 @@ class CallView implements Call {
     const body = this.edits.body ?? this.#exchange.wire.body;
     if (body === undefined)
       throw new Error(
-        'The body is read after the identify stage: a plugin of an earlier stage asked for it.',
+        'The body is not available yet: it is read after the identify stage. Use it in a plugin of a later stage.',
       );
     return body;
   }

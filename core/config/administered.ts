@@ -17,7 +17,7 @@ export function administered(
     if (admin === undefined)
       throw new GatewayError(
         'not_found',
-        'The admin API is off, and with it the routes that need its session.',
+        'The admin API is off, so routes that need its session are too. Enable the admin plugin.',
       );
     await handler(ctx, await admin(ctx, route));
   };

@@ -42,7 +42,7 @@ export function modelsProblem(models: ModelsOption): string | undefined {
     if (typeof target === 'string' || target.baseModel === undefined) continue;
     const { name, baseModel } = target;
     const other = bases.get(name) ?? baseModel;
-    if (other !== baseModel) return `"${name}" has two base models, "${other}" and "${baseModel}": give one`;
+    if (other !== baseModel) return `"${name}" has two base models, "${other}" and "${baseModel}": set one`;
     bases.set(name, baseModel);
   }
   return namesProblem(readModels(models).names) ?? namesProblem(Object.fromEntries(bases));
@@ -54,7 +54,7 @@ export function baseModelWarnings(known: KnownModels, { baseModels }: ChannelMod
     .filter((name) => !name.includes('*') && find(known, name) === undefined)
     .map(
       (name) =>
-        `baseModel "${name}" is not in the catalogue, so that it has no price. Check the spelling, name the provider (PROVIDER/MODEL), or set "prices".`,
+        `baseModel "${name}" is not in the catalogue and has no price. Check the spelling, name the provider (PROVIDER/MODEL), or set "prices".`,
     );
 }
 

@@ -61,7 +61,9 @@ const headerValue = z
 const addresses = z.array(
   z.string().superRefine((entry, context) => {
     if (!/^(?:[a-z][a-z0-9+.-]*:\/|projects\/)/i.test(entry))
-      context.addIssue(`"${entry}" is no address. Write s3://bucket/folder/, or the name of a resource.`);
+      context.addIssue(
+        `"${entry}" is not a storage URL. Write s3://bucket/folder/, or the name of a resource.`,
+      );
     else if (/^[a-z0-9+.-]+:\/\/[^/]+$/i.test(entry))
       context.addIssue(`"${entry}" names no object. Write "${entry}/" for all that is below it.`);
   }),
@@ -150,7 +152,7 @@ export const commonOptions = z.object({
   proxy: secretUrl(
     z
       .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
-      .refine(isDecodable, 'has a password that is not written with % codes'),
+      .refine(isDecodable, 'has a password that is not percent-encoded'),
   )
     .optional()
     .describe('URL of an HTTP proxy for connections to the provider'),
@@ -259,13 +261,13 @@ export function optionProblems({ models, tls }: ChannelOptions): readonly string
   if (tls === undefined) return problems;
   const { ca, cert, key } = tls;
   if ((cert === undefined) !== (key === undefined))
-    problems.push('option "tls": cert and key come together. Give both, or neither.');
+    problems.push('option "tls": cert and key belong together. Set both, or neither.');
   for (const [name, part] of Object.entries({
     ca,
     'cert and key': cert && key ? { cert, key } : undefined,
   })) {
     if (part !== undefined && !isPem(part))
-      problems.push(`option "tls": ${name} cannot be read. Give the text of a PEM file, not its path.`);
+      problems.push(`option "tls": ${name} is not valid. Set the text of a PEM file, not its path.`);
   }
   return problems;
 }

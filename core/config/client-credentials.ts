@@ -57,9 +57,9 @@ export function credentialsProblem(
   identity: unknown,
 ): string | undefined {
   if ((key ?? '') !== '' || keys !== undefined || identity !== undefined)
-    return 'option "credentials": \'client\' goes with no key and no identity. Leave them out.';
+    return 'option "credentials": \'client\' cannot be combined with key or identity. Remove them.';
   if (models === 'discover' || discover === true)
-    return "option \"credentials\": 'client' leaves nothing to ask the provider for its models with. Name them: models: ['…'].";
+    return "option \"credentials\": 'client' leaves no credential for requesting the provider's model list. List the models: models: ['…'].";
   return undefined;
 }
 

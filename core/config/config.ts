@@ -56,7 +56,7 @@ export async function importConfig(
   const file = configFile(option);
   if (!existsSync(file)) {
     throw new ConfigError([
-      `${file} does not exist. Name the file with --config or SLUICE_CONFIG, or create one: docs/guides/configure.md has an example.`,
+      `${file} does not exist. Set its path with --config or SLUICE_CONFIG, or create it: docs/guides/configure.md has an example.`,
     ]);
   }
   loadEnvironmentFile(dirname(file));
@@ -64,7 +64,7 @@ export async function importConfig(
     return { exported: (await loadModule(file)).default, file };
   } catch (error) {
     if (!(error instanceof LoadError)) throw error;
-    throw new ConfigError([`${error.location} does not load: ${maskSecrets(error.message)}`]);
+    throw new ConfigError([`${error.location} cannot be loaded: ${maskSecrets(error.message)}`]);
   }
 }
 
@@ -205,9 +205,9 @@ function readEntries<E extends { readonly kind: string }>(
 function flawOf(entry: object, kind: string): string | undefined {
   const spec = 'spec' in entry ? entry.spec : undefined;
   if (typeof spec !== 'object' || spec === null || !('name' in spec) || typeof spec.name !== 'string')
-    return `the ${kind} has no name. Whoever made it must give define${kind === 'plugin' ? 'Plugin' : 'Channel'} one.`;
+    return `the ${kind} has no name. Its author must pass one to define${kind === 'plugin' ? 'Plugin' : 'Channel'} one.`;
   if (!('setup' in spec) || typeof spec.setup !== 'function')
-    return `the ${kind} "${spec.name}" has no function "setup". Whoever made it must give it one.`;
+    return `the ${kind} "${spec.name}" has no function "setup". Its author must add one.`;
   return undefined;
 }
 

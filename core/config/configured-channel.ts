@@ -78,11 +78,15 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     return undefined;
   }
   if (spec.needsKey !== false && authorization.needsKey && keys.length === 0) {
-    problems.push(`${where}: key is empty. Set the variable it is read from, or remove the channel.`);
+    problems.push(
+      `${where}: option "key" is empty. Set the variable that it is read from, or remove the channel.`,
+    );
     return undefined;
   }
   if (wanted === undefined) {
-    problems.push(`${where}: models is missing. Name the models that this channel serves: models: ['…'].`);
+    problems.push(
+      `${where}: option "models" is missing. List the models that this channel serves: models: ['…'].`,
+    );
     return undefined;
   }
   const servesAll = wanted === 'discover';
@@ -105,7 +109,9 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const isDiscoveryRequired = servesAll || options.discover === true;
   const { listModels } = parts;
   if (isDiscoveryRequired && listModels === undefined) {
-    problems.push(`${where}: this kind of channel cannot be asked for its models. Name them: models: ['…'].`);
+    problems.push(
+      `${where}: this kind of channel cannot list its models. List them in the config: models: ['…'].`,
+    );
     return undefined;
   }
   const fills = (options.discover ?? spec.discover ?? false) && namesOf(models.names).some(isPattern);

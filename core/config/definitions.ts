@@ -75,7 +75,9 @@ async function channelKindsIn(
       continue;
     }
     if (value.spec.name !== name)
-      problems.push(`${path}: is named "${value.spec.name}" inside. A channel kind carries its file's name.`);
+      problems.push(
+        `${path}: its name is "${value.spec.name}". A channel kind must have the name of its file.`,
+      );
     kinds.push(value);
   }
   return kinds;
@@ -121,7 +123,7 @@ export async function choosePlugins(config: LoadedConfig, problems: string[]): P
       continue;
     }
     if (value.spec.name !== name)
-      problems.push(`${path}: is named "${value.spec.name}" inside. A plugin carries its file's name.`);
+      problems.push(`${path}: its name is "${value.spec.name}". A plugin must have the name of its file.`);
     if (chosen.has(value.spec.name)) continue;
     if (value.spec.whenListed === true) unlisted.add(value.spec.name);
     else chosen.set(value.spec.name, { entry: value() as PluginEntry, where: path });

@@ -53,7 +53,7 @@ export async function discover(
       else found.push({ name, file, value: module.default });
     } catch (error) {
       if (!(error instanceof LoadError)) throw error;
-      problems.push(`${error.location}: does not load: ${maskSecrets(error.message)}`);
+      problems.push(`${error.location}: cannot be loaded: ${maskSecrets(error.message)}`);
     }
   }
   return { found, problems };

@@ -56,7 +56,7 @@ export async function openChannels({
   }
   if (channels.length === 0)
     warnings.push(
-      `${file}: no channel is configured, so that every model is answered 503. Set a provider's key, or add demo().`,
+      `${file}: no channel is configured, so every call gets 503. Set the key of a provider, or add demo().`,
     );
   await Promise.all(discoveries.map((one) => one.load()));
   return { channels, discoveries };

@@ -83,7 +83,7 @@ export function openSurroundings(
   const stopTelling = tellResponses(stores.database, upkeep);
   const stopTellingKeys = tellKeyLists(stores.database, upkeep);
   const stopPruning = startLedgerPruning(stores.database, upkeep, (error) =>
-    log.error({ error }, 'old spending could not be removed'),
+    log.error({ error }, 'old spending records could not be removed'),
   );
   const ownHealth = openHealth(health, shared, processes.workers > 1 ? processes.health : undefined);
   ownHealth.follow((change) => logChange(log, change));
@@ -96,13 +96,15 @@ export function openSurroundings(
   const rates = openRates(
     shared,
     (error) => {
-      if (error === undefined) log.info({}, 'the shared store answers again');
-      else log.error({ error, whenDown: shared.whenDown }, 'the shared store does not answer');
+      if (error === undefined) log.info({}, 'the shared store responds again');
+      else log.error({ error, whenDown: shared.whenDown }, 'the shared store does not respond');
     },
     {},
     processes.rates,
   );
-  const bookkeeper = startBookkeeper(ledger, (error) => log.error({ error }, 'calls could not be charged'));
+  const bookkeeper = startBookkeeper(ledger, (error) =>
+    log.error({ error }, 'settlements failed: calls could not be charged'),
+  );
   return {
     log,
     stores,
@@ -163,7 +165,7 @@ function logChange(
   const why = { code: last?.code, reason: last?.message };
   const rest = until === undefined ? undefined : Math.max(0, until - Date.now());
   if (standing === 'resting' && before !== 'probing')
-    log[elsewhere ? 'info' : 'warn']({ ...fields, ...why, rest }, 'a channel is left alone for a while');
+    log[elsewhere ? 'info' : 'warn']({ ...fields, ...why, rest }, 'circuit breaker of a channel opened');
   else if (standing === 'up' && before !== 'cooling') log.info(fields, 'a channel serves again');
-  else log.debug({ ...fields, ...why, standing, rest }, 'the health of a channel changed');
+  else log.debug({ ...fields, ...why, standing, rest }, 'state of a channel changed');
 }

@@ -43,7 +43,7 @@ export function createApp(gateway: Gateway, parts: FrontParts): App {
   const front = new Front(gateway, parts);
   const { log, notices } = gateway;
   notices.on('closing', reportObserverErrors(front.replyOptions.endErrors));
-  rxjs.onUnhandledError = (error) => log.error({ error }, 'an error came after its stream had ended');
+  rxjs.onUnhandledError = (error) => log.error({ error }, 'an error occurred after its stream had ended');
   const sockets = createSockets(
     { ...gateway, handle: socketCalls(front), bodyBudget: parts.overload.bodyBudget },
     requestId,
@@ -98,7 +98,7 @@ function createListener(front: Front, sockets: Sockets): App['listener'] {
   koa.silent = true;
   koa.on('error', (error: NodeJS.ErrnoException) => {
     // A client that hangs up is no failure of the gateway's.
-    if (!clientErrors.has(error.code ?? '')) front.gateway.log.error({ error }, 'the front end failed');
+    if (!clientErrors.has(error.code ?? '')) front.gateway.log.error({ error }, 'HTTP server error');
   });
   koa.use(resolveAliases(createAliasResolver(front.gateway.formats)));
   koa.use(router.routes());

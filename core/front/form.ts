@@ -177,11 +177,15 @@ function readable(error: unknown): GatewayError {
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return clientLeft();
   if (syscall === 'open' || syscall === 'write' || syscall === 'unlink')
-    return new GatewayError('server_is_overloaded', 'The gateway has no room for this upload now.', {
-      retryAfter: 10,
-      cause: error,
-    });
-  return new GatewayError('invalid_request', 'The form is damaged, or was cut before its end.', {
+    return new GatewayError(
+      'server_is_overloaded',
+      'The gateway has no space for this upload. Try again later.',
+      {
+        retryAfter: 10,
+        cause: error,
+      },
+    );
+  return new GatewayError('invalid_request', 'The form is malformed or incomplete.', {
     cause: error,
   });
 }

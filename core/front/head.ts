@@ -62,7 +62,7 @@ export function writeHead(
   } catch (error) {
     if (response.headersSent) throw error;
     const sendable = Number.isInteger(status) && status >= 200 && status <= 599;
-    if (!sendable) log.error({ id, status }, 'an answer had a status that does not exist: 500 is sent');
+    if (!sendable) log.error({ id, status }, 'a response had an invalid status: 500 is sent');
     response.writeHead(sendable ? status : 500, without(headers, isSendable, id, log));
   }
 }
@@ -77,6 +77,6 @@ function without(
   const dropped = all.filter(([name, value]) => !isUsable(name, value)).map(([name]) => name.slice(0, 100));
   // Never the values: nobody knows what is in them.
   if (dropped.length > 0)
-    log.error({ id, headers: dropped.slice(0, 20) }, 'headers that no reply can carry were left out');
+    log.error({ id, headers: dropped.slice(0, 20) }, 'invalid response headers were dropped');
   return Object.fromEntries(all.filter(([name, value]) => isUsable(name, value)));
 }

@@ -91,7 +91,7 @@ export function parseJsonLine(bytes: Buffer, limits: BodyLimits, name: string, h
   const { value, counts } = readObject(bytes, limits, name, held);
   const isRepeating =
     counts.members !== Math.max(1, Object.keys(value).length) || counts.inner !== innerMembers(value);
-  if (isRepeating) throw new GatewayError('invalid_json', `${name} gives a field twice.`);
+  if (isRepeating) throw new GatewayError('invalid_json', `${name} has a duplicate field.`);
   return value;
 }
 
@@ -133,7 +133,7 @@ export function measure(bytes: Buffer, limits: BodyLimits, name = 'The body'): J
       case 'depth':
         return tooMuch(`${name} is nested deeper than ${limits.depth} levels.`);
       case 'values':
-        return tooMuch(`${name} holds more than ${limits.values} values.`);
+        return tooMuch(`${name} has more than ${limits.values} values.`);
       case 'members':
         return tooMuch(tooManyMembers(name, limits.members));
     }

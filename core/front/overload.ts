@@ -145,16 +145,23 @@ export class Overload implements WholeLoad {
    */
   wait(call: Call, entered: () => void): Promise<void> {
     if (this.#strain !== undefined) {
-      const sentence = 'The gateway has more to do than it can: try again in a few seconds.';
+      const sentence = 'The gateway is overloaded. Retry after 5 seconds.';
       return Promise.reject(this.#refusal(sentence, 5));
     }
     if (this.#waiting.size >= this.#settings.waiting)
-      return Promise.reject(this.#refusal('The gateway runs as many calls as it may: try again shortly.', 1));
+      return Promise.reject(
+        this.#refusal('The gateway is at its limit of running and waiting calls. Retry after 1 second.', 1),
+      );
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.remove(entry);
         forget();
-        reject(this.#refusal('The gateway runs as many calls as it may, and none has ended in time.', 1));
+        reject(
+          this.#refusal(
+            'The gateway is at its limit of running calls, and none ended in time. Retry after 1 second.',
+            1,
+          ),
+        );
       }, this.#settings.patience);
       const entry = this.#waiting.add(() => {
         clearTimeout(timer);
@@ -165,7 +172,7 @@ export class Overload implements WholeLoad {
       const forget = call.onEnd(() => {
         if (!this.#waiting.remove(entry)) return;
         clearTimeout(timer);
-        reject(new GatewayError('client_closed_request', 'The client left while its call waited.'));
+        reject(new GatewayError('client_closed_request', 'The client left while its call was waiting.'));
       });
     });
   }
@@ -189,8 +196,9 @@ export class Overload implements WholeLoad {
     this.#strain = strain;
     this.#most = strain === undefined ? this.#settings.running : 0;
     const { lag, memory, running } = this;
-    if (strain === undefined) this.#log.info({ lag, memory, running }, 'new calls are taken again');
-    else this.#log.warn({ strain, lag, memory, running }, 'new calls are refused: there is too much to do');
+    if (strain === undefined)
+      this.#log.info({ lag, memory, running }, 'overload has ended: accepting new calls');
+    else this.#log.warn({ strain, lag, memory, running }, 'overload: rejecting new calls');
     this.#admit();
   }
 
@@ -205,7 +213,7 @@ export class Overload implements WholeLoad {
 
   #takeBytes(bytes: number): void {
     if (this.#bodies + bytes > this.#mostBodies)
-      throw this.#refusal('The gateway holds as many large requests as it may: try again shortly.', 1);
+      throw this.#refusal('The gateway is at its limit of request bytes in memory. Retry after 1 second.', 1);
     this.#bodies += bytes;
   }
 
@@ -215,7 +223,10 @@ export class Overload implements WholeLoad {
     if (this.#strain === undefined && now - this.#toldAt > logInterval) {
       this.#toldAt = now;
       const { running, waiting, bodies, refused } = this;
-      this.#log.warn({ running, waiting, bodies, refused }, 'calls are refused: there are too many at once');
+      this.#log.warn(
+        { running, waiting, bodies, refused },
+        'rejecting calls: limit of concurrent calls reached',
+      );
     }
     return new GatewayError('server_is_overloaded', sentence, { retryAfter });
   }

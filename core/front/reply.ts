@@ -309,7 +309,7 @@ export class Reply {
       });
       this.#finish(text);
     } catch (thrown) {
-      this.#options.log.error({ id: this.#exchange.id, error: thrown }, 'an error could not be answered');
+      this.#options.log.error({ id: this.#exchange.id, error: thrown }, 'failed to send an error response');
       this.#over = true;
       this.#release();
       this.#response.destroy();
@@ -366,7 +366,7 @@ export class Reply {
       // A plugin has changed bytes whose length was sent: the client would read the next response from the wrong byte.
       this.#options.log.error(
         { id: this.#exchange.id, error },
-        'a response does not have the length in its head',
+        'a response does not have the length of its content-length header',
       );
       this.#response.destroy();
     }

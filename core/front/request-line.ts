@@ -10,7 +10,7 @@ export function requestLineProblem({
 }: IncomingMessage): GatewayError | undefined {
   // A line without a version counts as 0.9, which has no headers, no status and no length.
   if (httpVersionMajor !== 1)
-    return new GatewayError('invalid_request', `HTTP/${httpVersion} is not spoken here: use HTTP/1.1.`, {
+    return new GatewayError('invalid_request', `HTTP/${httpVersion} is not supported: use HTTP/1.1.`, {
       status: 505,
       origin: 'client',
       retryable: false,
@@ -18,7 +18,7 @@ export function requestLineProblem({
   // The part behind a # stays in the client, and only an address as proxies are asked for it begins otherwise.
   if ((url.startsWith('/') && !url.includes('#')) || /^https?:\/\/[^#]+$/i.test(url) || url === '*')
     return undefined;
-  return new GatewayError('invalid_request', 'The request does not name a path: it begins with a slash.');
+  return new GatewayError('invalid_request', 'The request target is not a path: it must begin with a slash.');
 }
 
 /**

@@ -89,13 +89,9 @@ function requireUpgrade(ctx: Context, format: Format, path: string): void {
   refuse(
     ctx,
     format,
-    new GatewayError(
-      'invalid_request',
-      `GET ${path} opens a WebSocket: ask for it with Upgrade: websocket.`,
-      {
-        status: 426,
-        headers: { upgrade: 'websocket' },
-      },
-    ),
+    new GatewayError('invalid_request', `GET ${path} is a WebSocket endpoint: send Upgrade: websocket.`, {
+      status: 426,
+      headers: { upgrade: 'websocket' },
+    }),
   );
 }

@@ -86,7 +86,7 @@ export class SocketConnection {
       const minutes = Math.round(lifetime / 60_000);
       const error = new GatewayError(
         'websocket_connection_limit_reached',
-        `This connection has reached its limit of ${minutes} minutes. Open a new one to go on.`,
+        `This connection has reached its limit of ${minutes} minutes. Open a new one to continue.`,
       );
       this.retire(error, 1000, true);
       return;

@@ -97,7 +97,7 @@ export class StoredFile {
   }
 
   #open(): Readable {
-    if (this.#isClosed) throw new Error('The file of a call that has ended was opened.');
+    if (this.#isClosed) throw new Error('Cannot open a file of a call that has ended.');
     if (this.#file === undefined)
       return Readable.from(this.#whole === undefined ? [] : [this.#whole], { objectMode: false });
     return createReadStream('', {

@@ -280,6 +280,6 @@ function tooLong(what: string, limit: number): GatewayError {
     limit < 120_000 ? `${Math.ceil(limit / 1000)} seconds` : `${Math.round(limit / 60_000)} minutes`;
   return new GatewayError(
     'websocket_connection_limit_reached',
-    `A session ${what} ${length}. Open a new one to go on.`,
+    `A session ${what} ${length}. Open a new one to continue.`,
   );
 }

@@ -93,7 +93,7 @@ export function refuse(
     answer(request, socket, format.errorReply(error, id), id, log, added);
   } catch (thrown) {
     // Caught here, because no caller would catch it.
-    log.error({ id, error: thrown }, 'an error could not be answered');
+    log.error({ id, error: thrown }, 'failed to send an error response');
     socket.destroy();
   }
 }

@@ -40,7 +40,7 @@ const operations = lookupTable<Operation>({
  * same list, in whatever order they stand. Throws an Error when it is no object.
  */
 export function importKnownModels(list: unknown, options: KnownOptions): ModelList {
-  if (!isObject(list)) throw new Error('The price list is no JSON object of models.');
+  if (!isObject(list)) throw new Error('The price list is not a JSON object of models.');
   const { source, date, licence, providers, without } = options;
   const byProvider = new Map<string, Map<string, KnownModel>>();
   const sizes = new SizedPrices();

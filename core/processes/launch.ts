@@ -50,12 +50,12 @@ export async function launchGeneration(launcher: Launcher): Promise<Launched> {
     if (failure.length === 0 && haveReadTheSame(workers)) return { workers };
     for (const worker of workers) worker.retire();
     if (failure.length > 0) return { problems: failure };
-    launcher
-      .log()
-      .warn({ round: round + 1 }, 'files changed while workers read them: they are started again');
+    launcher.log().warn({ round: round + 1 }, 'files changed while workers read them: restarting workers');
   }
   if (launcher.isStopping()) return { problems: stopping };
-  return { problems: ['The files of the configuration change again and again while workers read them.'] };
+  return {
+    problems: ['The configuration files keep changing while workers read them. Retry when they are stable.'],
+  };
 }
 
 const stopping = ['The gateway is stopping.'];
@@ -71,7 +71,7 @@ async function tryOut(workers: readonly WorkerProcess[]): Promise<readonly strin
   const trials = await Promise.all(workers.map(({ trial }) => trial));
   const failed = trials.find((trial) => 'ended' in trial);
   if (failed === undefined) return [];
-  return [`A worker process ended just after its start (${failed.ended}). The log says why.`];
+  return [`A worker process exited just after its start (${failed.ended}). See the log.`];
 }
 
 /**
@@ -111,7 +111,7 @@ async function launchOne(
     if ('facts' in start) return { worker };
     if ('problems' in start) return { problems: start.problems };
     how = start.ended;
-    launcher.log().warn({ worker: number, how }, 'a worker ended before it could serve');
+    launcher.log().warn({ worker: number, how }, 'a worker exited before it could serve');
   }
-  return { problems: [`A worker process ended before it could serve (${how}), ${mostEarlyEnds} times.`] };
+  return { problems: [`Worker processes exited before they could serve (${how}), ${mostEarlyEnds} times.`] };
 }

@@ -80,8 +80,7 @@ export class Primary {
       isInForce: (generation) => generation === this.#inForce,
       isServing: () => this.#isServing(),
       restarted: ({ files }) => {
-        if (files !== this.#facts?.files)
-          void this.reload('files had changed when a worker took the place of another');
+        if (files !== this.#facts?.files) void this.reload('files had changed when a worker was replaced');
       },
       root: () => this.#facts?.root,
     });
@@ -140,7 +139,7 @@ export class Primary {
       for (const worker of this.#workers) worker.announce();
       await this.#announcement.last(delay, this.#allEnded());
     }
-    this.#log.info({ signal }, 'stopping: open calls may finish');
+    this.#log.info({ signal }, 'stopping: waiting for running calls');
     for (const worker of this.#workers) worker.stop();
     await this.#allEnded();
     this.#log.info('stopped');
@@ -204,7 +203,7 @@ export class Primary {
           ? publicWords(launched.problems, this.#facts?.root)
           : ['The gateway is stopping.'];
       for (const problem of problems)
-        this.#log.error({ problem }, 'the reload failed: what ran before goes on');
+        this.#log.error({ problem }, 'reload failed, previous configuration kept');
       this.#lastReload = { ok: false, problems, at, ms };
       return { ok: false, problems };
     }
@@ -213,10 +212,7 @@ export class Primary {
     const [first] = launched.workers;
     if (first?.facts?.banner !== undefined) this.#options.show(first.facts.banner);
     this.#lastReload = { ok: true, problems: [], at, ms };
-    this.#log.info(
-      { version: this.#facts?.version, ms },
-      'reloaded: the workers before finish what they have',
-    );
+    this.#log.info({ version: this.#facts?.version, ms }, 'reloaded: previous workers finish their calls');
     return { ok: true, problems: [] };
   }
 

@@ -65,10 +65,7 @@ export class Restarts {
     this.#lastCrashAt = Date.now();
     const lasted = Date.now() - lost.since;
     this.#earlyEnds = lasted < soundAfter ? this.#earlyEnds + 1 : 0;
-    log().error(
-      { worker: lost.worker, how, lasted },
-      'a worker ended by itself: another one takes its place',
-    );
+    log().error({ worker: lost.worker, how, lasted }, 'a worker crashed: starting another one');
     await this.startWorker(lost, how);
   }
 
@@ -100,10 +97,7 @@ export class Restarts {
   /** Logs why a worker did not start. */
   report(worker: number, problems: readonly string[]): void {
     const { log, root } = this.#options;
-    log().error(
-      { worker, problems: publicWords(problems, root()) },
-      'a worker cannot start: it is tried again',
-    );
+    log().error({ worker, problems: publicWords(problems, root()) }, 'a worker cannot start: retrying');
   }
 
   #pause(): Promise<void> {
@@ -116,7 +110,7 @@ export class Restarts {
   #givesUp(how: string | number): boolean {
     if (this.#isSound || this.#earlyEnds < mostEarlyEnds || this.#options.isServing()) return false;
     this.#givenUp.resolve(
-      `A worker process ended ${mostEarlyEnds} times, each time soon after its start (${how}). The log says why.`,
+      `A worker process exited ${mostEarlyEnds} times, each time soon after its start (${how}). See the log.`,
     );
     return true;
   }

@@ -210,7 +210,7 @@ export class WorkerProcess {
       .log()
       .error(
         { worker: this.worker, pid: this.#process?.process.pid, count },
-        'connections were closed: they did not reach the worker, which may have no file descriptors left. Raise its limit (ulimit -n)',
+        'connections were closed before they reached the worker, which may have no file descriptors left. Raise the limit (ulimit -n)',
       );
   }
 
@@ -219,14 +219,14 @@ export class WorkerProcess {
       .log()
       .error(
         { count },
-        'connections were closed: more wait for workers than the gateway keeps. Run more workers or gateways',
+        'connections were closed: too many are waiting for workers. Run more workers or gateways',
       );
   }
 
   /** Kills the worker when it has not ended after `time` milliseconds. */
   #endWithin(time: number): void {
     const timer = setTimeout(() => {
-      this.#owner.log().error({ worker: this.worker }, 'a worker did not end in its time, and is killed');
+      this.#owner.log().error({ worker: this.worker }, 'a worker did not exit in time and is killed');
       this.kill();
     }, time);
     void this.ended.then(() => clearTimeout(timer));

@@ -109,7 +109,7 @@ export class Attempt {
   }
 
   #late(callsOwn: boolean): void {
-    const error = new GatewayError('upstream_timeout', 'The upstream took too long to begin its answer.', {
+    const error = new GatewayError('upstream_timeout', 'The upstream did not begin its response in time.', {
       origin: 'upstream',
     });
     this.#tooSlow();
@@ -131,7 +131,7 @@ export class Attempt {
     const reject = this.#reject;
     this.#reject = undefined;
     this.#end('left');
-    reject?.(new GatewayError('client_closed_request', 'The call ended before it was answered.'));
+    reject?.(new GatewayError('client_closed_request', 'The call ended before it had a response.'));
   }
 
   /** Returns a failure without the client's own credential in its message. */

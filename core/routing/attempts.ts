@@ -275,10 +275,14 @@ class Attempts {
     }
     const details = { origin: 'upstream', ...(retryAfter === undefined ? {} : { retryAfter }) } as const;
     return cooling
-      ? new GatewayError('rate_limit_exceeded', 'The upstream is limiting requests for this model.', details)
+      ? new GatewayError(
+          'rate_limit_exceeded',
+          'The upstream rate-limits requests for this model. Retry later.',
+          details,
+        )
       : new GatewayError(
           'no_available_channel',
-          `No channel can serve the model "${this.#call.model}" at the moment.`,
+          `No channel can currently serve the model "${this.#call.model}". Retry later.`,
           details,
         );
   }
@@ -293,7 +297,7 @@ function pause(call: Call, milliseconds: number): Promise<void> {
     }, milliseconds);
     const forget = call.onEnd(() => {
       clearTimeout(timer);
-      reject(new GatewayError('client_closed_request', 'The call ended while it waited for a channel.'));
+      reject(new GatewayError('client_closed_request', 'The call ended while it was waiting for a channel.'));
     });
   });
 }

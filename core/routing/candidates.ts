@@ -12,7 +12,7 @@ export function findCandidates(call: Call, catalog: Catalog): readonly Candidate
     throw catalog.candidates(call.model).length === 0
       ? new GatewayError(
           'no_available_channel',
-          `No channel serves the model "${call.model}". GET /v1/models lists what there is.`,
+          `No channel serves the model "${call.model}". GET /v1/models lists the available models.`,
           // One that is switched off may come back; a name that is listed nowhere is a mistake, which SDKs would make three times.
           { param: 'model', retryable: catalog.serves(call.model) },
         )
@@ -25,7 +25,7 @@ export function findCandidates(call: Call, catalog: Catalog): readonly Candidate
   if (affinity?.only === true && !candidates.some(({ channel }) => channel.id === affinity.channel)) {
     throw new GatewayError(
       'no_available_channel',
-      `The model "${call.model}" is no longer served where this conversation began.`,
+      `The model "${call.model}" is no longer served by the channel where this conversation began.`,
       { param: 'model', retryable: catalog.channels.some(({ id }) => id === affinity.channel) },
     );
   }

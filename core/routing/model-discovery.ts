@@ -69,7 +69,7 @@ export class ModelDiscovery {
     try {
       this.#take(await this.#options.kept.get(this.#options.cacheKey));
     } catch (error) {
-      this.#options.log.warn({ error }, 'the models that a provider told last could not be read');
+      this.#options.log.warn({ error }, 'the stored model list of a provider could not be read');
     }
   }
 
@@ -106,7 +106,7 @@ export class ModelDiscovery {
         const names = sound(listed);
         if (this.#closed) return 0;
         if (names.length > mostNames)
-          log.warn({ models: names.length, kept: mostNames }, 'a provider lists more models than are kept');
+          log.warn({ models: names.length, kept: mostNames }, 'a provider lists more models than are stored');
         const prices = pricesIn(listed);
         const discovered: DiscoveredModels = {
           at: Date.now(),
@@ -116,12 +116,12 @@ export class ModelDiscovery {
         this.#take(discovered);
         await kept.set(cacheKey, discovered, keptFor);
       }
-      if (this.#failures > 0) log.info({}, 'a provider tells its models again');
+      if (this.#failures > 0) log.info({}, 'a provider returns its model list again');
       this.#failures = 0;
     } catch (error) {
       if (this.#closed) return 0;
       this.#failures += 1;
-      log[this.#failures === 1 ? 'warn' : 'debug']({ error }, 'a provider does not tell its models');
+      log[this.#failures === 1 ? 'warn' : 'debug']({ error }, 'a provider does not return its model list');
     }
     if (this.#names !== before && !this.#closed) changed();
     if (this.#failures > 0) return Math.min(this.#every, retry * 2 ** Math.min(this.#failures - 1, 20));

@@ -81,7 +81,7 @@ export function namesProblem(models: readonly string[] | NameMap): string | unde
   const bad = Object.entries(models).find(([name, target]) => starCount(target) > starCount(name));
   return bad === undefined
     ? undefined
-    : `"${bad[1]}" has more stars than "${bad[0]}": each stands for what the same star of the public name stands for`;
+    : `"${bad[1]}" has more stars than "${bad[0]}". Each star stands for the text of the same star in the public name`;
 }
 
 function starCount(name: string): number {

@@ -9,12 +9,15 @@ export const sendToChannel: Next = (call) => {
   const { target } = call;
   const { upstream } = call.edits;
   if (target === undefined || upstream === undefined) {
-    throw new Error('No plugin of the translate stage made a request for the channel: one must run.');
+    throw new Error(
+      'No plugin of the translate stage created a request for the channel. Enable the plugin that translates.',
+    );
   }
   accountOf(call).attempts.start(target);
   if (call.operation === 'realtime') {
     const { connect } = target.channel;
-    if (connect === undefined) throw new Error(`The channel ${target.channel.id} has no sockets.`);
+    if (connect === undefined)
+      throw new Error(`The channel ${target.channel.id} does not support WebSockets.`);
     return connect(call, upstream);
   }
   call.sent();

@@ -34,7 +34,7 @@ export function withEvents(
   return {
     ...rest,
     speaks: { chat: [reads] },
-    open: () => Promise.reject(new Error('A channel that answers in events answers chats alone.')),
+    open: () => Promise.reject(new Error('A channel that returns events supports only chat.')),
     events: (call, request) => answered(call, request, () => answer(call, requestOf(call, request, keys))),
   };
 }

@@ -277,7 +277,7 @@ export interface Channel {
  */
 export function chatOf(call: Pick<Call, 'request' | 'operation'>): ChatRequest {
   const { request } = call;
-  if (!isChat(request)) throw new Error(`A call that wants ${call.operation} has no messages.`);
+  if (!isChat(request)) throw new Error(`A call of the operation ${call.operation} has no messages.`);
   return request;
 }
 
@@ -289,6 +289,6 @@ export function chatOf(call: Pick<Call, 'request' | 'operation'>): ChatRequest {
  */
 export function chatOutlineOf(call: Pick<Call, 'outline' | 'operation'>): ChatRequest {
   const { outline } = call;
-  if (!isChat(outline)) throw new Error(`A call that wants ${call.operation} has no messages.`);
+  if (!isChat(outline)) throw new Error(`A call of the operation ${call.operation} has no messages.`);
   return outline;
 }

@@ -52,7 +52,7 @@ export function clientCredentialOf(call: Pick<Call, 'get'>): ClientCredential | 
 export function missingCredential(model: string): GatewayError {
   return new GatewayError(
     'missing_api_key',
-    `The model "${model}" is served with your own credential of its provider. Send it as you would send it there, and your API key of this gateway in an x-sluice-key header.`,
+    `The model "${model}" requires your own credential for its provider. Send it in the provider's header, and your API key of this gateway in the header x-sluice-key.`,
     { param: 'model' },
   );
 }

@@ -16,7 +16,7 @@ export class PluginCounters {
       counter: (name, help, labelNames = []) => {
         for (const one of [name, ...labelNames])
           if (!/^[a-z][a-z0-9_]*$/.test(one))
-            throw new Error(`"${one}" cannot name a counter or a label: use a-z, 0-9 and _.`);
+            throw new Error(`"${one}" is not a valid name of a counter or label: use a-z, 0-9 and _.`);
         const full = `sluice_plugin_${plugin.replaceAll(/[^a-z0-9]/g, '_')}_${name}_total`;
         if (this.#counters.has(full)) throw new Error(`The plugin has a counter "${name}" already.`);
         const counter = new Counter(full, help, labelNames);

@@ -26,7 +26,7 @@ export class ProviderRefusal extends Error {
   readonly body: Buffer;
 
   constructor({ status, headers }: Pick<Upstream, 'status' | 'headers'>, body: Buffer) {
-    super(`The provider answered with status ${status}.`);
+    super(`The provider returned status ${status}.`);
     this.name = 'ProviderRefusal';
     this.status = status;
     this.headers = headers;
@@ -92,9 +92,9 @@ function parseLine(text: string): JsonObject {
   try {
     value = JSON.parse(text);
   } catch {
-    throw failed('sent a line that is no JSON');
+    throw failed('sent a line that is not JSON');
   }
-  if (!isObject(value)) throw failed('sent a line that is no JSON object');
+  if (!isObject(value)) throw failed('sent a line that is not a JSON object');
   return value;
 }
 

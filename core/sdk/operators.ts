@@ -226,7 +226,7 @@ export function gathered<T = GatewayEvent>(call: Call, source: Observable<T>): P
     const forget = call.onEnd(() => {
       over = true;
       subscription?.unsubscribe();
-      reject(new GatewayError('client_closed_request', 'The call ended before it was answered.'));
+      reject(new GatewayError('client_closed_request', 'The call ended before it had a response.'));
     });
     subscription = source.subscribe({
       next: (event) => {

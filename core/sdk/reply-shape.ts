@@ -49,7 +49,7 @@ export class ReplyShape {
   /** Throws when the reply is not complete. */
   end(): void {
     if (!this.#isFinished)
-      throw new GatewayError('upstream_cut', 'The upstream stopped before the answer was complete.', {
+      throw new GatewayError('upstream_cut', 'The upstream stopped before the response was complete.', {
         origin: 'upstream',
       });
   }
@@ -88,7 +88,7 @@ export class ReplyShape {
       case 'loss':
         return [event];
       default:
-        throw wrong(`"${event.type}" is no event of a channel's reply`);
+        throw wrong(`"${event.type}" is not an event of a channel's response`);
     }
   }
 
@@ -138,7 +138,7 @@ function keyOf(event: GatewayEvent & { readonly block: number; readonly choice: 
 }
 
 function wrong(what: string): GatewayError {
-  return new GatewayError('upstream_error', `The channel's reply cannot be used: ${what}.`, {
+  return new GatewayError('upstream_error', `The channel's response is invalid: ${what}.`, {
     origin: 'upstream',
   });
 }

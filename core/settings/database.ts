@@ -28,7 +28,7 @@ const url = secretUrl(
 
 const postgresSchema = z.strictObject({
   url: secretUrl(
-    z.string().regex(postgres, 'must be a postgres:// URL, as the other options are for servers'),
+    z.string().regex(postgres, 'must be a postgres:// URL, because the other options are for servers'),
   ).describe('URL of the server'),
   poolSize: z
     .int()

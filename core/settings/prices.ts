@@ -54,7 +54,7 @@ const serviceTierSchema = z.strictObject({
   ...tokenPrices,
   tiers: z
     .array(tierSchema)
-    .min(1, 'must have a tier, or be left out')
+    .min(1, 'must have at least one tier. Add one, or remove the option')
     .optional()
     .describe(
       'prices for long contexts. Default: the `tiers` of the row, or the prices of the service tier where these are higher',
@@ -99,7 +99,7 @@ export const rowSchema = z
       ),
     tiers: z
       .array(tierSchema)
-      .min(1, 'must have a tier, or be left out')
+      .min(1, 'must have at least one tier. Add one, or remove the option')
       .optional()
       .describe('token prices for long contexts. A price that a tier leaves out is that of the row'),
   })
@@ -109,18 +109,18 @@ export const rowSchema = z
     const { input, output, tiers, serviceTiers, ...others } = row;
     // Both are required, because a missing price would make those tokens free.
     if (input === undefined && output !== undefined)
-      complain(['input'], 'is missing beside "output": write 0 when the input is free');
+      complain(['input'], 'is missing beside "output": set 0 if input is free');
     if (output === undefined && input !== undefined)
-      complain(['output'], 'is missing beside "input": write 0 when there is no output, or it is free');
+      complain(['output'], 'is missing beside "input": set 0 if there is no output, or it is free');
     if (input === undefined && output === undefined) {
       const { services: _, providerCost: _own, ...units } = others;
       const parts = Object.entries(others).filter(([name]) => Object.hasOwn(tokenPrices, name));
       const alone = [...parts, ['tiers', tiers] as const, ['serviceTiers', serviceTiers] as const].find(
         ([, value]) => value !== undefined,
       );
-      if (alone !== undefined) complain([alone[0]], 'needs "input" and "output" beside it');
+      if (alone !== undefined) complain([alone[0]], 'needs "input" and "output" too');
       else if (Object.values(units).every((value) => value === undefined))
-        complain([], 'names no price: write input: 0 and output: 0 for what is free');
+        complain([], 'has no price: set input: 0 and output: 0 for a free model');
     }
     const checkTiers = (
       path: readonly string[],

@@ -45,7 +45,7 @@ const mark = /sluice-secret<([^<>]{1,1024})>/g;
 export function secretFrom(reference: string): string {
   if (parseSecretReference(reference) === undefined)
     throw new Error(
-      `"${reference.slice(0, 200)}" is no reference to a secret. Write secretFrom('SOURCE:NAME#FIELD'), for example secretFrom('vault:llm/first#key').`,
+      `"${reference.slice(0, 200)}" is not a reference to a secret. Write secretFrom('SOURCE:NAME#FIELD'), for example secretFrom('vault:llm/first#key').`,
     );
   return `sluice-secret<${reference}>`;
 }

@@ -38,26 +38,26 @@ export function readSharedAddress(
   | { readonly problem: string; readonly address?: undefined } {
   const found = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)([^?#]*)$/i.exec(text);
   if (found === null)
-    return { problem: `is no address of a shared store, or has "?" or "#" in it. ${forms}` };
+    return { problem: `is not the URL of a shared store, or has "?" or "#" in it. ${forms}` };
   const [, scheme = '', form = 'single', credentials = '', hosts = '', path = ''] = found;
   const kind = form.toLowerCase() as SharedAddress['kind'];
   const nodes = hosts.split(',').map((host) => readNode(host, kind === 'sentinel' ? 26_379 : 6_379));
   if (nodes.length > mostNodes || nodes.includes(undefined) || (kind === 'single' && nodes.length > 1))
-    return { problem: `has hosts that cannot be read. ${forms}` };
+    return { problem: `has invalid hosts. ${forms}` };
   const [username, password] = splitCredentials(credentials);
   if (username === undefined || password === undefined)
-    return { problem: 'has a user or password that is not written with % codes' };
+    return { problem: 'has a user or password that is not percent-encoded' };
   const decodedSteps = path.split('/').slice(1).map(decoded);
-  if (decodedSteps.includes(undefined)) return { problem: 'has a path that is not written with % codes' };
+  if (decodedSteps.includes(undefined)) return { problem: 'has a path that is not percent-encoded' };
   const steps = decodedSteps.filter((step) => step !== undefined);
   const master = kind === 'sentinel' ? (steps.shift() ?? '') : '';
   if (kind === 'sentinel' && master === '')
     return { problem: 'does not name the master: redis+sentinel://HOST,HOST/NAME' };
   const database = steps[0] === undefined || steps[0] === '' ? 0 : Number(steps[0]);
   if (!Number.isSafeInteger(database) || database < 0 || steps.length > 1)
-    return { problem: 'names a database that is no number from 0' };
+    return { problem: 'has a database that is not a number from 0' };
   if (kind === 'cluster' && database !== 0)
-    return { problem: 'names a database, and a cluster has none but 0' };
+    return { problem: 'has a database, but a cluster has only database 0' };
   return {
     address: {
       kind,

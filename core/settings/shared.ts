@@ -55,7 +55,10 @@ export const sharedSchema = z
           .describe('host name in the certificates of the servers. Default: the host of the URL'),
         verify: z.boolean().optional().describe('false: accepts any certificate. Default: true'),
       })
-      .refine(({ cert, key }) => (cert === undefined) === (key === undefined), 'cert and key come together')
+      .refine(
+        ({ cert, key }) => (cert === undefined) === (key === undefined),
+        'cert and key belong together: set both, or neither',
+      )
       .optional()
       .describe('options of TLS, for the `rediss` schemes of `url`'),
     nodeAddressMap: z

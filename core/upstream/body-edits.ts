@@ -16,7 +16,7 @@ const forbidden = new Set(['__proto__', 'constructor', 'prototype']);
 /** Returns the problem of a path, as the end of a sentence that begins with the path; undefined for a valid one. */
 export function pathProblem(path: string): string | undefined {
   const names = path.split('.');
-  if (names.includes('')) return 'has an empty name between its dots';
+  if (names.includes('')) return 'has an empty name between two dots';
   const bad = names.find((name) => forbidden.has(name));
   return bad === undefined ? undefined : `may not contain ${bad}`;
 }

@@ -36,7 +36,7 @@ function unpacked(bytes: Observable<Buffer>, make: () => Transform, gate: Gate):
     stream.on('end', () => subscriber.complete());
     stream.on('error', (cause) =>
       subscriber.error(
-        new GatewayError('upstream_cut', 'The upstream sent a damaged compressed answer.', {
+        new GatewayError('upstream_cut', 'The upstream sent invalid compressed data.', {
           origin: 'upstream',
           cause,
         }),

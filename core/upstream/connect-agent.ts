@@ -47,7 +47,7 @@ export class ConnectAgent extends Agent {
       socket.setTimeout(0);
       if (statusCode !== 200) {
         socket.destroy();
-        failed(new Error(`The proxy answered ${statusCode}.`));
+        failed(new Error(`The proxy returned status ${statusCode}.`));
       } else {
         done(
           null,

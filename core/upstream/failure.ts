@@ -20,14 +20,14 @@ export function upstreamFailure(cause: Error & { code?: unknown }, { started, st
   switch (code) {
     case 'UND_ERR_HEADERS_TIMEOUT':
     case 'UND_ERR_BODY_TIMEOUT':
-      return failure('upstream_timeout', 'The upstream sent nothing for too long.', cause);
+      return failure('upstream_timeout', 'The upstream sent no data within the idle timeout.', cause);
     case 'UND_ERR_CONNECT_TIMEOUT':
       return failure('upstream_timeout', 'The upstream could not be reached in time.', cause);
   }
   if (started)
     return failure(
       'upstream_cut',
-      'The upstream closed the connection before the answer was complete.',
+      'The upstream closed the connection before the response was complete.',
       cause,
     );
   const sentence = 'The upstream could not be reached.';

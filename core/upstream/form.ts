@@ -55,7 +55,7 @@ export async function* fileBytes(file: Upload): AsyncGenerator<Buffer> {
     throw unreadable(error);
   }
   // The size is part of the content-length: with another size the receiver would misread the following bytes, or wait for more.
-  if (left !== 0) throw unreadable(new Error('Its size has changed.'));
+  if (left !== 0) throw unreadable(new Error('The size of the file has changed.'));
 }
 
 function unreadable(cause: unknown): GatewayError {

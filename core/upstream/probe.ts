@@ -28,7 +28,7 @@ export function probe(url: string, { ca, servername, verify = true }: TlsOptions
           ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
         })
       : connectTcp(target);
-    socket.setTimeout(timeoutMs, () => socket.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+    socket.setTimeout(timeoutMs, () => socket.destroy(new Error(`no response within ${timeoutMs} ms`)));
     socket.once('error', reject);
     socket.once(isTls ? 'secureConnect' : 'connect', () => {
       const ends = isTls ? Date.parse((socket as TLSSocket).getPeerCertificate().valid_to) : Number.NaN;

@@ -49,7 +49,7 @@ export function openProxy(address: string, connectTimeout: number): Proxy {
         const { socket, statusCode } = data;
         if (statusCode < 200 || statusCode > 299) {
           socket.on('error', () => {}).destroy();
-          callback(new ProxyError(`The proxy answered ${statusCode}.`, 'PROXY_REFUSED'), null);
+          callback(new ProxyError(`The proxy returned status ${statusCode}.`, 'PROXY_REFUSED'), null);
         } else if (protocol === 'https:') secure({ ...options, httpSocket: socket as never }, callback);
         else callback(null, socket as never);
       });
@@ -70,6 +70,6 @@ function unreachable(error: Error & { code?: unknown }): ProxyError {
   const code = typeof error.code === 'string' ? error.code : error.name;
   const late = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'UND_ERR_HEADERS_TIMEOUT';
   return late
-    ? new ProxyError('The proxy did not answer in time.', 'UND_ERR_CONNECT_TIMEOUT')
+    ? new ProxyError('The proxy did not respond in time.', 'UND_ERR_CONNECT_TIMEOUT')
     : new ProxyError(`The proxy could not be reached (${code}).`, 'PROXY_UNREACHABLE');
 }

@@ -211,7 +211,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     // Rejects first, because abort() calls onResponseError at once, and a client that left is no failure of the upstream.
     if (!this.#started) {
       waiting?.reject(
-        new GatewayError('client_closed_request', 'The client left before the upstream answered.'),
+        new GatewayError('client_closed_request', 'The client left before the upstream responded.'),
       );
     }
     const controller = this.#controller;

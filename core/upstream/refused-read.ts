@@ -6,7 +6,7 @@ const members = ['error_description', 'errorMessage', 'message', 'detail', 'erro
 
 /** Returns the error of a document that was refused. What the service says is its cause, for operators alone. */
 export function refusedRead(status: number, body: Buffer): Error {
-  const sentence = `The answer has the status ${status}.`;
+  const sentence = `The response has the status ${status}.`;
   const object = parseObject(body.toString());
   const words = members
     .map((name) => object?.[name])

@@ -18,7 +18,7 @@ export function openServices(): Services & { close(): Promise<void> } {
   ) => {
     const { origin, pathname, search, protocol } = new URL(url);
     if (protocol !== 'http:' && protocol !== 'https:')
-      throw new Error(`A service is asked over http or https, not over ${protocol}`);
+      throw new Error(`A service must have an http or https URL, not ${protocol}`);
     const body = rest.body ?? (json === undefined ? undefined : JSON.stringify(json));
     return requestBy.call(connections.to(origin, false), {
       path: pathname + search,
@@ -93,11 +93,11 @@ function either(signal: AbortSignal | undefined, deadline: AbortSignal): AbortSi
 /** Returns the error that names the host and nothing else of the address. */
 function requestError(url: string, isLate: boolean, timeout: number, error: unknown): Error {
   const why = isLate
-    ? `it did not answer within ${timeout} ms`
+    ? `it did not respond within ${timeout} ms`
     : error instanceof Error
       ? error.message.replace(/\.$/, '')
       : String(error);
-  return new Error(`The service at ${new URL(url).host} could not be asked: ${why}.`, { cause: error });
+  return new Error(`The service at ${new URL(url).host} could not be reached: ${why}.`, { cause: error });
 }
 
 function answered(status: number, headers: ServiceAnswer['headers'], bytes: Buffer): ServiceAnswer {

@@ -101,8 +101,8 @@ export class UpstreamSocket implements Valve {
     const { fullSince } = this.#queue;
     if (fullSince > 0) {
       if (now - fullSince > this.#shared.options.stalled)
-        this.#giveUp('The upstream takes no more messages.');
-    } else if (!this.#heartbeat.beat(now)) this.#giveUp('The upstream does not answer any more.');
+        this.#giveUp('The upstream does not accept more messages.');
+    } else if (!this.#heartbeat.beat(now)) this.#giveUp('The upstream stopped responding.');
   }
 
   /** Closes the WebSocket because it is no longer needed, whether the provider answers the close or not. */
@@ -112,7 +112,7 @@ export class UpstreamSocket implements Valve {
     this.#letGo();
     if (!this.#opened) {
       this.#reject(
-        new GatewayError('client_closed_request', 'The client left before the upstream answered.'),
+        new GatewayError('client_closed_request', 'The client left before the upstream responded.'),
       );
       this.#socket.terminate();
       return;
@@ -224,7 +224,7 @@ export class UpstreamSocket implements Valve {
     if (this.#over) return;
     if (this.#fault > 0)
       this.#outcome ??= {
-        last: lastMessage(this.#fault, 'The upstream sent a message that cannot be passed on.'),
+        last: lastMessage(this.#fault, 'The upstream sent a message that cannot be forwarded.'),
       };
     else if (code === 1006 && !this.#closing)
       this.#outcome ??= {

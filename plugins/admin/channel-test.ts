@@ -14,7 +14,10 @@ export async function testChannel(
   wanted: string | undefined,
 ): Promise<ChannelTestResult> {
   if (channel.speaks.chat === undefined)
-    throw new GatewayError('invalid_request', `The channel ${channel.id} has no chat to test.`);
+    throw new GatewayError(
+      'invalid_request',
+      `The channel ${channel.id} does not support chat, so it cannot be tested.`,
+    );
   const model = wanted ?? channel.models.find((name) => !name.includes('*'));
   if (model === undefined)
     throw new GatewayError('missing_required_parameter', 'This channel serves patterns only: name a model.', {
@@ -56,7 +59,7 @@ export async function testChannel(
 const tooLate = {
   code: 'upstream_timeout',
   status: 504,
-  message: `The channel did not answer within ${patience / 1000} seconds.`,
+  message: `The channel did not respond within ${patience / 1000} seconds.`,
 };
 
 function findings(

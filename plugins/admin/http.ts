@@ -25,7 +25,7 @@ export function secure(ctx: RouteContext): void {
 }
 
 /** Message to a client about an error whose details are in the log alone. */
-export const internalFailure = 'The gateway failed at this: its log says why.';
+export const internalFailure = 'The gateway failed to handle this request. See its log.';
 
 /** Writes an error response. Details of internal errors are written to the log only. */
 export function refuse(ctx: RouteContext, thrown: unknown, log: Log): void {
@@ -109,10 +109,7 @@ export function checkOrigin({ headers }: IncomingMessage, { host }: Outside): vo
   if (site === 'same-origin') return;
   const { origin } = headers;
   if (site === undefined && (origin === undefined || hostOf(origin) === host?.toLowerCase())) return;
-  throw new GatewayError(
-    'forbidden',
-    "Changes are taken from this gateway's own pages alone, not from another origin.",
-  );
+  throw new GatewayError('forbidden', "Changes are accepted only from this gateway's own origin.");
 }
 
 function hostOf(origin: string): string | undefined {

@@ -85,7 +85,7 @@ export class IdempotentCreates {
     if (!/^[!-~]{1,255}$/.test(key))
       throw new GatewayError(
         'invalid_value',
-        `The header idempotency-key takes 1 to ${maxKeyLength} visible ASCII characters without spaces.`,
+        `The header idempotency-key must be 1 to ${maxKeyLength} visible ASCII characters without spaces.`,
         { param: 'idempotency-key' },
       );
     const row = hash('sha256', JSON.stringify([actor.kind, actor.id, operation, key]));
@@ -283,7 +283,7 @@ function stillRuns(): GatewayError {
 function lost(): GatewayError {
   return new GatewayError(
     'idempotency_outcome_unknown',
-    'The first request with this idempotency-key failed, or its answer cannot be shown again, and may have created something. Look for it in the list before you try again with another key.',
+    'The first request with this idempotency-key failed, or its response cannot be repeated, and it may have created an object. Check the list before you retry with another key.',
     { param: 'idempotency-key' },
   );
 }

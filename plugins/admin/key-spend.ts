@@ -78,7 +78,7 @@ export function checkSpendQuery({
 }): void {
   for (const [param, value] of Object.entries({ after, search }))
     if (value !== undefined)
-      throw new GatewayError('invalid_value', `A list sorted by spend takes no ${param}.`, { param });
+      throw new GatewayError('invalid_value', `A list sorted by spend does not support ${param}.`, { param });
 }
 
 function isOwned({ team, member }: ApiKey, owner: string | undefined): boolean {

@@ -138,7 +138,7 @@ function secretHandlers(
       const { id } = request;
       const key = await access.keyOf(request);
       if (!(await access.orGone(request, apiKeys.endOldSecret(key.id, stillSeen(request)))))
-        throw new GatewayError('not_found', 'This key has no old secret that works.');
+        throw new GatewayError('not_found', 'This key has no old secret that is still valid.');
       await audit.note(request, { action: 'key-old-secret-end', target: id, after: ownersOf(key) });
       return viewOfKey(key, tools);
     },
@@ -264,7 +264,7 @@ async function checkCount({ role, member }: Actor, { apiKeys, settings }: KeyToo
   if (role !== 'member' || member === undefined) return;
   const { maxKeys } = settings.members;
   if ((await apiKeys.count({ member })) >= maxKeys)
-    throw new GatewayError('invalid_request', `You have ${maxKeys} keys already, and may have no more.`);
+    throw new GatewayError('invalid_request', `You have reached the limit of ${maxKeys} keys.`);
 }
 
 /** Returns undefined for an empty list of budgets, because it means no budget. */

@@ -126,9 +126,13 @@ export class LiveCalls {
    */
   watch(scope: KeyScope | undefined, mayWatch: () => Promise<boolean>, owner: WatcherOwner = {}): Readable {
     if (this.#watching.size >= mostWatching)
-      throw new GatewayError('server_is_overloaded', `At most ${mostWatching} may watch at once.`, {
-        retryAfter: 30,
-      });
+      throw new GatewayError(
+        'server_is_overloaded',
+        `At most ${mostWatching} clients can watch at the same time.`,
+        {
+          retryAfter: 30,
+        },
+      );
     for (const part of ['actor', 'organisation'] as const)
       if (owner[part] !== undefined && this.#countOf(part, owner[part]) >= mostOf[part])
         throw new GatewayError(

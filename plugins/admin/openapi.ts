@@ -16,7 +16,7 @@ export function openapiDocument(): object {
       title: 'Sluice admin API',
       version: '1',
       description:
-        'Times are in milliseconds since 1970, durations in milliseconds, money in whole micro-dollars. Every answer other than 2xx is a Failure.',
+        'Times are in milliseconds since 1970, durations in milliseconds, money in whole micro-dollars. Every response other than 2xx is a Failure.',
     },
     paths,
     components: {
@@ -33,7 +33,7 @@ export function openapiDocument(): object {
           in: 'header',
           required: false,
           description:
-            'Makes repeated requests create one thing. The same key and body within 24 hours get the same answer, with the header idempotent-replayed; another body is 422, and a request whose outcome is unknown 409.',
+            'Prevents repeated requests from creating several objects. The same key and body within 24 hours get the same response, with the header idempotent-replayed. A different body gets 422; a request whose outcome is unknown gets 409.',
           schema: { type: 'string', minLength: 1, maxLength: 255 },
         },
         IfMatch: {
@@ -41,12 +41,12 @@ export function openapiDocument(): object {
           in: 'header',
           required: false,
           description:
-            'The version that the change is made for, as `version` or the header etag of an earlier answer names it. 412 where somebody else has changed the thing since. Without it the last writer wins.',
+            'Version of the object that is changed, from `version` or the header etag of an earlier response. 412 if the object was changed since. Without this header, the last writer wins.',
           schema: { type: 'string' },
         },
       },
       headers: {
-        Version: { description: 'The version of the thing, in quotes.', schema: { type: 'string' } },
+        Version: { description: 'Version of the object, in quotes.', schema: { type: 'string' } },
       },
       securitySchemes: {
         token: {

@@ -37,7 +37,11 @@ export function ownerHandlers(
         );
       const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
       if (after !== undefined && start === 0)
-        throw new GatewayError('invalid_value', 'after is no cursor of this list.', { param: 'after' });
+        throw new GatewayError(
+          'invalid_value',
+          'after is not a cursor of this list. Use "next" from the previous page.',
+          { param: 'after' },
+        );
       const page = all.slice(start, start + limit);
       const views: OwnerView[] = [];
       for (let index = 0; index < page.length; index += atOnce) {
@@ -137,7 +141,7 @@ function checkManages(scope: Scope, owner: Parameters<Scope['managesOwner']>[0])
   if (!scope.managesOwner(owner))
     throw new GatewayError(
       'forbidden',
-      'Administrators of an organisation change its teams, members and service accounts, and nothing else.',
+      'Administrators of an organisation can change only its teams, members and service accounts.',
     );
 }
 

@@ -13,7 +13,7 @@ export function readQuery(request: IncomingMessage, schema: z.ZodType): unknown 
   const query: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))) {
     if (Object.hasOwn(query, name))
-      throw new GatewayError('invalid_value', `The parameter ${name.slice(0, 100)} may stand once.`, {
+      throw new GatewayError('invalid_value', `The parameter ${name.slice(0, 100)} can be given only once.`, {
         param: name.slice(0, 100),
       });
     Object.defineProperty(query, name, { value, enumerable: true });
@@ -37,7 +37,7 @@ function checked(schema: z.ZodType, value: object, what: string): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
-  if (issue === undefined) throw new GatewayError('invalid_request', 'The request makes no sense.');
+  if (issue === undefined) throw new GatewayError('invalid_request', 'The request is invalid.');
   const param = pathOf(issue.path);
   if (issue.code === 'unrecognized_keys') {
     const [name = ''] = issue.keys;

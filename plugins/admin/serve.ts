@@ -186,6 +186,6 @@ function checkIntent({ headers }: IncomingMessage, session: Session): void {
   if (provesIntent(session, typeof sent === 'string' ? sent : undefined)) return;
   throw new GatewayError(
     'forbidden',
-    'The header x-csrf-token is missing or not that of your session: GET /api/admin/session tells it.',
+    'The header x-csrf-token is missing or does not match your session. Get it from GET /api/admin/session.',
   );
 }

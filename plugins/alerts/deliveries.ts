@@ -54,7 +54,7 @@ export class Deliveries {
     let error: string | undefined;
     try {
       const open = this.#destinations.get(destination);
-      if (open === undefined) throw new Error('The configuration has no such destination any more.');
+      if (open === undefined) throw new Error('The destination was removed from the configuration.');
       await within(open.send(message, { timeout: this.#timeout, signal: deadline }), deadline);
     } catch (cause) {
       error = maskSecrets(cause instanceof Error ? cause.message : String(cause)).slice(0, 300);

@@ -172,7 +172,7 @@ async function endOfCertificate(pathOrUrl: string): Promise<number> {
     socket.once('secureConnect', () => {
       const end = socket.getPeerX509Certificate()?.validToDate.getTime();
       socket.destroy();
-      if (end === undefined) reject(new Error('It shows no certificate.'));
+      if (end === undefined) reject(new Error('It sent no certificate.'));
       else resolve(end);
     });
   });

@@ -20,7 +20,7 @@ export function gatewayConditions(
       id: `reload-refused ${gateway}`,
       kind: 'reload-refused',
       severity: 'warning',
-      text: `The gateway ${gateway} keeps its configuration, because the new one was refused: ${maskSecrets(lastReload.problems[0] ?? 'it did not start.').slice(0, 400)}`,
+      text: `The gateway ${gateway} kept its previous configuration, because the new one is invalid: ${maskSecrets(lastReload.problems[0] ?? 'it did not start.').slice(0, 400)}`,
     });
   if (lastCrashAt !== undefined && now - lastCrashAt < crashLasts)
     found.push({
@@ -28,7 +28,7 @@ export function gatewayConditions(
       id: `worker-died ${gateway}`,
       kind: 'worker-died',
       severity: 'critical',
-      text: `A worker of the gateway ${gateway} ended by itself at ${new Date(lastCrashAt).toISOString()}. Another one takes its place.`,
+      text: `A worker of the gateway ${gateway} crashed at ${new Date(lastCrashAt).toISOString()}. Another one replaces it.`,
     });
   if (sharedStore === 'down')
     found.push({
@@ -76,7 +76,7 @@ function channelDown({ channel, key, model, code }: TargetStanding): Condition {
     kind: 'channel-down',
     subject,
     severity: model === undefined ? 'critical' : 'warning',
-    text: `The channel "${channel}"${ofKey}${ofModel} gets no calls for a while, because it has failed again and again${code === undefined ? '' : ` (${code})`}.`,
+    text: `The channel "${channel}"${ofKey}${ofModel} gets no calls until its cooldown ends, because it failed repeatedly${code === undefined ? '' : ` (${code})`}.`,
     view: 'channels',
   };
 }

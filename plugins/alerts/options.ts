@@ -112,7 +112,7 @@ export const options = z
           context.addIssue({
             code: 'custom',
             path: ['routes', index, 'to'],
-            message: `"${name}" is no destination`,
+            message: `"${name}" is not a destination`,
           });
   });
 /** Checked options. */

@@ -175,7 +175,7 @@ async function readBody<Schema extends z.ZodType>(
   try {
     value = JSON.parse(text);
   } catch {
-    throw new GatewayError('invalid_json', 'The body is no JSON.');
+    throw new GatewayError('invalid_json', 'The body is not valid JSON.');
   }
   const read = schema.safeParse(value);
   if (!read.success) throw new GatewayError('invalid_request', z.prettifyError(read.error));

@@ -62,7 +62,7 @@ export class AlertWatch {
         log.warn({ certificate, error }, 'the end of a certificate could not be read'),
       keys: (error) => log.warn({ error }, 'the keys that expire could not be read'),
     });
-    this.#dropped = metrics.counter('dropped', 'Messages that were given up, by reason: attempts or queue.', [
+    this.#dropped = metrics.counter('dropped', 'Messages that were dropped, by reason: attempts or queue.', [
       'reason',
     ]);
     this.#sender = new Sender(this.state, deliveries, options, {
@@ -101,7 +101,9 @@ export class AlertWatch {
 
   #next(): void {
     this.#looking = this.#look()
-      .catch((error: unknown) => this.#tools.log.warn({ error }, 'alerts could not be looked for'))
+      .catch((error: unknown) =>
+        this.#tools.log.warn({ error }, 'the conditions of alerts could not be checked'),
+      )
       .finally(() => this.begin());
   }
 
@@ -192,9 +194,6 @@ export class AlertWatch {
 
   #drop({ destination, id, items }: Message, reason: string): void {
     this.#dropped.add({ reason });
-    this.#tools.log.error(
-      { destination, id, alerts: items.length, reason },
-      'a message about alerts was given up',
-    );
+    this.#tools.log.error({ destination, id, alerts: items.length, reason }, 'an alert message was dropped');
   }
 }

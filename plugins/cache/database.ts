@@ -26,7 +26,7 @@ export class DatabaseTier {
     this.#entries = stores.namespace<Entry>('cache-responses');
     this.#cooldown = new Cooldown(
       log,
-      'the database of cached responses failed: memory alone is used for a while',
+      'the database of cached responses failed: only memory is used for now',
     );
   }
 

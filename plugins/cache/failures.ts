@@ -8,7 +8,7 @@ import { GatewayError } from 'sluice';
 export function notCached(): GatewayError {
   return new GatewayError(
     'not_cached',
-    'No stored response answers this request, and it asks for nothing else.',
+    'There is no cached response for this request, and it has only-if-cached.',
   );
 }
 

@@ -5,7 +5,7 @@ const patience = 500;
 export async function inTime<Value>(promise: Promise<Value>): Promise<Value> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => late.reject(new Error(`No answer within ${patience} milliseconds.`)),
+    () => late.reject(new Error(`No response within ${patience} milliseconds.`)),
     patience,
   );
   try {

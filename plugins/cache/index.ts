@@ -26,7 +26,7 @@ export default definePlugin({
       const { key, group, ...others } = ctx.query;
       const scope = scopeIn(key, group);
       if (Object.keys(others).length > 0)
-        throw new GatewayError('invalid_request', 'This route knows the parameters "key" and "group" alone.');
+        throw new GatewayError('invalid_request', 'This route has only the parameters "key" and "group".');
       const deleted = await responses.purge(scope);
       ctx.body = { purged: scope ?? 'all', ...(deleted === undefined ? {} : { deleted }) };
     });
@@ -43,7 +43,7 @@ function scopeIn(key: unknown, group: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || (key !== undefined && group !== undefined))
     throw new GatewayError(
       'invalid_request',
-      'Give one "key", or one "group", or neither to purge everything.',
+      'Send one "key", or one "group", or neither to purge everything.',
     );
   return `${name}:${value}`;
 }

@@ -87,7 +87,7 @@ function open(item: Item, index: number, opening: Opening): Compacted | undefine
   const path = `input[${index}].encrypted_content`;
   throw new GatewayError(
     'invalid_request',
-    `${path} cannot be opened: it was changed, or it was made elsewhere or for another caller.`,
+    `${path} cannot be decrypted: it was changed, or was created by another gateway or for another caller.`,
     { param: path },
   );
 }

@@ -66,7 +66,7 @@ export async function summarise({ call, next, codec, items, prompt }: Summarisin
   }
   text = text.trim();
   if (text === '') {
-    throw new GatewayError('upstream_error', 'The model wrote no summary of the conversation.', {
+    throw new GatewayError('upstream_error', 'The model returned no summary of the conversation.', {
       origin: 'upstream',
     });
   }

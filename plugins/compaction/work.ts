@@ -62,7 +62,7 @@ export function refersBack(body: JsonObject): boolean {
 export function unseen(): GatewayError {
   return new GatewayError(
     'previous_response_not_found',
-    'The channel for this model cannot compact what was said before: send the whole context as `input`.',
+    'The channel for this model cannot compact earlier turns. Send the whole context as `input`.',
     { param: 'previous_response_id' },
   );
 }

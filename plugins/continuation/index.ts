@@ -102,7 +102,7 @@ class Continuation {
     if (!mayPass || !this.#parts.canGoOn || this.#requests >= most) return throwError(() => this.#cut);
     this.#requests += 1;
     const fields = { id: this.#call.id, channel: channel.id, code: error.code, request: this.#requests };
-    tools.log.warn(fields, 'an answer broke in its middle: it is continued');
+    tools.log.warn(fields, 'a response broke off: continuing it');
     // Reported here, because the attempt continues and may succeed.
     const failed = tools.reportFailure(this.#target, error);
     return timer(pause * this.#requests).pipe(

@@ -71,8 +71,7 @@ export function createCheck(options: CheckOptions, tools: Omit<JudgeTools, 'time
   if (restore && on === 'response')
     fail('has "restore", which needs the request: set "on" to "request" or "both".');
   if (action === 'mask' && !isLocal) {
-    if (!finding.has(options.kind))
-      fail(`cannot mask: "${options.kind}" does not say where something stands.`);
+    if (!finding.has(options.kind)) fail(`cannot mask: "${options.kind}" does not report positions.`);
     if (on !== 'request') fail('can mask requests only: set "on" to "request".');
     if ('scope' in options && options.scope === 'last') fail('masks, which needs scope "all".');
   }

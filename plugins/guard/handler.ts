@@ -100,7 +100,7 @@ function labelsOf({ restore, patterns, remote }: Check): readonly string[] {
 function cannotLook({ operation }: Call): GatewayError {
   return new GatewayError(
     'unsupported_content',
-    `The checks of this gateway cannot look into this kind of request (${operation}).`,
+    `The checks of this gateway cannot read this kind of request (${operation}).`,
   );
 }
 

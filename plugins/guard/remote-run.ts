@@ -41,18 +41,18 @@ export async function runCheck(
     if (check.action !== 'mask') return { check, verdict };
     const finds = verdict.finds?.map((find) => ({ ...find, text: filled[find.text] ?? -1 })) ?? [];
     if (!finds.every((find) => isInTexts(question.texts, find)))
-      throw new Error('The check named a place that is not in the texts.');
+      throw new Error('The check reported a position outside of the texts.');
     return { check, verdict: { ...verdict, flagged: verdict.flagged || finds.length > 0, finds } };
   } catch (error) {
     if (!outlivesCall && call.signal.aborted)
-      throw new GatewayError('client_closed_request', 'The client left while a check was asked.');
+      throw new GatewayError('client_closed_request', 'The client left during a check.');
     // The caller's budget is spent, which is no failure of the check.
     if (!tells(check) && error instanceof GatewayError && error.code === 'insufficient_quota') throw error;
     reporter.down(call, check, error);
     if (whenDown === 'allow' || tells(check)) return { check, verdict: undefined };
     throw new GatewayError(
       'server_is_overloaded',
-      `The check "${check.name}" did not answer. Try again later.`,
+      `The check "${check.name}" did not respond. Retry later.`,
       {
         cause: error instanceof Error ? error.name : undefined,
       },

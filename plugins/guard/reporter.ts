@@ -64,7 +64,7 @@ export class Reporter {
   down(call: Call, check: Check, error: unknown): void {
     this.#counter.add({ check: check.name, action: 'down', side: '' });
     const fields = { id: call.id, check: check.name, reason: reasonOf(error) };
-    this.#tools.log.warn(fields, 'guard: a check did not answer');
+    this.#tools.log.warn(fields, 'guard: a check did not respond');
   }
 
   #count({ check, side }: Found): void {
@@ -112,7 +112,7 @@ export class Reporter {
         timeout: 5_000,
       })
       .then(({ status }) => {
-        if (status >= 300) throw new Error(`The receiver of alerts answered ${status}.`);
+        if (status >= 300) throw new Error(`The receiver of alerts returned status ${status}.`);
       })
       .catch((error: unknown) =>
         this.#tools.log.warn(
@@ -127,6 +127,6 @@ export class Reporter {
 function reasonOf(error: unknown): string {
   if (error instanceof GatewayError) return error.code;
   if (!(error instanceof Error)) return 'unknown';
-  if (error.name !== 'Error') return `the answer cannot be read (${error.name})`;
+  if (error.name !== 'Error') return `the response cannot be read (${error.name})`;
   return error.message.slice(0, 300);
 }

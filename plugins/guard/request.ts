@@ -72,7 +72,7 @@ function replaced(found: RequestTexts, now: readonly string[], { call }: Session
   if (changed !== undefined) return changed;
   throw new GatewayError(
     'unsupported_content',
-    'This request has text that must be masked where it cannot be changed, such as a form or a file.',
+    'This request has text to be masked in a part that cannot be changed, such as a form or a file.',
   );
 }
 

@@ -158,6 +158,6 @@ async function withoutNamed(
 function logDropped(log: Log, { channel, model }: Target, member: RefusedMember): void {
   log.warn(
     { channel: channel.id, model, member: member.path, option: traitOf(model, member) },
-    'a provider refuses a member of requests: it is left out for this model',
+    'a provider refuses a request field: it is omitted for this model',
   );
 }

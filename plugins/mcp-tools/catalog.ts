@@ -126,7 +126,7 @@ export async function listServers(
   return fitting(usable, limits, (server) =>
     log.warn(
       { id: call.id, server },
-      'an offered MCP server has too many tools beside the others: it is left out',
+      'an offered MCP server is omitted: too many tools together with the other servers',
     ),
   );
 }

@@ -121,7 +121,7 @@ export class ServerChoices {
         'unsupported_tool',
         one.url === undefined
           ? `${at}: this gateway has no MCP server "${label}".`
-          : `${at}: this gateway connects to MCP servers that its operator has configured, and to no others.`,
+          : `${at}: this gateway connects only to MCP servers that its operator has configured.`,
         { param: at },
       );
   }

@@ -35,7 +35,7 @@ function checked() {
           context.addIssue({
             code: 'custom',
             path: ['offer', index, 'servers'],
-            message: `names "${name}", which is none of the servers`,
+            message: `names "${name}", which is not one of the servers`,
           });
     });
   }) satisfies z.ZodType<Options>;

@@ -66,7 +66,7 @@ async function runCall({ offered, input }: WantedCall, context: RunContext): Pro
   const { call, limits, meter, signal } = context;
   const { server, tool } = offered;
   const args = input.trim() === '' ? {} : parseObject(input);
-  if (args === undefined) return failure('The arguments of the call are no JSON object.');
+  if (args === undefined) return failure('The arguments of the call are not a JSON object.');
   if (signal.aborted) return failure('The time for tools was over before this one ran.');
   meter.count += 1;
   const room = Math.max(0, meter.bytesLeft);

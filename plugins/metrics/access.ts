@@ -38,7 +38,7 @@ export function createAccess(
     if (isCertain && inside.has(ip)) return;
     throw new GatewayError(
       'forbidden',
-      'The metrics are for private addresses alone, unless the operator sets a token for them.',
+      'Only private IP addresses can read the metrics. To allow others, set the option "token" of the plugin "metrics".',
     );
   };
 }

@@ -37,7 +37,7 @@ export function accountOf(
   // A key that is no longer there has been replaced by another of the same account.
   const key = channel?.keys.find((one) => one.id === keyId) ?? channel?.keys[0];
   if (channel === undefined || key === undefined)
-    throw new GatewayError('no_available_channel', 'The channel that keeps this is not there any more.', {
+    throw new GatewayError('no_available_channel', 'The channel that stores this object was removed.', {
       retryable: false,
     });
   return { channel, key };
@@ -92,7 +92,7 @@ function findBestAccount(
   if (candidates.length === 0)
     throw new GatewayError(
       'no_available_channel',
-      `No channel serves the model "${first}". GET /v1/models lists what there is.`,
+      `No channel serves the model "${first}". GET /v1/models lists the available models.`,
       { param: 'model', retryable: catalog.serves(first) },
     );
   return firstAccountOf(candidates.find(({ channel }) => isSuitable(channel))?.channel);
@@ -119,16 +119,13 @@ export function mayUse(key: Pick<ApiKey, 'models'> | undefined, channel: Channel
 }
 
 function noneKeeps({ noun }: Collection): GatewayError {
-  return new GatewayError(
-    'endpoint_not_supported',
-    `No channel that is open to this request keeps a ${noun}.`,
-  );
+  return new GatewayError('endpoint_not_supported', `No channel available to this request stores a ${noun}.`);
 }
 
 function noSuchChannel(name: string, { noun }: Collection): GatewayError {
   return new GatewayError(
     'invalid_value',
-    `There is no channel "${name.slice(0, 100)}" that this API key may use and that keeps a ${noun}.`,
+    `There is no channel "${name.slice(0, 100)}" that this API key may use and that stores a ${noun}.`,
     { param: channelHeader },
   );
 }

@@ -5,7 +5,7 @@ import { endpointOf } from './batch-sorts.ts';
 /** Returns the 400 error for a file that cannot be used as the input of a batch, with the reason where it is known. */
 export function unusableFile(reason: JsonValue | undefined, param: string): GatewayError {
   const rule =
-    'A batch is made of a file whose every line is a request, and that was uploaded here from its beginning to its end.';
+    'A batch needs a file of requests, one per line, that was uploaded completely through this gateway.';
   return new GatewayError('invalid_value', typeof reason === 'string' ? `${rule} ${reason}` : rule, {
     param,
   });

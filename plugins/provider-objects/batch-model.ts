@@ -36,7 +36,7 @@ export function modelOfBatch(
     throw new GatewayError(
       'invalid_value',
       stranger === undefined
-        ? `The model "${requested}" is not served by the channel that keeps the file.`
+        ? `The model "${requested}" is not served by the channel that stores the file.`
         : `The file names the model "${stranger}", and the batch another.`,
       { param: path },
     );

@@ -54,7 +54,7 @@ function checkAccount(pinned: ProviderAccount | undefined, account: ProviderAcco
   if (pinned.channel.id !== account.channel.id || pinned.key.id !== account.key.id)
     throw new GatewayError(
       'invalid_value',
-      'What this request refers to is kept by another provider account.',
+      'The objects of this request are stored by another provider account.',
     );
 }
 
@@ -109,7 +109,7 @@ function checkSources({ data_source_config: config, data_source: data }: JsonObj
     if (isObject(member) && foreignSources.has(member['type']))
       throw wrongValue(
         `${param}.type`,
-        'one that names its own data: what the provider has kept may be of other keys',
+        'one that names its own data, because stored data of the provider may belong to other keys',
       );
 }
 

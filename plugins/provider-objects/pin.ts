@@ -47,7 +47,7 @@ export async function accountOfReferences(
     if (account !== undefined && (account.channel.id !== here.channel.id || account.key.id !== here.key.id))
       throw new GatewayError(
         'invalid_value',
-        `${path} is kept by another provider account than what else this request refers to.`,
+        `${path} is stored by another provider account than the other objects of this request.`,
         { param: path },
       );
     account = here;

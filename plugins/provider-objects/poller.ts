@@ -56,7 +56,7 @@ export class Poller {
         failed: (error, object) =>
           object === undefined
             ? tools.log.warn({ error }, 'looking for due batches failed')
-            : tools.log.warn({ id: object.id, error }, 'what is known of a batch could not be kept'),
+            : tools.log.warn({ id: object.id, error }, 'the state of a batch could not be stored'),
       },
       { ...options, longestPause: 5_000 },
     );
@@ -92,16 +92,13 @@ export class Poller {
       return polled.object;
     } catch (thrown) {
       const error = toGatewayError(thrown);
-      log.debug(
-        { id: object.id, channel: object.channel, error },
-        'a provider could not be asked about a batch',
-      );
+      log.debug({ id: object.id, channel: object.channel, error }, 'polling a batch failed');
       const refusals = isGone(thrown) ? charge.refusals + 1 : charge.refusals;
       const isForgotten = refusals >= mostRefusals && Date.now() - object.createdAt > forgottenAfter;
       if (isForgotten || Date.now() > charge.deadline) {
         log.warn(
           { id: object.id, channel: object.channel, error },
-          'a batch was given up: nothing of it is charged',
+          'a batch was given up and is not charged',
         );
         return this.#settled({ object, settlements: [], left: [] });
       }
@@ -216,7 +213,7 @@ export class Poller {
     if (bill.untold > 0)
       this.#tools.log.warn(
         { id, channel: object.channel, answers: bill.untold },
-        'answers of a batch do not tell what they used',
+        'responses of a batch have no usage',
       );
     return bill;
   }

@@ -242,7 +242,7 @@ function fileIn(value: string, path: string): string | undefined {
   const isPlain = /^(?:gs|https?):\/\//i.test(value);
   const host = isPlain && URL.canParse(value) ? new URL(value).hostname : value;
   if (!/generativelanguage/i.test(host) && (isPlain || !/^\W*files\b/i.test(value))) return undefined;
-  throw new GatewayError('invalid_value', `${path} must be the uri of a file, as the provider gave it.`, {
+  throw new GatewayError('invalid_value', `${path} must be the uri of a file, as returned by the provider.`, {
     param: path,
   });
 }

@@ -194,7 +194,7 @@ export class RequestLines {
     if (bytes === undefined) return undefined;
     const line = this.#parsed(bytes);
     const body = bodyOfLine(line, this.#format);
-    if (body === undefined) throw new GatewayError('invalid_value', 'The line is no request of a batch.');
+    if (body === undefined) throw new GatewayError('invalid_value', 'The line is not a request of a batch.');
     checkRequestMembers(body, { path: 'body', members: this.#tools.limits.members });
     for (const { kind, id } of referencesIn(body, this.#format))
       this.#references.set(`${kind} ${id}`, [kind, id]);
@@ -265,7 +265,7 @@ export class RequestLines {
     if (endpoint !== undefined) this.#endpoints.add(endpoint);
     if (this.#unreadable !== undefined) return;
     try {
-      if (codec === undefined) throw new Error('its endpoint is not known here');
+      if (codec === undefined) throw new Error('its endpoint is not supported');
       this.#needs.add(model, codec, isChat && model === '' ? { ...body, model: 'model' } : body);
     } catch (error) {
       const reason = error instanceof Error ? error.message : '';

@@ -40,7 +40,7 @@ export async function requestedLines(
     isMadeInCalls,
   );
   if (there !== undefined && (there.channel.id !== account.channel.id || there.key.id !== account.key.id))
-    throw wrongValue(param, 'a file whose lines refer to what the same provider account keeps');
+    throw wrongValue(param, 'a file whose lines refer only to objects of the same provider account');
   return { ...requested, models: [...models] };
 }
 

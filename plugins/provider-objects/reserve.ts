@@ -126,7 +126,7 @@ export function needsOfLines(
   throw new GatewayError(
     'invalid_value',
     typeof unreadable === 'string'
-      ? `This API key has a budget, and what the file may come to cannot be told: ${unreadable}.`
+      ? `This API key has a budget, and the maximum cost of the file is unknown: ${unreadable}.`
       : 'This API key has a budget, and what the file may come to is not known: upload it again.',
     { param },
   );

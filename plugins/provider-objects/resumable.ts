@@ -163,7 +163,7 @@ class Uploads {
   async goOn(call: Call, id: string): Promise<Observable<GatewayEvent>> {
     const session = isId(id) ? await this.#sessions.get(id) : undefined;
     if (session === undefined || session.owner !== ownerOf(call))
-      throw new GatewayError('not_found', 'There is no such upload.');
+      throw new GatewayError('not_found', 'Unknown upload.');
     // The key may have been given a budget since the upload began.
     if (session.path !== '/files') refuseBudgeted(call);
     const account = accountOf(
@@ -263,7 +263,7 @@ function queryIn(address: string | string[] | undefined, path: string): Readonly
   const url = typeof address === 'string' && URL.canParse(address) ? new URL(address) : undefined;
   const there = url === undefined ? undefined : /\/upload\/[^/]+(\/.*)$/.exec(url.pathname)?.[1];
   if (url === undefined || there !== path || url.searchParams.size === 0)
-    throw new GatewayError('upstream_error', 'The upstream gave no address for this upload.', {
+    throw new GatewayError('upstream_error', 'The upstream returned no URL for this upload.', {
       origin: 'upstream',
     });
   url.searchParams.delete('key');

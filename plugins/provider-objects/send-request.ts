@@ -72,7 +72,7 @@ export async function jsonOf(answer: Upstream, limit: number): Promise<JsonObjec
   const bytes = await bytesOf(answer, limit);
   const json = bytes.length === 0 ? {} : parseObject(bytes.toString());
   if (json === undefined)
-    throw new GatewayError('upstream_error', 'The upstream answered with something that is no JSON.', {
+    throw new GatewayError('upstream_error', 'The upstream returned a response that is not JSON.', {
       origin: 'upstream',
     });
   return json;

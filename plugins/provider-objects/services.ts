@@ -57,7 +57,7 @@ export function objectOf(
 ): ProviderObject {
   const id = idIn(collection, seen);
   if (id === undefined)
-    throw new GatewayError('upstream_error', `The upstream named no ${collection.noun}.`, {
+    throw new GatewayError('upstream_error', `The upstream returned no id of a ${collection.noun}.`, {
       origin: 'upstream',
     });
   return {
@@ -93,7 +93,7 @@ export async function keep(
     const { collection, account } = made;
     tools.log.error(
       { error, id: object.id, channel: object.channel },
-      'an object of a provider could not be kept',
+      'an object of a provider could not be stored',
     );
     await deleteAtProvider(call, collection, account, object.id).catch(() => {});
     throw new GatewayError('server_is_overloaded', 'The gateway cannot keep this now.', {

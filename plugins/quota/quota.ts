@@ -212,7 +212,7 @@ export class Quota {
     if (this.#tools.bookkeeper.full) {
       throw new GatewayError(
         'server_is_overloaded',
-        'The gateway takes no calls now: its database does not keep up with those that have ended.',
+        'The gateway accepts no calls now, because its database does not keep up with settlements. Retry later.',
         { retryAfter: 5 },
       );
     }

@@ -41,7 +41,7 @@ export default definePlugin({
       if (bookkeeper.full) {
         throw new GatewayError(
           'server_is_overloaded',
-          'The gateway takes no sessions now: its database does not keep up with the calls that have ended.',
+          'The gateway accepts no sessions now, because its database does not keep up with settlements. Retry later.',
           { retryAfter: 5 },
         );
       }

@@ -66,7 +66,7 @@ export default definePlugin({
   options,
   setup({ ttl, turnLimit, copies }, { stores, catalog, log }) {
     const failed = (error: unknown): void =>
-      log.error({ error }, 'the database failed: clients that drop reasoning may go on without');
+      log.error({ error }, 'the database failed: clients that drop reasoning continue without it');
     const memory = new Memory(stores, { ttl, copies, failed });
     const contested = contestedFormats(catalog);
 

@@ -80,7 +80,7 @@ async function readAt(
   const rest = encoded(name.slice(mount.length));
   if (engine === 1) {
     if (version !== undefined)
-      throw new Error('a key/value engine of version 1 keeps no versions: leave out ?version=');
+      throw new Error('a key/value engine of version 1 has no versions: remove ?version=');
     return fieldsOf(await get(`${mount}${rest}`));
   }
   if (version !== undefined && !/^\d{1,9}$/.test(version))

@@ -31,8 +31,8 @@ const advice: Readonly<Record<number, string>> = {
   400: 'check the options of the auth method: role, secret id and mount',
   403: 'let a policy of the token read this path (with /data/ behind the mount of a KV version 2), and check the token and the namespace',
   429: 'Vault limits requests: raise its quota, or read secrets less often with secrets.refresh',
-  472: 'it is a standby of disaster recovery: give the address of the active cluster',
-  473: 'it is a standby: give the address of the active node or of a load balancer',
+  472: 'it is a disaster-recovery standby: set the address of the active cluster',
+  473: 'it is a standby: set the address of the active node or of a load balancer',
   503: 'unseal it, or end its maintenance',
 };
 
@@ -63,17 +63,17 @@ export function vaultSender(
     if (status >= 300 && status < 400)
       throw new VaultRefusal(
         status,
-        `Vault at ${host} redirects to another node: give the address of the active node or of a load balancer`,
+        `Vault at ${host} redirects to another node: set the address of the active node or of a load balancer`,
       );
     if (status !== 200) {
       const errors = errorsOf(answer.text());
       const whatToDo = advice[status] ?? 'see the log of Vault';
-      throw new VaultRefusal(status, `Vault at ${host} answered ${status}${errors}: ${whatToDo}`);
+      throw new VaultRefusal(status, `Vault at ${host} returned status ${status}${errors}: ${whatToDo}`);
     }
     try {
       return answer.json();
     } catch {
-      throw new Error(`Vault at ${host} did not answer with JSON: check the address`);
+      throw new Error(`Vault at ${host} did not return JSON: check the address`);
     }
   };
 }

@@ -85,7 +85,7 @@ function givenToken(token: string, send: SendToVault, { log, onClose }: SecretTo
       else
         log.warn(
           { seconds: data.ttl },
-          'the token of Vault ends, and Vault does not renew it: give another one in time',
+          'the Vault token expires and cannot be renewed: set another one in time',
         );
     } catch (error) {
       log.warn({ error }, 'the token of Vault could not be renewed');

@@ -201,7 +201,7 @@ class Run {
     try {
       await this.#store.saveIf(ended(this.#stored, response), runningStates);
     } catch (problem) {
-      log.error({ id: this.#call.id, error: problem }, 'a background response could not be kept');
+      log.error({ id: this.#call.id, error: problem }, 'a background response could not be stored');
     }
   }
 

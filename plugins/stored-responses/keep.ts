@@ -133,6 +133,6 @@ export class TurnKeeper implements Keeper {
   }
 
   #report(error: unknown): void {
-    this.#keeping.log.error({ id: this.#call.id, error }, 'a response could not be kept');
+    this.#keeping.log.error({ id: this.#call.id, error }, 'a response could not be stored');
   }
 }

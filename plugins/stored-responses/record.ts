@@ -73,11 +73,11 @@ export class Recorder {
   /** Returns the complete response object. Throws where there is none. */
   response(): JsonObject {
     if (this.#terminal !== undefined) return this.#terminal;
-    if (this.#length > wholeLimit) throw new Error('The reply is too large to be kept.');
+    if (this.#length > wholeLimit) throw new Error('The response is too large to be stored.');
     if (this.#encoder !== undefined) this.#look(this.#encoder.end());
     const response =
       this.#encoder === undefined ? parseObject(this.#chunks.take().toString('utf8')) : this.#newest;
-    if (response === undefined) throw new Error('The reply holds no response object.');
+    if (response === undefined) throw new Error('The response has no response object.');
     return response;
   }
 
@@ -146,7 +146,7 @@ function newestIn(frames: readonly WireFrame[]): JsonObject | undefined {
 export function begunResponse(call: Call): JsonObject & { readonly id: string } {
   const head: GatewayEvent = { type: 'head', id: '', model: call.askedModel, created: call.created };
   const begun = newestIn(encoderOf(call).event(head));
-  if (typeof begun?.id !== 'string') throw new Error('The format gave a response that has no id.');
+  if (typeof begun?.id !== 'string') throw new Error('The format returned a response without an id.');
   return { ...begun, id: begun.id };
 }
 

@@ -36,8 +36,7 @@ export function replay(
   if (!isRunning(first)) return from([...opening, ...writer.ending(first)]);
   const look = async (): Promise<{ readonly events: readonly GatewayEvent[]; readonly last: boolean }> => {
     const now = await state();
-    if (now === undefined)
-      throw new GatewayError('not_found', `Response with id '${first.id}' was deleted meanwhile.`);
+    if (now === undefined) throw new GatewayError('not_found', `Response with id '${first.id}' was deleted.`);
     if (!now.alive) return { events: writer.ending(await find()), last: true };
     return { events: now.status === 'in_progress' ? writer.beginning(first) : [], last: false };
   };

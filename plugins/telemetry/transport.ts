@@ -113,7 +113,7 @@ export class Transport {
         limit: maxResponse,
       });
       if (status >= 200 && status < 300) return { response: bytes };
-      const error = new ExportError(`the receiver answered ${status}`, !retryable.has(status));
+      const error = new ExportError(`the receiver returned status ${status}`, !retryable.has(status));
       const pause = error.isFinal ? undefined : pauseOf(received['retry-after']);
       return { error, ...(pause === undefined ? {} : { pause }) };
     } catch (thrown) {

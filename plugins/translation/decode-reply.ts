@@ -288,7 +288,7 @@ class WholeAnswer {
         : truncatedResponse();
     }
     const body: unknown = Array.isArray(value) ? value[0] : value;
-    if (!isObject(body)) throw garbage('JSON that is no object');
+    if (!isObject(body)) throw garbage('JSON that is not an object');
     if (this.#codec.tellsErrors !== true && (isObject(body.error) || body.type === 'error'))
       throw upstreamError(200, text);
     const failure = this.#codec.operation === 'chat' ? failureIn(body) : undefined;

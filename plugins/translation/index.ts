@@ -193,7 +193,7 @@ function lossEvent(loss: Loss): GatewayEvent {
 function codecOf(tools: InternalTools, format: string, call: Call, { channel }: Target): Codec {
   const codec = codecFor(format, call.operation, channel, tools.format);
   if (codec === undefined)
-    throw new Error(`The channel speaks "${format}", but no such format does ${call.operation}.`);
+    throw new Error(`The channel uses the format "${format}", which does not support ${call.operation}.`);
   return codec;
 }
 

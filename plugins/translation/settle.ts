@@ -73,7 +73,7 @@ function withoutTools(
   if (unsupported === 'refuse')
     throw new GatewayError(
       'unsupported_tool',
-      'The channel for this model takes no tools: choose another model.',
+      'The channel for this model does not support tools. Use another model.',
       {
         param: tools.length === 0 ? 'messages' : 'tools',
       },

@@ -11,7 +11,7 @@ const redactable = 32;
 export function capturedRequest({ wire }: Call, limit: number, redactor: Redactor): string | undefined {
   const { bytes, body } = wire;
   if (bytes.length === 0 || body === undefined) return undefined;
-  if (bytes.length > limit * redactable) return `(${bytes.length} bytes: too many to be kept)`;
+  if (bytes.length > limit * redactable) return `(${bytes.length} bytes: too many to be stored)`;
   return cut(redactor.request(body), limit);
 }
 

@@ -58,7 +58,7 @@ export async function contentOf(
 function notReady({ state, error }: Task): GatewayError {
   const message =
     state === 'failed' || state === 'cancelled'
-      ? `There is no video: ${error?.message ?? 'it could not be made.'}`
+      ? `There is no video: ${error?.message ?? 'the generation failed.'}`
       : 'The video is not finished yet.';
   return new GatewayError('video_not_ready', message);
 }
@@ -127,8 +127,10 @@ function isGone({ status }: Upstream): boolean {
 function passed({ status, headers, bytes }: Upstream): Observable<GatewayEvent> {
   if (status !== 200 && status !== 206 && status !== 416) {
     if (status === 404 || status === 410 || status === 403)
-      throw new GatewayError('not_found', 'The provider keeps this video no longer.');
-    throw new GatewayError('upstream_error', 'The provider did not give the video.', { origin: 'upstream' });
+      throw new GatewayError('not_found', 'The provider does not store this video any more.');
+    throw new GatewayError('upstream_error', 'The provider did not return the video.', {
+      origin: 'upstream',
+    });
   }
   const answer: GatewayEvent = {
     type: 'answer',

@@ -115,7 +115,7 @@ async function originOf(call: Call, id: string, store: TaskStore): Promise<Task>
   if (origin.state !== 'completed') {
     throw new GatewayError(
       'invalid_request',
-      'Only a video that is completed can be made anew: this one is not.',
+      'Only a completed video can be remixed. Wait until this one is completed.',
       { param: 'id' },
     );
   }
@@ -132,7 +132,7 @@ async function submit(own: Detached, next: Next): Promise<Made> {
   const events = await lastValueFrom(reply.pipe(toArray()));
   const result = events.find((event) => event.type === 'result');
   if (result === undefined)
-    throw new GatewayError('upstream_error', 'The upstream named no task.', { origin: 'upstream' });
+    throw new GatewayError('upstream_error', 'The upstream returned no task id.', { origin: 'upstream' });
   return { events, report: result.value as VideoReport };
 }
 

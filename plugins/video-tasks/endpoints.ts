@@ -123,7 +123,7 @@ function addEnds({ store, poller }: TaskEndpoints, tasks: OwnTasks): void {
   tasks.add('vidu', 'POST', '/ent/v2/tasks/:id/cancel', async (call, { id = '' }) => {
     const task = await tasks.found(call, id);
     if (isFinished(task))
-      throw new GatewayError('invalid_request', 'This task has come to its end: nothing can be cancelled.');
+      throw new GatewayError('invalid_request', 'This task has ended and cannot be cancelled.');
     await tasks.cancelled(task);
     return {};
   });
@@ -153,7 +153,7 @@ class OwnTasks {
 
   bodyOf(call: Call, format: string, task: Task): JsonObject {
     const encoder = this.#around.tools.format(format)?.codecs['get-video']?.encodeWhole(call.replyContext());
-    if (encoder === undefined) throw new Error(`The format ${format} has no videos.`);
+    if (encoder === undefined) throw new Error(`The format ${format} does not support videos.`);
     encoder.event({ type: 'result', value: reportOf(this.#around.shown(call, task)) });
     return encoder.end();
   }

@@ -49,7 +49,7 @@ export class Poller {
         failed: (error, task) =>
           task === undefined
             ? log.warn({ error }, 'looking for due video tasks failed')
-            : log.warn({ task: task.id, error }, 'a video task could not be kept'),
+            : log.warn({ task: task.id, error }, 'a video task could not be stored'),
       },
       { ...options, longestPause: 1_000 },
     );
@@ -107,7 +107,7 @@ export class Poller {
       }
     }
     if (isFinished(polled) || Date.now() < task.deadline) return polled;
-    return abandon(polled, 'task_timeout', 'The video was not made in time.', Date.now());
+    return abandon(polled, 'task_timeout', 'The video was not generated in time.', Date.now());
   }
 
   #targetOf({ channel: id, key: keyId, upstreamModel: model }: Task): Target | undefined {
@@ -130,7 +130,7 @@ export class Poller {
     const now = Date.now();
     if (error.code === 'content_policy_violation') return abandon(task, error.code, error.message, now);
     if (error.retryable || error.origin !== 'upstream') {
-      this.#log.debug({ task: task.id, error }, 'a provider could not be asked for a video task');
+      this.#log.debug({ task: task.id, error }, 'polling a video task failed');
       return task;
     }
     const refusals = task.refusals + 1;
@@ -157,7 +157,7 @@ export class Poller {
     if (target === undefined || formats === undefined || !formats.includes(task.upstreamFormat)) {
       throw new GatewayError(
         'invalid_request',
-        'This video is still being made, and its provider cannot be told to stop.',
+        'This video is still being made, and its provider does not support cancellation.',
       );
     }
     const call = this.#tools.taskCalls(requestFor(task, 'delete-video'), target);

@@ -126,7 +126,7 @@ describe.skipIf(skipped !== undefined)(`one's own account ${skipped ?? ''}`, () 
     await password.getByText('The two passwords differ.').waitFor();
     await password.getByLabel('The same again').fill(second);
     await password.getByRole('button', { name: 'Change password' }).click();
-    await password.getByText('This is not your password.').waitFor();
+    await password.getByText('Wrong password.').waitFor();
     expect(await password.getByLabel('Current password').getAttribute('aria-invalid')).toBe('true');
     await password.getByLabel('Current password').fill(first);
     await password.getByRole('button', { name: 'Change password' }).click();

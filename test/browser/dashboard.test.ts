@@ -114,7 +114,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     const { page, context, complaints } = await dashboard.openAnother({ stranger: true });
     await page.getByLabel('Admin password').fill('not the password');
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('This is not the admin password.').waitFor();
+    await page.getByText('Wrong admin password.').waitFor();
     await login(page);
     await page.reload();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -439,7 +439,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     await goTo(page, 'Processes');
     const reload = page.getByRole('button', { name: 'Reload', exact: true });
     // It is said for some seconds alone: the wait begins before the click.
-    const said = page.getByText('Reloaded: new calls are served as the files say now.').waitFor();
+    const said = page.getByText('Reloaded: new calls use the changed files.').waitFor();
     await Promise.all([said, reload.click()]);
     const workers = page.getByRole('table', { name: 'Workers' });
     await workers.getByText('serving').waitFor();
@@ -448,7 +448,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     const sound = readFileSync(config, 'utf8');
     writeFileSync(config, sound.replace('export default {', 'export default { lisen: 1,'));
     await reload.click();
-    const notice = page.getByRole('alert').filter({ hasText: 'what ran before goes on' });
+    const notice = page.getByRole('alert').filter({ hasText: 'previous configuration' });
     await notice.waitFor();
     expect(await notice.innerText()).toContain(
       'gateway.config.mjs: unknown option "lisen". Check the spelling, or remove it.',

@@ -56,7 +56,7 @@ describe.skipIf(skipped !== undefined)(`users ${skipped ?? ''}`, () => {
     await hers.getByLabel('Email').fill('grace@example.com');
     await hers.getByLabel('Password', { exact: true }).fill('not this one at all');
     await hers.getByRole('button', { name: 'Log in' }).click();
-    await hers.getByText('The email or the password is wrong.').waitFor();
+    await hers.getByText('Wrong email or password.').waitFor();
     await hers.getByLabel('Password', { exact: true }).fill(password);
     await hers.getByRole('button', { name: 'Log in' }).click();
     const views = hers.getByRole('navigation', { name: 'Views' });

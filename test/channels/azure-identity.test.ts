@@ -159,7 +159,7 @@ describe('Entra ID', () => {
       body: { error: 'invalid_request', error_description: 'Identity not found' },
     };
     expect(await inItsOwnProcess({ AZURE_POD_IDENTITY_AUTHORITY_HOST: identities.url })).toMatch(
-      /gave no access token for the managed identity: .*Give this machine a managed identity/,
+      /returned no access token for the managed identity: .*Give this machine a managed identity/,
     );
   });
 
@@ -208,7 +208,7 @@ describe('Entra ID', () => {
       expect(formOf(body)).toMatchObject({ client_id: 'client', client_secret: 'hidden-word' });
       const before = asked.length;
       const refused = await inItsOwnProcess({ AZURE_AUTHORITY_HOST: authority }, secret);
-      expect(refused).toMatch(/gave no access token for the client secret in the config: .*Check tenant/);
+      expect(refused).toMatch(/returned no access token for the client secret in the config: .*Check tenant/);
       expect(asked).toHaveLength(before);
     });
 
@@ -320,7 +320,9 @@ describe('deployments', () => {
     status = 200;
     const gateway = await start(azureOpenai);
     try {
-      await eventually(async () => expect(said(gateway)).toContain('The list goes on at another address'));
+      await eventually(async () =>
+        expect(said(gateway)).toContain('The next page of the list has another host'),
+      );
     } finally {
       await gateway.close();
     }

@@ -99,7 +99,7 @@ describe('where a resource is asked', () => {
 
 it('a resource that nobody has named is an error at the start', async () => {
   await expect(startGateway({ channels: [azureOpenai({ key: 'k', models: ['m'] })] })).rejects.toThrow(
-    /resource is missing/,
+    /"resource" is missing/,
   );
 });
 

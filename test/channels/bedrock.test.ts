@@ -650,7 +650,7 @@ describe('the words of OpenAI', () => {
   test('and no guardrail is left out in silence where Mantle has none', async () => {
     await expect(
       start(whole(completion), { endpoint: 'mantle', guardrail: { id: 'g1', version: '2' } }),
-    ).rejects.toThrow(/guardrail holds at the endpoint 'runtime' alone/);
+    ).rejects.toThrow(/'guardrail' requires the endpoint 'runtime'/);
   });
 });
 

@@ -84,7 +84,7 @@ describe('Google', () => {
   ])('credentials that cannot be used are not shown: %s', async (_case, credentials) => {
     const failure = (await googleTokens({ credentials }, here)().catch((error: unknown) => error)) as Error;
     expect(failure.message).toMatch(
-      /^Google gave no access token for the .*credentials.*: .*service account/,
+      /^Google returned no access token for the .*credentials.*: .*service account/,
     );
     const shown = JSON.stringify([failure.message, failure.stack, String(failure.cause)]);
     expect(shown).not.toContain('PRIVATE KEY');
@@ -262,7 +262,7 @@ describe('requests to clouds', () => {
         expect.objectContaining({
           channel: 'vertex',
           msg: expect.stringMatching(
-            /Google gave no access token for the file that credentials names: .*ENOENT/,
+            /Google returned no access token for the file that credentials names: .*ENOENT/,
           ),
         }),
       );

@@ -415,7 +415,7 @@ describe('a pod of a cluster', () => {
       () => rmSync(join(folder, 'token')),
       'the token of the service account cannot be read',
     ],
-    ['a cluster that gives no token', () => void (gives = '{}'), 'the cluster gave no token'],
+    ['a cluster that gives no token', () => void (gives = '{}'), 'the cluster returned no token'],
   ])('%s is named in the log, with what to do', async (_what, undo, sentence) => {
     undo();
     const gateway = await inPod();
@@ -524,7 +524,7 @@ test('models that can be asked on demand are discovered', async () => {
 test.each([
   [{ identity: key, compartment }, 'region is missing'],
   [{ region: 'us-chicago-1', identity: key }, 'compartment is missing'],
-  [{ region: 'us-chicago-1', identity: key, compartment, key: 'k' }, 'key and identity are both given'],
+  [{ region: 'us-chicago-1', identity: key, compartment, key: 'k' }, '"key" and "identity" are both set'],
 ] as const)(
   'a channel that lacks something is refused when it is configured: %#',
   async (options, sentence) => {

@@ -292,7 +292,7 @@ test('a service key that is refused is named in the log, and its secret nowhere'
     expect(own.lines).toContainEqual(
       expect.objectContaining({
         msg: expect.stringMatching(
-          /^SAP’s authorization server gave no access token .* status 401: .*\. Check/,
+          /^SAP’s authorization server returned no access token .* status 401: .*\. Check/,
         ),
       }),
     );

@@ -180,7 +180,7 @@ test('a key that IAM refuses is named in the log with what to do, and shown nowh
     expect(own.lines).toContainEqual(
       expect.objectContaining({
         msg: expect.stringMatching(
-          /^IBM Cloud IAM gave no access token for the API key .* status 400: .*\. Check/,
+          /^IBM Cloud IAM returned no access token for the API key .* status 400: .*\. Check/,
         ),
       }),
     );

@@ -423,7 +423,7 @@ describe.each(formats.flatMap((format) => formats.map((channel) => ({ format, ch
         const got = await fails[format]({ model, text: `${word} one two three four five six`, stream: true });
         expect(got.text).toMatch(/^You said/);
         expect(got.type).toBe(failed);
-        expect(got.message).toMatch(/closed the connection before the answer was complete/);
+        expect(got.message).toMatch(/closed the connection before the response was complete/);
       },
     );
   },

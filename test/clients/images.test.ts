@@ -513,7 +513,7 @@ describe('a stream that breaks', () => {
       });
       for await (const one of stream) seen.push(one.type);
     };
-    await expect(run()).rejects.toThrow(/before the answer was complete/);
+    await expect(run()).rejects.toThrow(/before the response was complete/);
     expect(seen).toEqual(['image_generation.partial_image']);
   });
 });

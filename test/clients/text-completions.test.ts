@@ -145,7 +145,7 @@ test('a provider that breaks off is an error in the stream', async () => {
     prompt: 'Hi there !cut-after=5',
     stream: true,
   });
-  await expect(read(stream)).rejects.toThrow('closed the connection before the answer was complete');
+  await expect(read(stream)).rejects.toThrow('closed the connection before the response was complete');
 });
 
 describe('a channel that completes text', () => {

@@ -162,14 +162,14 @@ describe('problems', () => {
     const problems = await problemsOf(config, files);
     const tails = problems.map((problem) => problem.replace(/^\/.*\/(plugins|channels)\//, '$1/'));
     expect(tails).toEqual([
-      'channels/half.ts:1:7: does not load: half written',
-      'gateway.config.ts, channels[0] "empty": key is empty. Set the variable it is read from, or remove the channel.',
-      `gateway.config.ts, channels[1] "aimless": models is missing. Name the models that this channel serves: models: ['…'].`,
+      'channels/half.ts:1:7: cannot be loaded: half written',
+      'gateway.config.ts, channels[0] "empty": option "key" is empty. Set the variable that it is read from, or remove the channel.',
+      `gateway.config.ts, channels[1] "aimless": option "models" is missing. List the models that this channel serves: models: ['…'].`,
       'gateway.config.ts, channels[3]: the id "twin" is taken by another channel. Give one of them another id.',
       expect.stringMatching(/^gateway\.config\.ts, channels\[4\] "fake": option "baseUrl": Invalid URL\.$/),
       'gateway.config.ts, channels[4] "fake": unknown option "projetc". Check the spelling, or remove it.',
       'gateway.config.ts, plugins[2] "sound": the plugin is listed twice. Keep one of the entries.',
-      'plugins/misnamed.ts: is named "other" inside. A plugin carries its file\'s name.',
+      'plugins/misnamed.ts: its name is "other". A plugin must have the name of its file.',
       'plugins/plain.ts: its default export is not a plugin. Export definePlugin({ … }) by default, or begin the name with "_".',
       'gateway.config.ts, plugins[1] "picky": unknown option "wrods". Check the spelling, or remove it.',
     ]);
@@ -210,7 +210,7 @@ describe('problems', () => {
   test('that stop nothing are warnings', async () => {
     const { gateway } = await build({});
     expect(gateway.warnings).toEqual([
-      "gateway.config.ts: no channel is configured, so that every model is answered 503. Set a provider's key, or add demo().",
+      'gateway.config.ts: no channel is configured, so every call gets 503. Set the key of a provider, or add demo().',
     ]);
   });
 });

@@ -39,8 +39,8 @@ export const status = async (door: OperatedGateway, model: string): Promise<numb
 };
 
 /** What the log says of a reload, and of one that failed. */
-export const reloaded = 'reloaded: the workers before finish what they have';
-export const failed = 'the reload failed: what ran before goes on';
+export const reloaded = 'reloaded: previous workers finish their calls';
+export const failed = 'reload failed, previous configuration kept';
 
 /** Waits for the next line of the log with this sentence, counted from when it was made. */
 export function nextLine(door: OperatedGateway, sentence: string): () => Promise<Line> {

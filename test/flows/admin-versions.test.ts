@@ -61,7 +61,9 @@ describe.each(newDatabases())('administrators at two gateways on one database: $
       const stale = { id, body: { requestsPerMinute: 7 }, ...ifMatch(version) };
       expect(await pages[1].refused(update, stale)).toMatchObject({
         status: 412,
-        body: { error: { code: 'conflict', message: expect.stringContaining('Somebody else has changed') } },
+        body: {
+          error: { code: 'conflict', message: expect.stringContaining('This was changed since you read it') },
+        },
       });
       expect(await pages[1].refused(remove, { id, ...ifMatch(version) })).toMatchObject({ status: 412 });
       const untouched = await pages[1].send(find, { id });

@@ -130,7 +130,7 @@ describe('a login', () => {
     }
     expect(tries.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 401]);
     expect(await tries[0]?.json()).toEqual({
-      error: { code: 'wrong_password', message: 'This is not the admin password.', param: 'password' },
+      error: { code: 'wrong_password', message: 'Wrong admin password.', param: 'password' },
     });
     await page.ask('session');
     await logIn(other.url);

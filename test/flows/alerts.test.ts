@@ -222,8 +222,8 @@ test('a receiver that fails gets the same message again; one that hangs or redir
     };
     expect(destinations.map(({ name, waiting, last }) => [name, waiting, last?.error])).toEqual([
       ['failing', 0, undefined],
-      ['hanging', 0, expect.stringMatching(/too long|did not answer/)],
-      ['redirecting', 0, 'It answered with status 307, a redirect, which is not followed.'],
+      ['hanging', 0, expect.stringMatching(/too long|did not (?:answer|respond)/)],
+      ['redirecting', 0, 'It returned status 307, a redirect, which is not followed.'],
       ['sound', 0, undefined],
     ]);
   });
@@ -231,7 +231,7 @@ test('a receiver that fails gets the same message again; one that hangs or redir
   expect(hanging.seen).toHaveLength(3);
   await wait(300);
   expect(sound.seen).toHaveLength(1);
-  const told = started.gateway.lines.filter(({ msg }) => msg === 'a message about alerts was given up');
+  const told = started.gateway.lines.filter(({ msg }) => msg === 'an alert message was dropped');
   expect(told.map(({ destination }) => destination).toSorted()).toEqual(['hanging', 'redirecting']);
   expect(JSON.stringify(started.gateway.lines)).not.toContain(secret);
 }, 60_000);
@@ -244,7 +244,7 @@ describe('administrators', () => {
     expect(receiver.alerts('test')).toHaveLength(1);
     expect(await route(started, '/test', { destination: 'hook' })).toEqual({
       ok: false,
-      error: 'It answered with status 403.',
+      error: 'It returned status 403.',
     });
     expect(await route(started, '/test', { destination: 'none' })).toMatchObject({
       error: { message: expect.stringContaining('no destination "none"') },

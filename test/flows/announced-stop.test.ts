@@ -11,7 +11,7 @@ import { ask } from './_reload.ts';
 import { sluiceProgram } from '../support/program.ts';
 
 const announced = 'stopping soon: /readyz answers 503, and new connections are still served';
-const stopping = 'stopping: open calls may finish';
+const stopping = 'stopping: waiting for running calls';
 
 /** `script`, which belongs to every Linux, gives a program a terminal. */
 const withoutTerminal = spawnSync('script', ['--version']).status !== 0;

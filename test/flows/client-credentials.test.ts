@@ -388,12 +388,16 @@ describe('the config', () => {
     }, String);
 
   test.each([
-    ['a key', () => claude({ key: 'a-key-of-its-own-12345678' }), /goes with no key/],
-    ['discovery', () => claude({ models: 'discover' }), /nothing to ask the provider for its models/],
+    ['a key', () => claude({ key: 'a-key-of-its-own-12345678' }), /cannot be combined with key/],
+    [
+      'discovery',
+      () => claude({ models: 'discover' }),
+      /no credential for requesting the provider's model list/,
+    ],
     [
       'a kind that serves what its provider lists',
       () => openaiCompatible({ name: 'x', baseUrl: provider.url, credentials: 'client' }),
-      /nothing to ask the provider for its models/,
+      /no credential for requesting the provider's model list/,
     ],
     ['another word', () => claude({ credentials: 'mine' }), /credentials/],
   ])('%s beside it is a mistake', async (_what, channel, sentence) => {

@@ -305,7 +305,7 @@ describe('POST /v1/responses/compact, where the provider does not compact', () =
     const mute = await post('/v1/responses/compact', { model: 'chat', input: 'x' });
     expect([mute.status, mute.body.error?.message]).toEqual([
       502,
-      'The model wrote no summary of the conversation.',
+      'The model returned no summary of the conversation.',
     ]);
   });
 

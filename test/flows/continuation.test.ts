@@ -261,7 +261,7 @@ describe('a stream that breaks in the middle of its text', () => {
     const answer = await ask(one);
     const { text, complete, error } = read('messages', true, answer);
     expect({ text, complete }).toEqual({ text: 'Hello', complete: false });
-    expect(JSON.stringify(error)).toContain('closed the connection before the answer was complete');
+    expect(JSON.stringify(error)).toContain('closed the connection before the response was complete');
     expect(one.upstream.requests).toHaveLength(3);
     expect(await ended(one)).toMatchObject({ ended: 'error', code: 'upstream_cut' });
   });
@@ -598,6 +598,6 @@ test('a provider that breaks in the middle is known to fail, although its answer
   const answer = await call(gateway, 'messages', 'claude-sonnet-4-5', true);
   expect(read('messages', true, answer)).toMatchObject({ text: 'Hello', complete: true });
   expect(gateway.lines).toContainEqual(
-    expect.objectContaining({ channel: 'anthropic', msg: 'a channel is left alone for a while' }),
+    expect.objectContaining({ channel: 'anthropic', msg: 'circuit breaker of a channel opened' }),
   );
 });

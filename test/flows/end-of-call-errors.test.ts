@@ -96,9 +96,7 @@ async function make(how: Outcome): Promise<void> {
 
 const logged = (): Record<string, unknown>[] => gateway.lines.filter(({ plugin }) => plugin === 'logging');
 const reported = (): Record<string, unknown>[] =>
-  gateway.lines.filter(
-    ({ level, msg }) => level === 'error' && msg === 'something failed at the end of a call',
-  );
+  gateway.lines.filter(({ level, msg }) => level === 'error' && msg === 'work at the end of a call failed');
 
 async function counted(): Promise<number> {
   const text = await (await fetch(`${gateway.url}/metrics`)).text();

@@ -188,7 +188,7 @@ describe('a provider in trouble', () => {
     const answer = await ask('messages');
     expect(readError('messages', answer)).toEqual({
       status: 504,
-      message: 'The upstream took too long to begin its answer.',
+      message: 'The upstream did not begin its response in time.',
     });
     await Promise.all(upstream.requests.map(({ closed }) => closed));
   });

@@ -281,7 +281,7 @@ describe.each(formats)('a client of %s', (format) => {
       const { status, reply } = await ask(guarded, format, 'blind-generate-content', url);
       expect(status, JSON.stringify(reply)).toBe(400);
       const { message, param } = client.error(reply);
-      expect(message).toBe(`${client.at}: no file could be fetched from this URL.`);
+      expect(message).toBe(`${client.at}: the file at this URL could not be fetched.`);
       if (format === 'chat-completions' || format === 'responses') expect(param).toBe(client.at);
       expect(JSON.stringify(reply)).not.toContain('127.0.0.1');
     }

@@ -366,7 +366,7 @@ describe('a plugin that breaks the rules is named', () => {
         await next(context);
         return next(context);
       },
-      /called next twice/,
+      /called next\(\) twice/,
     ],
     ['next is called without a call', (_context, next) => next(undefined as never), /without a call/],
     [

@@ -337,7 +337,9 @@ describe('a provider that gives no list of models', () => {
     if (upstream !== undefined) await expect.poll(() => upstream.requests.length).toBeGreaterThanOrEqual(2);
     if (_what !== 'never answers')
       await expect
-        .poll(() => gateway.lines.filter(({ msg }) => msg === 'a provider does not tell its models').length)
+        .poll(
+          () => gateway.lines.filter(({ msg }) => msg === 'a provider does not return its model list').length,
+        )
         .toBeGreaterThanOrEqual(2);
     expect(await openaiNames(gateway)).not.toContain('house');
     expect(JSON.stringify(gateway.lines)).not.toContain('Bearer k');

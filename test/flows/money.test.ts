@@ -337,7 +337,7 @@ describe('a budget that is spent', () => {
       for (let calls = 0; calls < 3; calls += 1) expect((await ask()).status).toBe(200);
       const refused = await ask();
       expect(refused.status).toBe(429);
-      expect(refused.text).toContain('36 tokens spent, and it may come to 25 tokens');
+      expect(refused.text).toContain('36 tokens spent, and it may cost up to 25 tokens');
       expect((await door.settled(4)).state).toMatchObject({ spent: 36, reserved: 0 });
     },
   );

@@ -229,7 +229,7 @@ describe('channels of other kinds', () => {
       watsonx({ baseUrl: provider.url, tokenUrl: provider.url, models: ['m'], identity: identity() }),
     );
     expect((await chat(exchanging, 'm')).status).toBe(502);
-    expect(JSON.stringify(exchanging.lines)).toContain('changes its key for something else');
+    expect(JSON.stringify(exchanging.lines)).toContain('exchanges its key for a token');
     expect(provider.requests).toEqual([]);
   });
 });
@@ -307,7 +307,7 @@ describe('an authorization server that gives no token', () => {
       expect(voice.isEnvelope((await answer.json()) as Json, answer.status)).toBe(true);
     }
     const lines = JSON.stringify(gateway.lines);
-    expect(lines).toContain('gave no access token for the client');
+    expect(lines).toContain('returned no access token for the client');
     expect(lines).toContain('Check tokenUrl, clientId, clientSecret, scope and clientAuth');
     expect(lines).toMatch(said);
     expect(provider.requests).toEqual([]);
@@ -319,7 +319,7 @@ describe('an authorization server that gives no token', () => {
     const gateway = await start(inside());
     tokens.broken = { status: 200, body: '<html>sign in</html>' };
     expect((await chat(gateway)).status).toBe(502);
-    expect(JSON.stringify(gateway.lines)).toContain('The answer has no access_token in it');
+    expect(JSON.stringify(gateway.lines)).toContain('The response has no access_token');
     tokens.broken = undefined;
     await eventually(async () => expect((await chat(gateway)).status).toBe(200));
   });

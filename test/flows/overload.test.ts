@@ -69,7 +69,7 @@ describe('when as many calls run as may', () => {
       expect({ format, status: refused.statusCode }).toEqual({ format, status: 503 });
       expect(refused.headers['retry-after']).toBe('1');
       const body = JSON.parse(await text(refused)) as { error: Record<string, unknown> };
-      expect(body.error['message']).toContain('as many calls as it may');
+      expect(body.error['message']).toContain('limit of running');
     }
     // Nothing of the body was sent, and the answer is there.
     const socket = connect(Number(new URL(door.url).port), '127.0.0.1');
@@ -113,7 +113,7 @@ describe('when as many calls run as may', () => {
     const open = await ask(door, 'hello !silence=10k', true).answer;
     const refused = await ask(door, 'hello').answer;
     expect(refused.statusCode).toBe(503);
-    expect(await text(refused)).toContain('none has ended in time');
+    expect(await text(refused)).toContain('none ended in time');
     open.destroy();
   });
 
@@ -153,7 +153,7 @@ test('bodies that would not fit beside those that are held are refused, and fit 
   await passed(200);
   const refused = await call(door, '/v1/chat/completions', large).answer;
   expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
-  expect(await text(refused)).toContain('as many large requests as it may');
+  expect(await text(refused)).toContain('limit of request bytes in memory');
   // What counts is what a compressed body comes to.
   const small = gzipSync(words);
   const compressed = await fetch(`${door.url}/v1/chat/completions`, {
@@ -211,7 +211,7 @@ describe('a large body that its provider has not answered', () => {
     await expect.poll(bodies).toBeGreaterThan(60_000);
     const refused = await asking(door).answer;
     expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
-    expect(await text(refused)).toContain('as many large requests as it may');
+    expect(await text(refused)).toContain('limit of request bytes in memory');
     await expect.poll(asked).toBe(1);
     answer('hello');
     expect((await first.answer).statusCode).toBe(200);
@@ -294,7 +294,7 @@ describe('when more calls come than the process can look at', () => {
     for (const { format, retryAfter, body } of refused.values()) {
       expect([format, retryAfter]).toEqual([format, '5']);
       const { error } = JSON.parse(body) as { error: Record<string, unknown> };
-      expect(error['message']).toContain('more to do than it can');
+      expect(error['message']).toContain('is overloaded');
     }
     await expect.poll(async () => (await ask(door, 'hello').answer).statusCode).toBe(200);
   });

@@ -247,10 +247,10 @@ describe.skipIf(missing !== undefined)(
         await eventually(() => {
           const log = output.join('');
           // Once for each time it was gone; a machine that stands still for a moment may make it seem so once more.
-          const gone = log.match(/the shared store does not answer/g)?.length ?? 0;
+          const gone = log.match(/the shared store does not respond/g)?.length ?? 0;
           expect(gone).toBeGreaterThanOrEqual(2);
           expect(gone).toBeLessThan(6);
-          expect(log.match(/the shared store answers again/g)).toHaveLength(gone);
+          expect(log.match(/the shared store responds again/g)).toHaveLength(gone);
           expect(log).not.toContain('a secret');
           expect(log).not.toContain('a%20secret');
         });

@@ -46,7 +46,7 @@ describe('a reload, the first one and those after it,', () => {
       problems: [
         expect.stringContaining('option "limits.body"'),
         'gateway.config.ts: unknown option "lisen". Check the spelling, or remove it.',
-        'plugins/broken.ts:1:7: does not load: half written',
+        'plugins/broken.ts:1:7: cannot be loaded: half written',
       ],
     });
     await expect.poll(() => door.workers()).toEqual([before]);

@@ -84,11 +84,11 @@ describe('a reload of two workers', () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => ask(door)));
     await Promise.all(answers.map((answer) => text(answer)));
     expect(new Set(answers.map(({ headers }) => headers['x-mark']))).toEqual(new Set(['last']));
-    expect(door.lines('files changed while workers read them: they are started again')).toHaveLength(1);
+    expect(door.lines('files changed while workers read them: restarting workers')).toHaveLength(1);
   });
 
   test.skipIf(!everything)(
-    'follows by itself where files had changed when a worker took the place of another',
+    'follows by itself where files had changed when a worker was replaced',
     async () => {
       await expect.poll(() => door.workers().length).toBe(2);
       const next = nextLine(door, reloaded);

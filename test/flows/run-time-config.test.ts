@@ -129,7 +129,7 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
       await eventually(async () => expect(await callsOf(gateway, 'alias-49')).toEqual(served));
     expect(await Promise.all(streams.map(({ end }) => end))).toEqual(streams.map(() => 'complete'));
     // Changes that come together share reloads.
-    expect(one.lines('reloaded: the workers before finish what they have').length).toBeLessThan(20);
+    expect(one.lines('reloaded: previous workers finish their calls').length).toBeLessThan(20);
   });
 
   test.skipIf(onOne !== undefined || !everything)(
@@ -176,7 +176,7 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
       });
       expect(applied).toMatchObject({ ok: true, problems: [] });
       const { problems } = (await other.logged(
-        'the run-time configuration could not be applied: what ran before goes on',
+        'the run-time configuration could not be applied: the previous one stays in force',
       )) as {
         problems: string[];
       };

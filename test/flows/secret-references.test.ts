@@ -172,15 +172,15 @@ describe('the first start is refused', () => {
     ['vault:secret/llm/openai#nested', 'the field of the secret is neither a text nor a number'],
     ['vault:secret/llm/openai#blank', 'the secret is empty'],
     ['vault:secret/llm/openai#large', 'the secret is too large: at most 64 KiB'],
-    ['vault:secret/gone#key', 'there is no such secret: check its name and its version, or create it'],
-    ['vault:secret/llm/openai?version=7#key', 'there is no such secret'],
+    ['vault:secret/gone#key', 'the secret does not exist: check its name and version, or create it'],
+    ['vault:secret/llm/openai?version=7#key', 'the secret does not exist'],
     ['vault:secret/llm/openai?version=new#key', 'the version of a secret of Vault is a number'],
-    ['vault:kv1/single?version=1', 'a key/value engine of version 1 keeps no versions'],
+    ['vault:kv1/single?version=1', 'a key/value engine of version 1 has no versions'],
     ['vault:database/creds/app#password', '"database/" is an engine of type database'],
-    ['vault:nowhere/x#key', 'answered 403 (preflight capability check returned 403'],
-    ['nobody:x', 'no plugin that the config lists offers the source "nobody"'],
-    ['file:/nowhere/at/all', 'there is no such secret'],
-    ['env:SLUICE_TEST_NOT_SET', 'there is no such secret'],
+    ['vault:nowhere/x#key', 'returned status 403 (preflight capability check returned 403'],
+    ['nobody:x', 'no plugin in the config provides the source "nobody"'],
+    ['file:/nowhere/at/all', 'the secret does not exist'],
+    ['env:SLUICE_TEST_NOT_SET', 'the secret does not exist'],
   ])('for %s', async (reference, reason) => {
     const [problem, ...others] = await only(reference);
     expect(problem).toContain(`${at} "${reference}" cannot be used: `);
@@ -221,13 +221,13 @@ describe('the first start is refused', () => {
     expect(reasons).toMatchObject({
       sealed: expect.stringContaining('503 (Vault is sealed): unseal it'),
       limited: expect.stringContaining('429 (request path rate limit quota exceeded): Vault limits requests'),
-      standby: expect.stringContaining('redirects to another node: give the address of the active node'),
-      slow: expect.stringContaining('there was no answer within 150 ms'),
-      page: expect.stringContaining('did not answer with JSON: check the address'),
-      large: expect.stringContaining('could not be asked'),
+      standby: expect.stringContaining('redirects to another node: set the address of the active node'),
+      slow: expect.stringContaining('there was no response within 150 ms'),
+      page: expect.stringContaining('did not return JSON: check the address'),
+      large: expect.stringContaining('could not be reached'),
       forbidden: expect.stringContaining('403 (permission denied): let a policy of the token read this path'),
       token: expect.stringContaining('403 (permission denied)'),
-      down: expect.stringContaining('could not be asked: connect ECONNREFUSED'),
+      down: expect.stringContaining('could not be reached: connect ECONNREFUSED'),
     });
   });
 
@@ -237,7 +237,7 @@ describe('the first start is refused', () => {
       channels: [],
     });
     expect(problems).toEqual([
-      'gateway.config.ts, plugins[0] "secrets-vault": option "auth.token": the secret "vault:kv1/single" cannot be used: the options of a source of secrets may refer to "env" and "file" alone.',
+      'gateway.config.ts, plugins[0] "secrets-vault": option "auth.token": the secret "vault:kv1/single" cannot be used: options of a secret source can refer only to "env" and "file".',
     ]);
     const shown = await only(
       'vault:secret/llm/openai#key',
@@ -247,9 +247,9 @@ describe('the first start is refused', () => {
       },
     );
     expect(shown).toEqual([
-      'gateway.config.ts, channels[0] "a": option "systemPrompt" holds no secret, so that the reference "vault:kv1/single" cannot stand there: it would be shown.',
+      'gateway.config.ts, channels[0] "a": option "systemPrompt" is not a secret option and would show the value. Remove the reference "vault:kv1/single".',
     ]);
-    expect(() => secretFrom('vault:llm/../admin#key')).toThrow('is no reference to a secret');
+    expect(() => secretFrom('vault:llm/../admin#key')).toThrow('is not a reference to a secret');
     expect(() => secretFrom('no-source')).toThrow("for example secretFrom('vault:llm/first#key')");
   });
 });
@@ -303,9 +303,9 @@ describe('a manager that fails later', () => {
       channels: [channel('a', 'never:x#one'), channel('b', 'never:x#two'), channel('c', 'never:y')],
     });
     expect(problems.map((problem) => problem.slice(problem.indexOf('"never:')))).toEqual([
-      '"never:x#one" cannot be used: there was no answer within 100 ms.',
-      '"never:x#two" cannot be used: there was no answer within 100 ms.',
-      '"never:y" cannot be used: there was no answer within 100 ms.',
+      '"never:x#one" cannot be used: there was no response within 100 ms.',
+      '"never:x#two" cannot be used: there was no response within 100 ms.',
+      '"never:y" cannot be used: there was no response within 100 ms.',
     ]);
     // Each once more, because a read may fail by chance.
     expect(reads).toBe(4);
@@ -337,10 +337,10 @@ describe('run-time entries', () => {
     const refused = async (body: object): Promise<string> =>
       (await admin.refused('createConfig', { body })).body.error.message;
     expect(await refused(entry('a', 'vault:secret/admin/root#key'))).toContain(
-      'the run-time channel "a": the secret "vault:secret/admin/root#key" may not be used. Add it to "runtimeConfig.secrets" in gateway.config.ts.',
+      'the run-time channel "a": the secret "vault:secret/admin/root#key" is not allowed. Add it to "runtimeConfig.secrets" in gateway.config.ts.',
     );
     expect(await refused(entry('a', 'vault:secret/llm/../admin/root#key'))).toContain(
-      'is no reference to a secret',
+      'is not a reference to a secret',
     );
     expect(await refused(entry('a', 'env:HOME'))).toContain('Add it to "runtimeConfig.env"');
     expect(await refused(entry('a', 'vault:secret/llm/openai#other'))).toContain(
@@ -397,9 +397,7 @@ describe('run-time entries', () => {
     expect(text).toContain('// List the plugins that offer these sources of secrets:\n//   vault\n');
     const exported = join(folder, 'exported.config.ts');
     writeFileSync(exported, text);
-    await expect(loadConfig(exported)).rejects.toThrow(
-      'no plugin that the config lists offers the source "vault"',
-    );
+    await expect(loadConfig(exported)).rejects.toThrow('no plugin in the config provides the source "vault"');
   });
 });
 
@@ -424,7 +422,7 @@ ${configWith(`database: 'sqlite:data/a.db', workers: 2, secrets: { refresh: 1_00
     return provider.shown().at(-1);
   };
   await eventually(async () => expect(await shownNow()).toBe(`Bearer ${canary('second')}`), 200);
-  await gateway.logged('reloaded: the workers before finish what they have');
+  await gateway.logged('reloaded: previous workers finish their calls');
   provider.endStreams();
   const text = await stream.text();
   expect(text).toContain('last');

@@ -89,7 +89,7 @@ const brokenForOthers = (port: number): string => `
   writeFileSync(seen, '');
   ${plain(port, 'workers: 2')}`;
 
-const retried = 'a worker cannot start: it is tried again';
+const retried = 'a worker cannot start: retrying';
 
 describe('a gateway that already serves goes on while', () => {
   test('a file beside its config changes during the start, which it follows', async () => {
@@ -178,7 +178,7 @@ describe('a reload that fails keeps the workers that serve:', () => {
     door.write('wish.txt', 'throw soon');
     expect(await reload()).toMatch(
       // Under load the timer may be first.
-      /^A worker process ended (?:just after its start \(1\)|before it could serve)/,
+      /^A worker process exited just after its start \(1\)|^Worker processes exited before it could serve/,
     );
     door.write('wish.txt', '');
     const knocking = knock(port);

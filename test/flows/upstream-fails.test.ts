@@ -451,7 +451,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
       behaviour = async (response, voice) => {
         await begin(response, voice);
       };
-      expectBroken(await call(brisk, client, model, true), /nothing for too long/);
+      expectBroken(await call(brisk, client, model, true), /no data within the idle timeout/);
     });
 
     test('a last frame without its blank line still counts', async () => {

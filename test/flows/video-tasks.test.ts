@@ -227,7 +227,7 @@ describe('a task is ended by its owner', () => {
     const refused = await json(door, `/v1/videos/${String(made.id)}`, undefined, 'DELETE');
     expect(refused).toMatchObject({
       $status: 400,
-      error: { message: expect.stringContaining('cannot be told to stop') },
+      error: { message: expect.stringContaining('does not support cancellation') },
     });
     expect((await json(door, `/v1/videos/${String(made.id)}`)).$status).toBe(200);
   });

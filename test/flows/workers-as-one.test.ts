@@ -120,7 +120,7 @@ describe('several workers are one', () => {
 
     const [killed = 0, stopped = 0] = door.workers();
     process.kill(killed, 'SIGKILL');
-    await door.logged('a worker ended by itself: another one takes its place');
+    await door.logged('a worker crashed: starting another one');
     await expect.poll(async () => (await scrape(door)).get('sluice_workers{state="answered"}')).toBe(3);
     expect(await count()).toBe(36);
 
@@ -141,7 +141,7 @@ describe('several workers are one', () => {
     await many(14, door);
     const before = door.workers();
     door.signal('SIGHUP');
-    await door.logged('reloaded: the workers before finish what they have');
+    await door.logged('reloaded: previous workers finish their calls');
     await expect.poll(() => before.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
     expect(await count()).toBe(50);
     await many(5, door);
@@ -265,7 +265,7 @@ describe('a session over a WebSocket through a worker that is replaced', () => {
   });
   afterAll(() => door.end());
   const reloaded = async (): Promise<void> => {
-    const sentence = 'reloaded: the workers before finish what they have';
+    const sentence = 'reloaded: previous workers finish their calls';
     const before = door.lines(sentence).length;
     door.signal('SIGHUP');
     await door.logged(sentence, before + 1);

@@ -83,7 +83,7 @@ describe('two workers', () => {
   test('one that is killed is replaced, while the other serves; all end with the gateway', async () => {
     const before = door.workers();
     process.kill(before[0] ?? 0, 'SIGKILL');
-    await door.logged('a worker ended by itself: another one takes its place');
+    await door.logged('a worker crashed: starting another one');
     await expect.poll(() => door.workers().length).toBe(2);
     const after = door.workers();
     expect(after).not.toContain(before[0]);
@@ -115,7 +115,7 @@ describe('two workers', () => {
 test('a single worker that is killed is replaced on the same port', async () => {
   const door = await start('channels: [demo()]');
   process.kill(door.workers()[0] ?? 0, 'SIGKILL');
-  await door.logged('a worker ended by itself: another one takes its place');
+  await door.logged('a worker crashed: starting another one');
   await expect.poll(() => ask(door).catch(() => 0), { interval: 100 }).toBe(200);
 });
 
@@ -213,7 +213,7 @@ describe('a spare worker', () => {
       await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
       expect(door.workers()).toContain(worker);
       door.signal('SIGHUP');
-      await door.logged('reloaded: the workers before finish what they have');
+      await door.logged('reloaded: previous workers finish their calls');
       await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
       expect(door.workers()).not.toContain(worker);
       const last = door.workers();
@@ -244,7 +244,7 @@ test.skipIf(!hasLimits)(
     });
     await Promise.all(closed);
     const line = await door.logged(
-      'connections were closed: they did not reach the worker, which may have no file descriptors left. Raise its limit (ulimit -n)',
+      'connections were closed before they reached the worker, which may have no file descriptors left. Raise the limit (ulimit -n)',
     );
     expect(line).toMatchObject({ level: 'error', worker: 1, pid: worker });
     lift();

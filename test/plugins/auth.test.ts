@@ -126,15 +126,15 @@ describe('a caller is refused with 401', () => {
     const refusal = { status: 401, code: 'missing_api_key', headers: { 'www-authenticate': 'Bearer' } };
     await expect(nameOf({})).rejects.toMatchObject(refusal);
     await expect(nameOf({})).rejects.toThrow(
-      'This request carries no API key. Send yours as "Authorization: Bearer YOUR_KEY"',
+      'This request has no API key. Send yours as "Authorization: Bearer YOUR_KEY"',
     );
-    await expect(nameOf({ headers: { authorization: 'Bearer' } })).rejects.toThrow('carries no API key');
+    await expect(nameOf({ headers: { authorization: 'Bearer' } })).rejects.toThrow('has no API key');
   });
 
   test('with an Authorization header of another kind, which the sentence explains', async () => {
     for (const authorization of [key, `Basic ${key}`]) {
       await expect(nameOf({ headers: { authorization } })).rejects.toThrow(
-        'not of the form "Bearer YOUR_KEY"',
+        'not in the form "Bearer YOUR_KEY"',
       );
     }
   });
@@ -145,7 +145,7 @@ describe('a caller is refused with 401', () => {
       (thrown: unknown) => thrown as Error,
     );
     expect(error).toMatchObject({ code: 'invalid_api_key', param: undefined });
-    expect(String(error)).toContain('Incorrect API key provided: it is not known here.');
+    expect(String(error)).toContain('Incorrect API key provided: it is unknown.');
     expect(String(error)).not.toMatch(/sk-|mnop/);
   });
 
@@ -163,7 +163,7 @@ describe('a caller is refused with 401', () => {
     await expect(nameOf({ query: `key=${value}` })).rejects.toMatchObject({
       status: 401,
       code: 'disabled_api_key',
-      message: expect.stringMatching(/^Incorrect API key provided: it is switched off/) as string,
+      message: expect.stringMatching(/^Incorrect API key provided: it is disabled/) as string,
     });
   });
 
@@ -176,7 +176,7 @@ describe('a caller is refused with 401', () => {
     await expect(nameOf({ headers: { 'x-api-key': value } })).rejects.toMatchObject({
       status: 401,
       code: 'expired_api_key',
-      message: `Incorrect API key provided: it expired on ${day}. Ask whoever runs this gateway for a new one.`,
+      message: `Incorrect API key provided: it expired on ${day}. Ask the operator of this gateway for a new one.`,
     });
   });
 });
@@ -361,7 +361,7 @@ describe('behind this plugin', () => {
     const { run, close } = await testPlugins([watching, auth], { tools: tested.tools });
     onTestFinished(close);
     const headers = { 'x-api-key': 'sk-unknown-unknown-unknown' };
-    expect((await run({ headers, query: 'key=abc' })).error?.message).toContain('not known here');
+    expect((await run({ headers, query: 'key=abc' })).error?.message).toContain('it is unknown');
     const [call] = watched;
     expect(call?.wire.headers).toEqual({ 'content-type': 'application/json' });
     expect(call?.wire.query.size).toBe(0);

@@ -213,14 +213,14 @@ describe('a client that leaves', () => {
       ended: 'left',
       status: 200,
       usage: logged,
-      msg: 'a call was left by its client',
+      msg: 'a client left its call',
     });
   });
 
   test('before there was an answer', async () => {
     const silent = [{ wait: longest }];
     expect(await linesOf({ reply: silent, leaveAfter: 0 })).toMatchObject([{ ended: 'left', status: 499 }]);
-    const left = new GatewayError('client_closed_request', 'The client left before the upstream answered.');
+    const left = new GatewayError('client_closed_request', 'The client left before the upstream responded.');
     expect(await linesOf({ reply: failing(left) })).toMatchObject([
       { ended: 'left', level: 'info', status: 499 },
     ]);
@@ -238,7 +238,7 @@ test('a line that cannot be written is told of, and takes no other with it', asy
   };
   for (const model of ['first', 'second']) await run({ model }, { reply });
   expect(lines).toMatchObject([
-    { level: 'error', msg: 'something failed at the end of a call', error: { message: 'no words' } },
+    { level: 'error', msg: 'work at the end of a call failed', error: { message: 'no words' } },
     { model: 'second', msg: 'a call was answered' },
   ]);
 });

@@ -245,24 +245,24 @@ describe('who may read them', () => {
 
   test.each(['203.0.113.9', '2001:db8::1', '172.32.0.1', ''])('%s may not', (address) => {
     expect(() => createAccess(undefined, createRequestAddress([]))(asking(address))).toThrow(
-      /private addresses/,
+      /private IP addresses/,
     );
   });
 
   test('somebody behind a proxy is who the proxy says, where it is trusted, and nobody where it is not', () => {
     const told = { 'x-forwarded-for': '10.0.0.7' };
     expect(() => createAccess(undefined, createRequestAddress([]))(asking('127.0.0.1', told))).toThrow(
-      /private addresses/,
+      /private IP addresses/,
     );
     expect(() =>
       createAccess(undefined, createRequestAddress([]))(asking('127.0.0.1', { via: '1.1 proxy' })),
-    ).toThrow(/private addresses/);
+    ).toThrow(/private IP addresses/);
     const access = createAccess(undefined, createRequestAddress(['127.0.0.1']));
     expect(() => access(asking('127.0.0.1', told))).not.toThrow();
     expect(() => access(asking('127.0.0.1', { 'x-forwarded-for': '203.0.113.9' }))).toThrow(
-      /private addresses/,
+      /private IP addresses/,
     );
-    expect(() => access(asking('10.9.9.9', told))).toThrow(/private addresses/);
+    expect(() => access(asking('10.9.9.9', told))).toThrow(/private IP addresses/);
   });
 
   test('with a token only who sends it, from wherever', () => {

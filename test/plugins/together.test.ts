@@ -95,7 +95,7 @@ describe('a caller without a key', () => {
   test('is refused before its body is read', async () => {
     const response = await post('/v1/chat/completions', {}, { not: 'a chat' });
     expect(await response.json()).toMatchObject({
-      error: { message: expect.stringMatching(/^This request carries no API key/) },
+      error: { message: expect.stringMatching(/^This request has no API key/) },
     });
   });
 });

@@ -240,7 +240,7 @@ class Run {
 /** True for a line that says that the gateway counts by itself because Redis does not answer. */
 function isRedisLost(line: string): boolean {
   return (
-    line.includes('"msg":"the shared store does not answer"') &&
+    line.includes('"msg":"the shared store does not respond"') &&
     line.includes('"level":"error"') &&
     line.includes('"whenDown":"local"')
   );

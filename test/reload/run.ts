@@ -77,7 +77,7 @@ export async function tryReloads({
     gateway.write('plugins/marker.ts', marker('two'));
     gateway.write('gateway.config.ts', config(`limits: { depth: 100 },`));
     gateway.signal('SIGHUP');
-    await gateway.logged('reloaded: the workers before finish what they have');
+    await gateway.logged('reloaded: previous workers finish their calls');
     await callers[0]?.sees('two');
     say(
       `${since()}: reloaded, with another config and another plugin: workers ${gateway.workers().join(', ')}`,
@@ -85,7 +85,7 @@ export async function tryReloads({
 
     gateway.write('gateway.config.ts', config(`lisen: {},`));
     gateway.signal('SIGHUP');
-    const { problem } = await gateway.logged('the reload failed: what ran before goes on');
+    const { problem } = await gateway.logged('reload failed, previous configuration kept');
     say(`${since()}: not reloaded, with a config that is wrong: ${String(problem)}`);
     await pass(2 * pace);
 

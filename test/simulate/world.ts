@@ -267,7 +267,7 @@ export class World {
     const { clock } = worker;
     const chance = this.#chance;
     return new Promise((resolve, reject) => {
-      const giveUp = clock.after(patience, () => reject(new Error('The database did not answer in time.')));
+      const giveUp = clock.after(patience, () => reject(new Error('The database did not respond in time.')));
       const isLost = (): boolean => {
         if (worker.cutUntil > this.#time.now) return true;
         if (!this.#faults.losses || this.#isEnding || !chance.is(this.#lossRate)) return false;

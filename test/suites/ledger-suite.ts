@@ -124,20 +124,18 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
           status: 429,
           retryable: false,
           message:
-            'The daily budget of this API key ($5.00) does not allow this call: $4.00 spent, $0.90 reserved for what is running, and it may come to $0.100001. A smaller output limit needs less. It begins anew at 2026-11-22 00:00 UTC.',
+            'The daily budget of this API key ($5.00) does not allow this call: $4.00 spent, $0.90 reserved for running calls, and it may cost up to $0.100001. Lower the output limit to need less. It resets at 2026-11-22 00:00 UTC.',
         },
       );
       await expect(
         ledger.reserve(key, budgets, { microDollars: 100_000, tokens: 10 }),
       ).resolves.toBeDefined();
       await expect(ledger.reserve(key, budgets, { microDollars: 1, tokens: 1 })).rejects.toThrow(
-        'The daily budget of this API key ($5.00) is used up: $4.00 spent, $1.00 reserved for what is running. It begins',
+        'The daily budget of this API key ($5.00) is used up: $4.00 spent, $1.00 reserved for running calls. It resets',
       );
       await expect(
         ledger.reserve(key, budgets.slice(0, 1), { microDollars: 0, tokens: 1_000_000 }),
-      ).rejects.toThrow(
-        /^The total budget of this API key \(1,000,000 tokens\) .* It does not begin anew\.$/,
-      );
+      ).rejects.toThrow(/^The total budget of this API key \(1,000,000 tokens\) .* It does not reset\.$/);
     });
 
     test('is refused by a budget of nothing', async () => {
@@ -170,7 +168,7 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       expect(await ledger.reserve(key, [daily(100)], most, hour, less)).toMatchObject({ most });
       expect(await ledger.reserve(key, [daily(140)], most, hour, less)).toMatchObject({ most: less });
       await expect(ledger.reserve(key, [daily(140)], most, hour, less)).rejects.toThrow(
-        '$0.00 spent, $0.00013 reserved for what is running, and it may come to $0.00004.',
+        '$0.00 spent, $0.00013 reserved for running calls, and it may cost up to $0.00004.',
       );
       expect(await standing(key, daily(140))).toEqual([0, 130]);
     });
@@ -322,7 +320,7 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
         const other = await charge(key, 30).catch((error: unknown) => error);
         expect(other).toMatchObject({ status: 429, retryAfter: 3 * 3_600 + 5 * 60 });
         expect((other as Error).message).toBe(
-          'The 5-hour budget of this API key ($0.0001) is used up: $0.0001 spent. Enough of it is free at 2026-11-21 17:05 UTC.',
+          'The 5-hour budget of this API key ($0.0001) is used up: $0.0001 spent. Enough of it is available at 2026-11-21 17:05 UTC.',
         );
         setTime(noon + 5 * hour + 5 * minute - 1);
         await expect(charge(key, 30)).rejects.toMatchObject({ status: 429 });
@@ -385,7 +383,7 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       await ledger.settle([settlementOf(key, undefined, 40)]);
       expect(await standing(key, weekly)).toEqual([70, 0]);
       await expect(ledger.reserve(key, [weekly], { microDollars: 31, tokens: 0 })).rejects.toThrow(
-        'The weekly budget of this API key ($0.0001) does not allow this call: $0.00007 spent, and it may come to $0.000031. A smaller output limit needs less. It begins anew at 2026-11-23 00:00 UTC.',
+        'The weekly budget of this API key ($0.0001) does not allow this call: $0.00007 spent, and it may cost up to $0.000031. Lower the output limit to need less. It resets at 2026-11-23 00:00 UTC.',
       );
       setTime(sunday + hour);
       expect(await standing(key, weekly)).toEqual([0, 0]);

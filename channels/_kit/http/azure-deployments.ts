@@ -56,14 +56,14 @@ export function azureDeployments(
       // oxlint-disable-next-line no-await-in-loop -- a page says where the next begins
       const answer = await http.read({ url, headers: { accept: 'application/json' } }).catch(unread);
       const { value, nextLink: next } = parseObject(answer.toString()) ?? {};
-      if (!Array.isArray(value)) throw new Error('The answer is no list of deployments.');
+      if (!Array.isArray(value)) throw new Error('The response is not a list of deployments.');
       for (const { name, properties } of objectsOf(value)) {
         const state = isObject(properties) ? properties['provisioningState'] : undefined;
         if (typeof name === 'string' && state === 'Succeeded') names.push(name);
       }
       if (typeof next !== 'string' || next === '') break;
       // The token goes nowhere else.
-      if (!next.startsWith(`${manager}/`)) throw new Error('The list goes on at another address.');
+      if (!next.startsWith(`${manager}/`)) throw new Error('The next page of the list has another host.');
       url = next;
     }
     return names;

@@ -43,7 +43,8 @@ export async function readModelList(
   for (let page = 0; page < mostPages; page += 1) {
     const body = pageOf((await http.read({ url: url.href, headers })).toString());
     const entries = body?.['data'] ?? body?.['models'];
-    if (body === undefined || !Array.isArray(entries)) throw new Error('The answer is no list of models.');
+    if (body === undefined || !Array.isArray(entries))
+      throw new Error('The response is not a list of models.');
     for (const entry of entries) {
       const name = isObject(entry) ? (entry['id'] ?? entry['name']) : undefined;
       if (typeof name !== 'string') continue;

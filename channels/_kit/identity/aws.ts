@@ -50,8 +50,7 @@ const links: Readonly<Record<string, { readonly name: string; readonly advice: s
   remoteProvider: { name: 'the instance', advice: 'Give the instance a role, or set other credentials.' },
   fromHttp: {
     name: 'the container endpoint',
-    advice:
-      'Give the task or pod a role: AWS_CONTAINER_CREDENTIALS_FULL_URI does not answer with credentials.',
+    advice: 'Give the task or pod a role: AWS_CONTAINER_CREDENTIALS_FULL_URI returns no credentials.',
   },
   fromInstanceMetadata: {
     name: 'the instance metadata service',

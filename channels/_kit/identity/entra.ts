@@ -72,7 +72,7 @@ export function entraTokens(
       return { token: given.token, expiresAtMs: given.expiresOnTimestamp };
     } catch (error) {
       throw new Error(
-        `Microsoft Entra ID gave no access token for ${names[identity.kind]}: ${reasonOf(error)}. ${advice[identity.kind]}`,
+        `Microsoft Entra ID returned no access token for ${names[identity.kind]}: ${reasonOf(error)}. ${advice[identity.kind]}`,
         { cause: error },
       );
     }

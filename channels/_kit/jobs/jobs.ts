@@ -116,5 +116,5 @@ function waited(call: Call, milliseconds: number): Promise<void> {
 }
 
 function gone(): GatewayError {
-  return new GatewayError('client_closed_request', 'The call ended before it was answered.');
+  return new GatewayError('client_closed_request', 'The call ended before it had a response.');
 }

@@ -124,7 +124,7 @@ class LiveConnection {
     }
     const event = message.binary ? undefined : parseObject(message.data.toString());
     if (event !== undefined) return this.#take(this.#session.fromClient(event));
-    const error = new GatewayError('invalid_request', 'The message is no JSON object.');
+    const error = new GatewayError('invalid_request', 'The message is not a JSON object.');
     return [shown(this.#session.failure(error, undefined))];
   }
 

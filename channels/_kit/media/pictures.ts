@@ -144,7 +144,7 @@ export function bytesOf(image: ImageInput): { readonly mimeType: string; readonl
   if (image.kind === 'file') {
     throw new GatewayError(
       'unsupported_content',
-      'image: a file that another provider keeps cannot be sent.',
+      'image: a file that another provider stores cannot be sent.',
       {
         param: 'image',
       },

@@ -36,9 +36,9 @@ export function checkBounds(next: RuntimeSnapshot, { changes }: Pick<RuntimeChan
     throw new GatewayError('invalid_value', sentence);
   };
   const adds = changes.some(({ before, after }) => before === undefined && after !== undefined);
-  if (adds && next.entries.length > entries) tooMuch(`There are ${entries} run-time entries already.`);
+  if (adds && next.entries.length > entries) tooMuch(`The limit of ${entries} run-time entries is reached.`);
   if (adds && next.entries.filter(({ kind }) => kind === 'channel').length > channels)
-    tooMuch(`There are ${channels} run-time channels already.`);
+    tooMuch(`The limit of ${channels} run-time channels is reached.`);
   for (const { after } of changes)
     if (after !== undefined && sizeOf(after.value) > entryBytes)
       tooMuch(`The entry is too large: at most ${entryBytes / 1024} KiB.`);

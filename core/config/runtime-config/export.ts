@@ -140,7 +140,7 @@ class Exporting {
         : []),
       ...(this.#leftOut.length === 0
         ? []
-        : ['// Not in force, and left out:', ...this.#leftOut.map((line) => `//   ${line}`), '']),
+        : ['// Not in force, and omitted:', ...this.#leftOut.map((line) => `//   ${line}`), '']),
       `export const prices = ${prices};`,
       '',
       `export const channels = ${list(this.#channels)};`,

@@ -36,7 +36,7 @@ export class Follower {
 
   start(): void {
     const { problems } = this.#running();
-    this.#report(problems.length === 0 ? undefined : `Left out at the start: ${problems.join(' ')}`);
+    this.#report(problems.length === 0 ? undefined : `Omitted at the start: ${problems.join(' ')}`);
     this.#arm();
   }
 
@@ -57,11 +57,11 @@ export class Follower {
     const outcome = await this.#parts.processes.reload(request);
     if (!outcome.ok) {
       this.#report(
-        `Revision ${revision} could not be applied, and what ran before goes on: ${outcome.problems.join(' ')}`,
+        `Revision ${revision} could not be applied, and the previous one stays in force: ${outcome.problems.join(' ')}`,
       );
       this.#parts.log.error(
         { revision, running: this.#running().revision, problems: outcome.problems },
-        'the run-time configuration could not be applied: what ran before goes on',
+        'the run-time configuration could not be applied: the previous one stays in force',
       );
     }
     return outcome;
@@ -96,7 +96,7 @@ export class Follower {
   #report(warning: string | undefined): void {
     this.#parts.upkeep.set({
       what,
-      rule: 'Entries that administrators have stored are kept until somebody deletes them; their history is that of 500 changes.',
+      rule: 'Run-time entries are stored until an administrator deletes them. The history has the last 500 changes.',
       overdueSeconds: 0,
       ...(warning === undefined ? {} : { warning: warning.slice(0, 2_000) }),
     });

@@ -151,7 +151,7 @@ export class RuntimeConfig {
       if (value === undefined)
         throw new GatewayError(
           'invalid_value',
-          `The value of ${describeEntry(named)} cannot be opened: give a new one.`,
+          `The value of ${describeEntry(named)} cannot be decrypted. Send a new value.`,
         );
       const secretsAt = datedSecrets(secretsOf(schema, value), old, before.secretsAt, now);
       const { sealed: _, ...rest } = before;
@@ -179,9 +179,13 @@ export class RuntimeConfig {
       if (snapshot.revision !== revision) throw changedMeanwhile('The run-time configuration');
       const channels = snapshot.entries.filter(({ kind }) => kind === 'channel').map(({ name }) => name);
       if (names.toSorted().join('\n') !== channels.toSorted().join('\n'))
-        throw new GatewayError('invalid_value', 'The order names each run-time channel once, and no other.', {
-          param: 'names',
-        });
+        throw new GatewayError(
+          'invalid_value',
+          'The order must have each run-time channel exactly once, and no other.',
+          {
+            param: 'names',
+          },
+        );
       return { changes: [], order: { before: snapshot.order, after: names } };
     });
   }
@@ -276,10 +280,7 @@ export class RuntimeConfig {
       // oxlint-enable no-await-in-loop
       if (revision !== undefined) return { revision, changes: planned.changes };
     }
-    throw new GatewayError(
-      'conflict',
-      'Other gateways change the configuration at the same time. Try again.',
-    );
+    throw new GatewayError('conflict', 'Other gateways are changing the configuration. Retry.');
   }
 
   /** Builds the configuration that a change would make. Throws 400 with the problems that are new. */

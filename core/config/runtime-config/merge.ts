@@ -145,7 +145,7 @@ class Merging {
     const where = describeEntry(entry);
     if (entry.value === undefined)
       return [
-        `${where}: its value cannot be opened. Give all gateways the SLUICE_SECRET of the one that wrote it, or write it anew.`,
+        `${where}: its value cannot be decrypted. Set the same SLUICE_SECRET in all gateways, or store the value again.`,
       ];
     const schema = await this.#definitions.schemaOf(entry, entry.value);
     const resolved = await resolveReferences(entry.value, schema, this.#readable, where);
@@ -172,7 +172,7 @@ class Merging {
     if (kind === 'plugin' && !(await this.#definitions.isEditable(name)))
       return [`${where}: this option cannot be set at run time. Set it in gateway.config.ts.`];
     const location = await findOption(this.#definitions, entry);
-    if (location === undefined) return [`${where}: no plugin that runs has such a table.`];
+    if (location === undefined) return [`${where}: no enabled plugin uses such entries.`];
     const { plugin, option } = location;
     const options: JsonObject = { [option]: kind === 'plugin' ? value : { [name]: value } };
     const problems = await this.#definitions.optionProblems(plugin, options, where);

@@ -39,10 +39,12 @@ export async function resolveReferences(
     const shown = `${form === 'from' ? 'the secret' : form} "${name.slice(0, 200)}"`;
     const parsed = parsedReference(reference);
     if (parsed === undefined)
-      return { problem: `${where}: ${shown} is no reference to a secret, as "vault:llm/first#key" is one.` };
+      return {
+        problem: `${where}: ${shown} is not a reference to a secret. Write one such as "vault:llm/first#key".`,
+      };
     const list = listThatLacks(reference, parsed, runtimeConfig);
     if (list !== undefined)
-      return { problem: `${where}: ${shown} may not be used. Add it to "${list}" in gateway.config.ts.` };
+      return { problem: `${where}: ${shown} is not allowed. Add it to "${list}" in gateway.config.ts.` };
     // oxlint-disable-next-line no-await-in-loop -- the first that is wrong ends it
     const got = await reader.get(parsed);
     if ('problem' in got)

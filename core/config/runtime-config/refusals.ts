@@ -34,7 +34,7 @@ export function refused(sentences: readonly string[]): GatewayError {
 
 /** Returns the error for a hidden secret that stands for none. */
 export function noSecret(path: string): Error {
-  return new GatewayError('invalid_value', `There is no stored secret for ${path}: give its text.`, {
+  return new GatewayError('invalid_value', `There is no stored secret for ${path}. Send its text.`, {
     param: `value.${path}`,
   });
 }
@@ -43,18 +43,16 @@ export function noSecret(path: string): Error {
 export function sentElsewhere(path: string): Error {
   return new GatewayError(
     'invalid_value',
-    `The secret at ${path} was given for another destination: give its text anew.`,
+    `The secret at ${path} was stored for another destination. Send its text again.`,
     { param: `value.${path}` },
   );
 }
 
 /** Returns the 412 for something that somebody else has changed. */
 export function changedMeanwhile(what: string): GatewayError {
-  return new GatewayError(
-    'conflict',
-    `${what} was changed meanwhile. Look at it as it is now, and try again.`,
-    { status: 412 },
-  );
+  return new GatewayError('conflict', `${what} was changed since you read it. Read it again, and retry.`, {
+    status: 412,
+  });
 }
 
 /** Returns the entry of a name. Throws 404 without one, and 412 where it has another version. */

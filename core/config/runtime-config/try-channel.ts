@@ -35,7 +35,7 @@ export async function tryChannel<Result>(
   const resolved = await resolveReferences(kept, schema, file, where);
   if ('problem' in resolved) throw refused([resolved.problem]);
   const entry = await definitions.channelEntry(name, resolved.value);
-  if (entry === undefined) throw refused([`${where}: there is no such channel kind.`]);
+  if (entry === undefined) throw refused([`${where}: unknown channel kind.`]);
   const closers: (() => void | Promise<void>)[] = [];
   const problems: string[] = [];
   try {

@@ -125,7 +125,10 @@ export class SecretsFollower {
     log.info({ references }, 'secrets have changed: reloading');
     const { ok, problems } = await processes.reload();
     if (!ok)
-      log.error({ references, problems }, 'changed secrets could not be put in force: the old values stay');
+      log.error(
+        { references, problems },
+        'changed secrets could not be applied: the previous values stay in force',
+      );
   }
 
   /** Writes the state of the secrets into the status and the log. */
@@ -138,18 +141,18 @@ export class SecretsFollower {
         .slice(0, mostNamed)
         .map(
           ({ reference, reason, isInForce }) =>
-            `The secret "${reference}" cannot be read: ${reason}. ${isInForce ? 'Its last value stays in force' : 'The run-time entries that refer to it are left out'}.`,
+            `The secret "${reference}" cannot be read: ${reason}. ${isInForce ? 'Its last value stays in force' : 'The run-time entries that refer to it are omitted'}.`,
         ),
       ...(this.#changed.length === 0
         ? []
         : [
-            `Changed and not in force yet: ${this.#changed.slice(0, mostNamed).join(', ')}. They are in force after a reload or a restart.`,
+            `Changed, but not in force yet: ${this.#changed.slice(0, mostNamed).join(', ')}. Reload or restart the gateway.`,
           ]),
     ];
     const since = Math.min(Date.now(), ...failing.map((one) => one.since));
     upkeep.set({
       what,
-      rule: `Secrets by reference are read every ${refresh / 1_000} seconds. Where a manager fails, the last value stays in force.`,
+      rule: `Secrets by reference are read every ${refresh / 1_000} seconds. If a secret manager fails, the last value stays in force.`,
       rows: references,
       overdueSeconds: Math.round((Date.now() - since) / 1_000),
       ...(sentences.length === 0 ? {} : { warning: sentences.join(' ') }),
@@ -163,7 +166,7 @@ export class SecretsFollower {
         { failing: failing.slice(0, mostNamed).map(({ reference, reason }) => ({ reference, reason })) },
         failing.every(({ isInForce }) => isInForce)
           ? 'secrets cannot be read: their last values stay in force'
-          : 'secrets cannot be read: last values stay in force, and run-time entries without one are left out',
+          : 'secrets cannot be read: last values stay in force, and run-time entries without one are omitted',
       );
   }
 }

@@ -243,7 +243,7 @@ export class Secrets {
     if (source === undefined)
       return Promise.reject(
         new Error(
-          `no plugin that the config lists offers the source "${name}": add one to "plugins", such as secretsVault({ … })`,
+          `no plugin in the config provides the source "${name}": add one to "plugins", such as secretsVault({ … })`,
         ),
       );
     const key = JSON.stringify([name, path, version]);

@@ -56,7 +56,7 @@ export async function openSources(
     const parsed = schema.safeParse(own.options);
     if (!parsed.success) problems.push(...sentences(parsed.error, where));
     else if (sources.has(offered.source) || ownSources.has(offered.source))
-      problems.push(`${where}: the source "${offered.source}" is taken. Keep one plugin that offers it.`);
+      problems.push(`${where}: the source "${offered.source}" is taken. Keep one plugin that provides it.`);
     else
       try {
         http ??= openServices();
@@ -82,7 +82,7 @@ export async function openSources(
           // oxlint-disable-next-line no-await-in-loop -- in the reverse order of what was opened
           await job();
         } catch (error) {
-          ownLog.error({ error }, 'a source of secrets could not be closed');
+          ownLog.error({ error }, 'a secret source could not be closed');
         }
     },
   };
@@ -101,7 +101,5 @@ function digestOf(options: unknown): string {
 }
 
 function refuseOthers({ source }: SecretReference): string | undefined {
-  return ownSources.has(source)
-    ? undefined
-    : 'the options of a source of secrets may refer to "env" and "file" alone';
+  return ownSources.has(source) ? undefined : 'options of a secret source can refer only to "env" and "file"';
 }

@@ -86,14 +86,14 @@ export async function withSecrets(
       if (mayBeReference(place)) found.set(text, option);
       else
         problems.push(
-          `${where}: option "${option}" holds no secret, so that the reference "${text}" cannot stand there: it would be shown.`,
+          `${where}: option "${option}" is not a secret option and would show the value. Remove the reference "${text}".`,
         );
   });
   if (found.size === 0) return placed(value);
   const texts = new Map<string, string>();
   const read = async (text: string) => {
     const reference = parseSecretReference(text);
-    if (reference === undefined) return { problem: 'it is no reference to a secret' };
+    if (reference === undefined) return { problem: 'it is not a reference to a secret' };
     const problem = refuse(reference);
     return problem === undefined ? secrets.get(reference, signal) : { problem };
   };

@@ -51,14 +51,14 @@ async function within<Value>(
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const late = Promise.withResolvers<never>();
-  const giveUp = (): void => late.reject(new Error(`there was no answer within ${timeout} ms`));
+  const giveUp = (): void => late.reject(new Error(`there was no response within ${timeout} ms`));
   // A moment later, so that the sentence above is the one that is shown.
   const own = AbortSignal.timeout(timeout + 100);
   const timer = setTimeout(giveUp, timeout);
   signal?.addEventListener('abort', giveUp, { once: true });
   try {
     if (signal?.aborted === true)
-      throw new Error('it was not read, because the time for all secrets together was over');
+      throw new Error('it was not read, because the time limit for all secrets was reached');
     return await Promise.race([
       work(signal === undefined ? own : AbortSignal.any([own, signal])),
       late.promise,
@@ -72,7 +72,7 @@ async function within<Value>(
 /** Returns the text that a reference names in what its source has. Throws an Error for the operator, without any of the value. */
 export function textOfSecret({ field }: Pick<SecretReference, 'field'>, value: SecretValue): string {
   if (value === undefined)
-    throw new Error('there is no such secret: check its name and its version, or create it');
+    throw new Error('the secret does not exist: check its name and version, or create it');
   const text = (field === undefined ? wholeText(value) : fieldOf(value, field)).trim();
   if (text === '') throw new Error('the secret is empty');
   if (Buffer.byteLength(text) > maxBytes)
@@ -96,7 +96,7 @@ function fieldOf(value: NonNullable<SecretValue>, field: string): string {
 
 function jsonObjectOf(text: string): Readonly<Record<string, unknown>> {
   const parsed = parseObject(text);
-  if (parsed === undefined) throw new Error('the secret is no JSON object, so that it has no fields');
+  if (parsed === undefined) throw new Error('the secret is not a JSON object and has no fields');
   return parsed;
 }
 
@@ -110,7 +110,7 @@ function textOf(value: unknown): string {
 export function reasonOf(error: unknown): string {
   // The message of a SyntaxError quotes the beginning of the text, which may be the secret.
   if (error instanceof z.ZodError || error instanceof SyntaxError)
-    return 'the answer does not have the form that such a manager sends';
+    return 'the secret manager sent an unexpected response';
   const text = error instanceof Error ? error.message : String(error);
   return maskSecrets(text).slice(0, longestReason).replaceAll(/\s+/g, ' ').replace(/\.$/, '');
 }

@@ -39,7 +39,7 @@ export abstract class ChunkDecoder<Answer extends { readonly finished: boolean }
     this.#mostHeld = mostHeld;
   }
 
-  /** What only this format knows of the reply's head. */
+  /** Members of the response's head that only this format has. */
   protected abstract head(chunk: JsonObject, choice: JsonObject | undefined): Kept;
   /** The events of a chunk's answers; `isFirst`: the reply begins with it. */
   protected abstract read(
@@ -127,7 +127,7 @@ export function differing(
 export function finishOf({ finish_reason: word }: JsonObject): string | undefined {
   if (!isText(word)) return undefined;
   if (word.toLowerCase() === 'error')
-    throw upstreamError(200, JSON.stringify({ message: 'The upstream broke off the answer.' }));
+    throw upstreamError(200, JSON.stringify({ message: 'The upstream broke off the response.' }));
   return word;
 }
 
@@ -161,17 +161,17 @@ function isError(chunk: JsonObject, event: string | undefined): boolean {
   return [chunk.message, chunk.msg, chunk.detail, chunk.error_msg].some(isText);
 }
 
-/** How a format calls its replies. */
+/** Names that a format uses in its chunks. */
 interface ChunkWords {
   readonly format: string;
-  /** How a reply's id begins. */
+  /** Prefix of a response's id. */
   readonly prefix: string;
-  /** What a chunk calls itself. */
+  /** Value of `object` in a chunk. */
   readonly object: string;
   readonly usage: (usage: Usage | undefined) => JsonObject;
 }
 
-/** What stands at the top of every chunk, and what only this format knows of the reply. */
+/** Top-level members of every chunk, and members of the response that only this format has. */
 interface Head {
   readonly id: string;
   /** Unix seconds. */
@@ -185,7 +185,7 @@ export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }
   protected readonly answers = new Map<number, Answer>();
   protected readonly losses: Losses;
   protected readonly context: ReplyContext;
-  /** The client wants to be told the usage; then every other chunk says that it has none. */
+  /** True if the client requested usage. All chunks but the last then have `usage: null`. */
   readonly #asksUsage: boolean;
   readonly #words: ChunkWords;
   #head: Head | undefined;
@@ -248,7 +248,7 @@ export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }
     return this.#head !== undefined;
   }
 
-  /** What stands at the top of a chunk; `without` are the shared fields that this one has not. */
+  /** Returns the top-level members of a chunk. `without`: shared fields that this chunk does not have. */
   protected top(without?: JsonValue): MutableObject {
     const top = this.#named({});
     spreadShared(top, this.begin().own.chunk, without);
@@ -276,7 +276,7 @@ export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }
     return top;
   }
 
-  /** Nothing is said of what has no place here, but that it is lost. */
+  /** Reports events that this format cannot carry as dropped. */
   protected drop(name: string): readonly WireFrame[] {
     this.losses.drop(name);
     return nothing;

@@ -65,7 +65,7 @@ export function defineCodec<R extends GatewayRequest>({ path, ...own }: CodecSpe
 export function absentMember(format: string, member: string): () => never {
   return () => {
     throw new Error(
-      `Codec "${format}" has no ${member}: it encodes for a provider only. Add ${member} if clients use this format.`,
+      `Codec "${format}" has no ${member}, because it only encodes for providers. Add ${member} if clients use this format.`,
     );
   };
 }

@@ -9,10 +9,11 @@ import { HeldBytes } from '../../model/held-bytes.ts';
 import { frameLimit } from './sse.ts';
 import { unusableResponse } from './upstream-error/index.ts';
 
-/*
- * The binary framing of event streams: each message has a prelude (its length, the length of its headers, a checksum of both), headers,
- * a payload, and a checksum of all of it. Here a message is a frame: the event's name is that of the event stream, its data the payload,
- * which is JSON. An exception is a frame named `error` whose JSON says the kind as `__type`, as error bodies of such services do.
+/**
+ * Reads and writes the binary framing of AWS event streams. Each message has a prelude (its length, the length of its headers, a checksum
+ * of both), headers, a payload, and a checksum of all of it. Here a message is a frame: the event's name is that of the event stream, its
+ * data the payload, which is JSON. An exception is a frame named `error` whose JSON says the kind as `__type`, as error bodies of such
+ * services do.
  */
 
 /**
@@ -63,7 +64,7 @@ function codec(): Codec {
 export class EventStreamCutter {
   readonly #held = new HeldBytes();
   readonly #encoding: BufferEncoding;
-  /** How many bytes are needed before anything can be done. */
+  /** Number of bytes that are needed before the next step. */
   #needed = preludeLength;
 
   /** `encoding`: how the payload of an event becomes the text of its frame; `latin1` where the payload may be any bytes. */
@@ -115,7 +116,7 @@ function frameOf(bytes: Buffer, encoding: BufferEncoding): Frame {
     headers = read.headers;
     body = Buffer.from(read.body.buffer, read.body.byteOffset, read.body.byteLength);
   } catch {
-    throw broken('a wrong checksum, or headers that make no sense');
+    throw broken('a wrong checksum, or invalid headers');
   }
   const kind = headerIn(headers, ':message-type');
   if (kind === 'exception') {
@@ -154,7 +155,7 @@ export function writeEventStream(frame: WireFrame): Buffer {
   return message('exception', kind, JSON.stringify(body));
 }
 
-/** A frame that was read, as a message; its data goes on as it is. */
+/** Encodes a decoded frame as a message, with unchanged data. */
 export function passEventStream({ event, data }: Frame): Buffer {
   if (event !== errorEvent) return message('event', event, data);
   const json = parseObject(data);

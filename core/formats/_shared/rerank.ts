@@ -86,7 +86,7 @@ function scoreOf(value: JsonValue): RerankScore {
 }
 
 function noScores(): GatewayError {
-  return unusableResponse('sent JSON that is no list of scores');
+  return unusableResponse('sent JSON that is not a list of scores');
 }
 
 /**
@@ -108,7 +108,7 @@ export function reportRerankLimits(
   if (overlapTokens !== undefined) drop('overlap_tokens');
 }
 
-/** Returns each document once, the best first, ties in the order of the request. Scores of documents that nobody sent are dropped. */
+/** Returns each document once, the best first, ties in the order of the request. Scores of unknown documents are dropped. */
 export function rankedScores(scores: readonly RerankScore[], count: number): readonly RerankScore[] {
   const known = new Map<number, RerankScore>();
   for (const score of scores) {

@@ -8,8 +8,8 @@ import { throwIfError, unusableResponse } from './upstream-error/index.ts';
 const unnamed = 'message';
 
 /**
- * Parses the JSON of a frame of a provider's stream; `type` is the event's name where the JSON has no type. Throws GatewayError when it is
- * no JSON object, or tells an error.
+ * Parses the JSON of a frame of a provider's stream; `type` is the event's name if the JSON has no type. Throws GatewayError if it is not a
+ * JSON object, or is an error.
  *
  * @example
  * frame(frame) {
@@ -19,7 +19,7 @@ const unnamed = 'message';
  */
 export function readFrame(frame: Frame): JsonObject {
   const body = parseObject(frame.data);
-  if (body === undefined) throw unusableResponse('sent a frame that is no JSON');
+  if (body === undefined) throw unusableResponse('sent a frame that is not JSON');
   throwIfError(body);
   return typed(body, frame);
 }
@@ -32,7 +32,7 @@ export function typed(body: JsonObject, { event }: Frame): JsonObject {
 }
 
 /**
- * Returns the type of a frame: the event's name, or the `type` of its JSON. Undefined when neither tells.
+ * Returns the type of a frame: the event's name, or the `type` of its JSON. Undefined if there is neither.
  *
  * @example
  * endsStream: (frame) => frameType(frame) === 'done',
@@ -43,7 +43,7 @@ export function frameType({ data, event }: Frame): string | undefined {
   return typeof type === 'string' ? type : undefined;
 }
 
-/** True for a frame by which a stream of a completion is complete: one that says why an answer ended, or the last. */
+/** Returns true for a frame that completes the stream of a completion: one with a finish reason, or the last one. */
 export function endsCompletion({ data }: Frame): boolean {
   if (data.trim() === '[DONE]') return true;
   const choices = parseObject(data)?.choices;

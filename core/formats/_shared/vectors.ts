@@ -19,7 +19,7 @@ export function asBase64(vector: EmbedVector): string {
   return bytes.toString('base64');
 }
 
-/** A vector as a provider sent it; undefined when it is none: empty, damaged, or with numbers that no 32-bit float holds. */
+/** Returns the vector that a provider sent; undefined if it is invalid: empty, malformed, or with numbers outside of 32-bit floats. */
 export function readVector(value: JsonValue | undefined): EmbedVector | undefined {
   if (typeof value === 'string') return floatsIn(value) === undefined ? undefined : value;
   if (!Array.isArray(value) || value.length === 0) return undefined;
@@ -38,13 +38,13 @@ export function readVector(value: JsonValue | undefined): EmbedVector | undefine
 export function readVectors(list: readonly (JsonValue | undefined)[]): readonly EmbedVector[] {
   const vectors = list.map(readVector).filter((vector) => vector !== undefined);
   if (vectors.length === 0 || vectors.length !== list.length)
-    throw unusableResponse('sent JSON that is no list of embeddings');
+    throw unusableResponse('sent JSON that is not a list of embeddings');
   return vectors;
 }
 
 function floatsIn(base64: string): readonly number[] | undefined {
   const bytes = Buffer.from(base64, 'base64');
-  // What is no base64 is passed over by the decoder: the text is then longer than its bytes explain.
+  // The decoder skips characters that are not base64. The text is then longer than its bytes.
   const length = base64.replace(/=+$/, '').length;
   if (bytes.length === 0 || bytes.length % 4 !== 0 || Math.ceil((bytes.length * 4) / 3) !== length)
     return undefined;

@@ -51,7 +51,7 @@ export interface VideoCodecSpec {
 }
 
 /**
- * Codecs of `create-video`, `get-video` and, where the provider can be told to stop, `delete-video`.
+ * Codecs of `create-video`, `get-video` and, if the provider supports cancellation, `delete-video`.
  *
  * @example
  * const codecs: VideoCodecs = defineVideoCodecs(spec);
@@ -94,14 +94,17 @@ export function defineVideoCodecs(spec: VideoCodecSpec): VideoCodecs {
     operation: 'create-video',
     // A provider's own ids are of no use to a client: who keeps tasks has every request decoded.
     passThrough() {
-      throw new GatewayError('endpoint_not_supported', 'This gateway keeps no videos.');
+      throw new GatewayError('endpoint_not_supported', 'This gateway does not store videos.');
     },
     peek: (body, params) => ({ model: words.model(body, params), stream: false }),
     validate: (body, params) => words.decode(body, params),
     decodeRequest: (body, params) => words.decode(body, params),
     encodeRequest(request, target) {
       if (request.remixOf !== undefined && words.remixes !== true) {
-        throw new GatewayError('unsupported_parameter', 'The provider of this video cannot make it anew.');
+        throw new GatewayError(
+          'unsupported_parameter',
+          'The provider of this video does not support remixes.',
+        );
       }
       reportForeign(request.extra, format, '', (path) => target.drop(path));
       return words.encode(request, target);
@@ -139,7 +142,7 @@ export function defineVideoCodecs(spec: VideoCodecSpec): VideoCodecs {
             ...task,
             operation: 'delete-video',
             encodeRequest: (request) => cancel(request),
-            // Whatever is said beside it: it was not refused.
+            // Ignores the body: without an error status, the task was cancelled.
             decodeWhole: () => [{ type: 'result', value: { id: '', state: 'cancelled' } }] as const,
           },
         }),
@@ -164,7 +167,7 @@ function whole(write: (report: VideoReport) => JsonObject) {
       if (event.type === 'result') body = write(event.value as VideoReport);
     },
     end(): JsonObject {
-      if (body === undefined) throw unusableResponse('said nothing of a task');
+      if (body === undefined) throw unusableResponse('sent no task');
       return body;
     },
   };
@@ -227,7 +230,7 @@ export function createdOf({ task }: VideoReport, { created }: ReplyContext): num
   return task === undefined ? created : Math.floor(task.createdAt / 1000);
 }
 
-/** A provider that says that a task was made, and not which. */
+/** Error for a provider that created a task but returned no id. */
 export function noTask(): GatewayError {
   return unusableResponse('named no task');
 }

@@ -61,14 +61,14 @@ export function checkCount(value: JsonValue | undefined, path: string): void {
   if (count !== undefined && count !== 1) throw wrongValue(path, '1: ask for each video by itself');
 }
 
-/** The prompt, which may be missing where an image says enough. Throws 400 naming `prompt`. */
+/** Decodes the prompt, which is optional beside an image. Throws 400 with `prompt`. */
 export function promptOf(value: JsonValue | undefined, images: readonly unknown[]): string {
   const prompt = optionalString(value, 'prompt') ?? '';
   if (prompt.trim() === '' && images.length === 0) throw missingValue('prompt');
   return prompt;
 }
 
-/** What the client says in the provider's own words; forms carry it as JSON text. Throws 400 naming `metadata`. */
+/** Decodes fields of the provider's own API; in forms, they are JSON text. Throws 400 with `metadata`. */
 export function metadataOf(value: JsonValue | undefined): JsonObject | undefined {
   if (!given(value) || value === '') return undefined;
   const metadata = typeof value === 'string' ? parseObject(value) : value;
@@ -91,13 +91,13 @@ export function imageOf(value: JsonValue | undefined, path: string): ImageInput 
   };
 }
 
-/** How a video uses so many images that are its frames. */
+/** Returns the role of images that are frames of a video; undefined for 0 or more than 2 images. */
 export function frameRole(images: number): VideoRequest['imageRole'] {
   if (images === 2) return 'first-and-last';
   return images === 1 ? 'first' : undefined;
 }
 
-/** A list of such images. Throws 400 naming the one that is none. */
+/** Decodes a list of such images. Throws 400 with the path of the invalid one. */
 export function imagesOf(value: JsonValue | undefined, path: string): readonly ImageInput[] {
   return (optionalArray(value, path) ?? []).map((image, index) => imageOf(image, `${path}[${index}]`));
 }
@@ -116,7 +116,7 @@ export function imageText(image: ImageInput, bytesAs: 'data-url' | 'base64', for
     case 'data':
       return bytesAs === 'base64' ? image.data : toDataUrl(image.mimeType, image.data);
     case 'file':
-      throw unsupportedContent('settings.images', 'a file that another provider keeps', format);
+      throw unsupportedContent('settings.images', 'a file that another provider stores', format);
     case 'upload':
       throw new Error('An uploaded image was not read before its request was encoded.');
   }
@@ -162,7 +162,7 @@ export function limitImages(
   return images.slice(0, most);
 }
 
-/** What decides the price or who is told must not come in by a back door. */
+/** Fields that affect the price or send notifications must not be set through `metadata`. */
 const guarded = setOf(`
   model model_name req_key prompt seconds duration durationSeconds dur frames n count sampleCount num_videos
   callback_url callbackUrl __proto__
@@ -189,12 +189,12 @@ export function addMetadata(
   return { ...body, ...added };
 }
 
-/** What a body has beyond the fields that were read: for the format's own extra. */
+/** Returns the members of a body that were not decoded, for the format's `extra`. */
 export function unread(body: JsonObject, read: ReadonlySet<string>): JsonObject {
   return Object.fromEntries(Object.entries(fieldsBeside(body, read)).filter(([, value]) => given(value)));
 }
 
-/** Where providers would tell their own ids of a task to a stranger's address: never sent on. */
+/** Callback URLs, to which providers would send their own task ids. Never forwarded. */
 const callback = 'callback_url';
 
 /** The fields that only this format knows, as they go to a provider of the same format. */

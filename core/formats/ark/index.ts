@@ -59,7 +59,7 @@ function failureIn(
   error: JsonValue | undefined,
   status: JsonValue | undefined,
 ): NonNullable<VideoReport['error']> {
-  if (status === 'expired') return { code: 'expired', message: 'The provider gave up on the task.' };
+  if (status === 'expired') return { code: 'expired', message: 'The task has expired at the provider.' };
   const { code, message } = isObject(error) ? error : {};
   return videoError(isText(code) ? code : undefined, message);
 }

@@ -9,7 +9,7 @@ import { decodeRequest, modelOf } from './request-in/index.ts';
 import { modelPath } from './request-out/index.ts';
 import { formatName } from './wire.ts';
 
-/** Where a count stands. */
+/** Name of the field with the token count. */
 const countField = 'inputTokens';
 
 /** The conversation that shall be counted. Throws 400 for the body of another API, which is counted where that is spoken. */
@@ -17,7 +17,7 @@ function counted(body: JsonObject): JsonObject {
   const input = optionalObject(body.input, 'input');
   const converse = optionalObject(input?.converse, 'input.converse');
   if (converse !== undefined) return converse;
-  throw new GatewayError('unsupported_value', 'input must be a conversation: give it as input.converse.', {
+  throw new GatewayError('unsupported_value', 'input must be a conversation: send it as input.converse.', {
     param: 'input',
   });
 }

@@ -114,7 +114,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const message = isObject(body.output) ? body.output.message : undefined;
   if (!isObject(message) || !Array.isArray(message.content))
-    throw unusableResponse('sent JSON that is no answer');
+    throw unusableResponse('sent JSON that is not a response');
   const decoder = new ConverseStreamDecoder();
   return [...unfold(body, message).flatMap(({ event, json }) => decoder.json(event, json)), ...decoder.end()];
 }

@@ -18,7 +18,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const { data, usage, model, object: _, ...rest } = body;
   const vectors = inOrder(Array.isArray(data) ? (data as readonly JsonValue[]) : []);
   if (vectors === undefined) {
-    throw unusableResponse('sent JSON that is no list of embeddings');
+    throw unusableResponse('sent JSON that is not a list of embeddings');
   }
   const extra = extraOf(formatName, rest);
   const result: EmbedResult = { vectors, ...extra };

@@ -117,7 +117,7 @@ function writeInput(input: EmbedInput, at: string): JsonValue {
       return input.tokens;
     default:
       if (input.format === formatName) return input.value;
-      throw unsupportedContent(at, 'content that is no text', formatName);
+      throw unsupportedContent(at, 'content other than text', formatName);
   }
 }
 
@@ -131,7 +131,7 @@ export function requireText(input: EmbedInput, index: number): string {
   if (input.type === 'text') return input.text;
   throw new GatewayError(
     'unsupported_content',
-    `input[${index}]: the channel for this model embeds text alone.`,
+    `input[${index}]: the channel for this model embeds only text.`,
     { param: `input[${index}]` },
   );
 }

@@ -75,7 +75,7 @@ export function errorReply(error: GatewayError, requestId: string): ErrorReply {
 
 /** 502: the provider sent something that cannot be understood. */
 export function garbage(cause?: unknown): GatewayError {
-  return unusableResponse('sent something that is no answer', cause);
+  return unusableResponse('sent an invalid response', cause);
 }
 
 /** Compact JSON of a value in a reply. Throws 502 for what is nested beyond what can be written. */

@@ -9,8 +9,7 @@ import { unusableResponse } from '../_shared/upstream-error/index.ts';
 
 /** Decodes a whole reply. Throws for an error body and for JSON that is no reply. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
-  if (!replySigns.some((key) => body[key] !== undefined))
-    throw unusableResponse('sent something that is no answer');
+  if (!replySigns.some((key) => body[key] !== undefined)) throw unusableResponse('sent an invalid response');
   const decoder = new ReplyDecoder(true);
   return [...decoder.chunk(body), ...decoder.end()];
 }

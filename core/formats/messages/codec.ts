@@ -72,14 +72,14 @@ function onlyNative(body: JsonObject, operation: ChatRequest['operation']): Gate
   if (operation === 'chat' && body.max_tokens === 0) {
     return new GatewayError(
       'invalid_value',
-      'max_tokens must be at least 1: the channel for this model has no prompt cache that could be written without an answer.',
+      'max_tokens must be at least 1: the channel for this model has no prompt cache that could be written without a response.',
       { param: 'max_tokens' },
     );
   }
   if (!given(body.thread)) return undefined;
   return new GatewayError(
     'thread_unsupported_request',
-    'The channel for this model keeps no message threads: send the whole history without `thread`.',
+    'The channel for this model does not store message threads. Send the whole history without `thread`.',
     { param: 'thread', details: { error_code: 'thread_unsupported_request' } },
   );
 }
@@ -91,7 +91,7 @@ export const chatCodec: Codec<ChatRequest> = {
   encodeStream: (context) => new MessagesStreamEncoder(context),
   decodeWhole(body) {
     throwIfError(body);
-    if (!Array.isArray(body.content)) throw unusableResponse('sent JSON that is no answer');
+    if (!Array.isArray(body.content)) throw unusableResponse('sent JSON that is not a response');
     const decoder = new MessagesStreamDecoder();
     return [...unfold(body).flatMap((frame) => decoder.json(frame)), ...decoder.end()];
   },

@@ -24,7 +24,7 @@ import { throwIfError, unusableResponse } from '../_shared/upstream-error/index.
 const formatName = 'moderations';
 const path = '/moderations';
 
-/** What is asked when a client names no model, as the official API does. */
+/** Default model, as in the official API. */
 const defaultModel = 'omni-moderation-latest';
 
 const moderate: Codec<ModerationRequest> = defineCodec<ModerationRequest>({
@@ -37,14 +37,13 @@ const moderate: Codec<ModerationRequest> = defineCodec<ModerationRequest>({
     reply: ['results'],
   },
   peek: ({ model }) => ({ model: given(model) ? requiredModel(model) : defaultModel, stream: false }),
-  // A body without a model is one for the official provider's default: others must be told.
+  // The model is added for other providers, because a body without one means the official default.
   passes: ({ model }) => given(model),
   decodeRequest,
   encodeRequest,
   decodeWhole,
   encodeWhole,
-  // Verdicts cost nothing unless a provider tells otherwise.
-  // Free at most providers; those that charge say so.
+  // Moderations cost nothing unless the provider reports usage.
   estimate: ({ inputs }) => ({
     input: 0,
     output: 0,
@@ -101,7 +100,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { id, model, results, usage, ...rest } = body;
   if (!Array.isArray(results) || !(results as readonly JsonValue[]).every(isObject)) {
-    throw unusableResponse('sent JSON that is no verdict');
+    throw unusableResponse('sent JSON that is not a moderation result');
   }
   const result: ModerationResult = {
     results: results as readonly JsonObject[],

@@ -6,8 +6,8 @@ import { dial } from './tunnel/index.ts';
 import { formatName } from './wire.ts';
 
 /**
- * What one answer is expected to use, before anything is known of the conversation: tokens that it reads and gives, and where a provider
- * charges for time or messages, as much of them as is charged for at once.
+ * Expected usage of one response before anything of the conversation is known: input and output tokens, and for providers that charge by
+ * time or message, one charged unit of these.
  */
 const expected = { input: 4000, output: 4096, units: { seconds: 60, calls: 10 } } as const;
 
@@ -45,5 +45,5 @@ function decode(body: JsonObject): RealtimeRequest {
 }
 
 function noReply(): never {
-  throw new Error('A session has messages, and no reply.');
+  throw new Error('A session has messages, but no response.');
 }

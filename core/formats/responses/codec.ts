@@ -68,7 +68,7 @@ function onlyNative(body: JsonObject): GatewayError | undefined {
   if (param === undefined) return undefined;
   return new GatewayError(
     'unsupported_parameter',
-    `${param}: the channel for this model keeps no earlier turns: send the whole input without it.`,
+    `${param}: the channel for this model does not store earlier turns. Send the whole input without it.`,
     { param },
   );
 }

@@ -10,8 +10,8 @@ import { unusableResponse, throwIfError } from '../_shared/upstream-error/index.
 const path = '/responses/compact';
 
 /**
- * Compaction: the answer is one object of its own, the value of a `result` event. Where the client wants an answer generated over the
- * compacted context (`stream: true` or `generate: true`), the events of an ordinary reply come instead and are written as one.
+ * Compaction: the response is an object of its own, the value of a `result` event. If the client requests a response over the compacted
+ * context (`stream: true` or `generate: true`), the events are those of an ordinary response and are encoded as one.
  */
 export const compactCodec: Codec<ChatRequest> = {
   ...responsesCodec,
@@ -41,7 +41,7 @@ function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedReque
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
-  if (!Array.isArray(body.output)) throw unusableResponse('sent JSON that is no compaction');
+  if (!Array.isArray(body.output)) throw unusableResponse('sent JSON that is not a compaction');
   const result: GatewayEvent = { type: 'result', value: body };
   const usage = responsesCodec.usageTap().read(JSON.stringify({ usage: body.usage }));
   return usage === undefined ? [result] : [result, { type: 'usage', usage }];

@@ -46,7 +46,7 @@ function readMessage(message: JsonObject, lane: string): SocketRequest {
     case 'response.inject':
       throw invalid(
         'type',
-        'A running response takes no further input here: wait for its end and send the input with the next response.create.',
+        'A running response does not accept further input. Wait for its end, and send the input with the next response.create.',
       );
     case undefined:
       throw missingValue('type');
@@ -110,7 +110,7 @@ function steeringFailed({ input, previous_response_id: previous }: JsonObject, l
       type: 'invalid_request_error',
       code: 'steering_not_supported',
       message:
-        'A running response cannot be steered here: wait for its end and send the input with the next response.create.',
+        'A running response cannot be steered. Wait for its end, and send the input with the next response.create.',
     },
     steer: { input: input ?? [], previous_response_id: previous ?? null },
     ...(lane === '' ? {} : { stream_id: lane }),

@@ -17,7 +17,7 @@ import { lookupTable } from '../../model/lookup-table.ts';
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
   if (given(body.prompt))
-    throw invalid('prompt', 'Prompt templates are not available here: send the input itself.');
+    throw invalid('prompt', 'Prompt templates are not supported. Send the input itself.');
   const request = decodeRequest(body, operation);
   checkState(body);
   checkMetadata(body.metadata);
@@ -84,7 +84,7 @@ const outputs = lookupTable<string>({
   apply_patch_call_output: 'patch output',
 });
 
-/** Items that stand for others, which nobody sees here. */
+/** Items that stand for other items, which the gateway does not have. */
 const standIns = setOf('compaction item_reference');
 
 /** Every output has its call in the input, where the input is all there is: nothing in it stands for what is kept elsewhere. */

@@ -17,8 +17,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
     const message = ['message', 'msg', 'detail', 'code', 'errors'].some((key) => key in body);
     throw message ? upstreamError(200, JSON.stringify(body)) : unusableResponse('sent no answer');
   }
-  if (status === 'queued' || status === 'in_progress')
-    throw unusableResponse('sent an answer that is not finished');
+  if (status === 'queued' || status === 'in_progress') throw unusableResponse('sent an incomplete response');
   const decoder = new ResponsesStreamDecoder();
   const events = unfold(body).flatMap((frame) => decoder.json(frame));
   return [...events, ...decoder.end()];

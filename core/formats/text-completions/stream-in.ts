@@ -13,7 +13,7 @@ import type { Kept } from '../_shared/extra.ts';
 /** With the random string on every chunk, which is no part of the answer. */
 const chunkFields = setOf('id object created model choices usage obfuscation');
 const choiceFields = setOf('index text finish_reason obfuscation');
-/** That there are none is what every answer says. */
+/** Default members of every choice. */
 const usual: JsonObject = { logprobs: null };
 /** Most chunks without an answer that are held until the reply's id is known. */
 const mostHeld = 64;
@@ -65,7 +65,7 @@ export class TextStreamDecoder extends ChunkDecoder<Answer> {
 
   #choice(choice: JsonObject, chunk: JsonObject | undefined, events: GatewayEvent[]): void {
     const index = numberOf(choice);
-    if (index >= mostChoices) throw unusableResponse('sent too many answers');
+    if (index >= mostChoices) throw unusableResponse('sent too many choices');
     let answer = this.answers.get(index);
     if (answer === undefined)
       this.answers.set(index, (answer = { choice: index, block: undefined, finished: false }));

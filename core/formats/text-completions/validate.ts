@@ -37,7 +37,7 @@ export function onlyNative(body: JsonObject): GatewayError | undefined {
 function refusal(param: string, what: string): GatewayError {
   return new GatewayError(
     'unsupported_parameter',
-    `${param}: the model of this request chats, and completes no bare text, so that ${what} cannot be sent to it.`,
+    `${param}: the model of this request is a chat model, which does not support ${what}.`,
     { param },
   );
 }

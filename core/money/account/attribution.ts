@@ -40,7 +40,8 @@ export function tagsOf(
   if (!own.every((one) => tag.test(one)))
     throw wrongTags('Tags in x-sluice-tags must be 1 to 64 letters, digits, spaces and _.:/@=+-.');
   const all = [...new Set([...tags, ...own])];
-  if (all.length > maxTags) throw wrongTags(`A call has at most ${maxTags} tags, with those of its key.`);
+  if (all.length > maxTags)
+    throw wrongTags(`A call can have at most ${maxTags} tags, including those of its key.`);
   return all;
 }
 

@@ -160,7 +160,7 @@ class QueueingBookkeeper implements Bookkeeper {
       // oxlint-disable-next-line no-await-in-loop -- as above
       await passed(this.#clock, Math.min(this.#pause, 1_000));
     }
-    this.#report(new Error(`${this.#queue.length} calls could not be charged before the gateway ended.`));
+    this.#report(new Error(`${this.#queue.length} calls could not be charged before the gateway stopped.`));
   }
 
   /** Retries when only reservations exhaust a budget, after ended calls are settled and amounts reserved ahead are given back. */
@@ -264,7 +264,9 @@ class QueueingBookkeeper implements Bookkeeper {
     const now = this.#clock.now();
     if (this.#pause === 0 && now - this.#reportedAt > reportEvery) {
       this.#reportedAt = now;
-      this.#report(new Error('Settlements wait: the database does not take them.', { cause: error }));
+      this.#report(
+        new Error('Settlements are waiting: the database does not accept them.', { cause: error }),
+      );
     }
     this.#pause = Math.min(backoff.longest, Math.max(backoff.first, this.#pause * 2));
   }
@@ -272,7 +274,7 @@ class QueueingBookkeeper implements Bookkeeper {
   #succeeded(): void {
     this.#pause = 0;
     if (this.#dropped === 0) return;
-    this.#report(new Error(`${this.#dropped} calls that cost nothing were not recorded: too many waited.`));
+    this.#report(new Error(`${this.#dropped} calls without cost were not recorded: too many were waiting.`));
     this.#dropped = 0;
   }
 }

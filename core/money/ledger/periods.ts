@@ -178,7 +178,7 @@ export function withFreeTime(
   const free = freeAt(full.budget.hours ?? 1, buckets, full.needed);
   if (free === undefined) return refusal;
   const withTime = new BudgetExhausted(
-    `${full.sentence} Enough of it is free at ${timeOf(free)} UTC.`,
+    `${full.sentence} Enough of it is available at ${timeOf(free)} UTC.`,
     refusal.claimed,
     full,
     Math.max(1, Math.ceil((free - now) / 1_000)),
@@ -200,9 +200,9 @@ function timeOf(at: number): string {
 
 /** Returns when the budget of a period begins anew, for a sentence. */
 function beginsAnew(budget: Budget, at: number): string {
-  if (budget.period === 'total') return 'It does not begin anew.';
-  if (budget.period === 'hours') return 'What was spent counts for that long.';
-  return `It begins anew at ${timeOf(spanOf(budget, at).end)} UTC.`;
+  if (budget.period === 'total') return 'It does not reset.';
+  if (budget.period === 'hours') return 'Spending counts for the length of this window.';
+  return `It resets at ${timeOf(spanOf(budget, at).end)} UTC.`;
 }
 
 /** Returns the 429 error with the budget, its spent and reserved amounts, and the start of its next period. */
@@ -212,12 +212,12 @@ function exhausted(budget: HeldBudget & Taken, most: Amounts, at: number): Budge
   const holder = budget.owner?.name ?? 'this API key';
   const name = `The ${nameOf(budget)} budget of ${holder} (${shown(unit, amount)})`;
   const used = `${shown(unit, spent)} spent`;
-  const claimed = reserved > 0 ? `, ${shown(unit, reserved)} reserved for what is running` : '';
+  const claimed = reserved > 0 ? `, ${shown(unit, reserved)} reserved for running calls` : '';
   const left = leftOf(budget);
   const sentence =
     left <= 0
       ? `${name} is used up: ${used}${claimed}.`
-      : `${name} does not allow this call: ${used}${claimed}, and it may come to ${shown(unit, counted(unit, most))}. A smaller output limit needs less.`;
+      : `${name} does not allow this call: ${used}${claimed}, and it may cost up to ${shown(unit, counted(unit, most))}. Lower the output limit to need less.`;
   const call = counted(unit, most);
   const full =
     budget.period === 'hours' && call <= amount

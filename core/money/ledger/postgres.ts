@@ -156,7 +156,7 @@ class ReservationQueues {
       void this.#serve(name, begun);
     }
     const timer = setTimeout(
-      () => reject(new Error('The database did not answer in time.')),
+      () => reject(new Error('The database did not respond in time.')),
       this.#database.patience,
     );
     try {

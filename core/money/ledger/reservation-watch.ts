@@ -108,7 +108,9 @@ export class ReservationWatch {
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing)
-        this.#report(new Error('Claims of running calls cannot be renewed or swept now.', { cause: error }));
+        this.#report(
+          new Error('Reservations of running calls cannot be renewed or removed now.', { cause: error }),
+        );
       this.#isFailing = true;
     }
   }
@@ -134,7 +136,7 @@ export class ReservationWatch {
     if (lost.length === 0) return;
     this.#report(
       new Error(
-        `The claims of ${lost.length} running calls had run out and were made anew: this process or the database stood still for longer than their lease.`,
+        `The reservations of ${lost.length} running calls had expired and were made again, because this process or the database was blocked for longer than their lease.`,
       ),
     );
     for (const id of lost) if (!this.#watched.has(id) && !this.#allotments.holds(id)) this.#release(id);

@@ -6,7 +6,7 @@ import { readPrice } from './price-members.ts';
 /** Result of an import. */
 export interface ImportedPrices {
   readonly rows: Readonly<Record<string, PriceRow>>;
-  /** Entries without a row, with the reason: `"x" has no price that is known here`. */
+  /** Entries without a row, with the reason: `"x" has no price that is supported`. */
   readonly leftOut: readonly string[];
   /** Members of imported entries that look like a price and have no equivalent here, with the number of entries that have each. */
   readonly unknown: ReadonlyMap<string, number>;
@@ -21,14 +21,14 @@ export interface ImportFilter {
 
 /** Imports an object of entries by model name. Throws an Error when it is no object; invalid entries are left out. */
 export function importPriceList(list: unknown, { providers, wants }: ImportFilter = {}): ImportedPrices {
-  if (!isObject(list)) throw new Error('The price list is no JSON object of models.');
+  if (!isObject(list)) throw new Error('The price list is not a JSON object of models.');
   const rows = new Map<string, PriceRow>();
   const leftOut: string[] = [];
   const unknown = new Map<string, number>();
   for (const [name, entry] of Object.entries(list)) {
     if (name === sample) continue;
     if (!isObject(entry)) {
-      leftOut.push(`"${name}" is no object`);
+      leftOut.push(`"${name}" is not an object`);
       continue;
     }
     const provider = providerOf(entry);

@@ -168,7 +168,7 @@ export function readPrice(entry: JsonObject): ReadPrice {
   const { strange } = members;
   const row = rowOf(members, String(entry['mode']));
   if (Object.keys(row).length === 0)
-    return { row: undefined, problem: ' has no price that is known here', strange };
+    return { row: undefined, problem: ' has no price that is supported', strange };
   const checked = rowSchema.safeParse(row);
   if (checked.success) return { row: checked.data, problem: '', strange };
   const [issue] = checked.error.issues;

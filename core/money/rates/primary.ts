@@ -130,7 +130,7 @@ export class PrimaryRates implements Rates {
   #alone(rules: readonly RateRule[], slots: readonly SlotRule[]): RateVerdict {
     if (this.#state === 'ok') {
       this.#state = 'degraded';
-      this.#report(new Error('The process that counts for all workers does not answer.'));
+      this.#report(new Error('The primary process, which counts for all workers, does not respond.'));
     }
     if (this.#whenDown === 'refuse')
       return { allowed: false, states: [], retryMs: downRetry, degraded: true };

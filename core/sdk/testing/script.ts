@@ -113,7 +113,7 @@ export function pause(milliseconds: number): MadePart {
 export function cut(): MadePart {
   const error = new GatewayError(
     'upstream_cut',
-    'The upstream closed the connection before the answer was complete.',
+    'The upstream closed the connection before the response was complete.',
     {
       origin: 'upstream',
     },

@@ -97,7 +97,7 @@ function joined(path: string): string {
 function add(address: NamedAddress, found: NamedAddress[]): void {
   found.push(address);
   if (found.length > maxAddresses)
-    throw new GatewayError('invalid_value', `A request names at most ${maxAddresses} addresses of storage.`);
+    throw new GatewayError('invalid_value', `A request can name at most ${maxAddresses} storage URLs.`);
 }
 
 /** Number of characters in which a scheme is searched, without white space and control characters, which URL parsers ignore. */

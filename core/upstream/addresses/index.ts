@@ -26,7 +26,7 @@ export function refusedAddress(
   const option = use === 'read' ? 'mayRead' : 'mayWrite';
   return new GatewayError(
     'forbidden',
-    `"${path.slice(0, 200)}" names ${value.slice(0, 200)}, which the provider would ${use} with the rights of this gateway. The operator can allow it with the option ${option} of the channel.`,
+    `"${path.slice(0, 200)}" names ${value.slice(0, 200)}, which the provider would ${use} with the rights of this gateway. The operator can allow it with the channel option ${option}.`,
     { param: path.slice(0, 200) },
   );
 }

@@ -30,7 +30,7 @@ export async function deviceToken(login: DeviceLogin, tools: LoginTools): Promis
   });
   const { device_code: code, user_code: shown, verification_uri: where } = begun;
   if (typeof code !== 'string' || typeof shown !== 'string' || typeof where !== 'string')
-    throw new Error(`${hostOf(login.deviceUrl)} gave no code: ${reasonIn(begun)}.`);
+    throw new Error(`${hostOf(login.deviceUrl)} returned no code: ${reasonIn(begun)}.`);
   hideSecret(code);
   tools.print(`Open ${where} and enter the code ${shown}.`);
   let interval = secondsIn(begun['interval'], ordinaryInterval, longestInterval);
@@ -51,7 +51,7 @@ export async function deviceToken(login: DeviceLogin, tools: LoginTools): Promis
     // https://www.rfc-editor.org/rfc/rfc8628#section-3.5
     if (error === 'slow_down') interval = Math.min(longestInterval, interval + 5);
     else if (error !== 'authorization_pending')
-      throw new Error(`${hostOf(login.tokenUrl)} gave no token: ${reasonIn(answer)}.`);
+      throw new Error(`${hostOf(login.tokenUrl)} returned no token: ${reasonIn(answer)}.`);
   }
   // oxlint-enable no-await-in-loop
   throw new Error('The code was not entered in time. Run the command again for a new one.');
@@ -69,7 +69,7 @@ async function post(tools: LoginTools, url: string, form: Readonly<Record<string
   });
   const body = answer.json();
   if (!isObject(body))
-    throw new Error(`${hostOf(url)} answered with status ${answer.status}, and no JSON object.`);
+    throw new Error(`${hostOf(url)} returned status ${answer.status} without a JSON object.`);
   return body;
 }
 

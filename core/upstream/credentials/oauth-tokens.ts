@@ -71,17 +71,17 @@ export function oauthTokens(
         expires_in: life,
         token_type: type = 'Bearer',
       } = parseObject(answer.toString()) ?? {};
-      if (typeof token !== 'string' || token === '') throw new Error('The answer has no access_token in it.');
+      if (typeof token !== 'string' || token === '') throw new Error('The response has no access_token.');
       // RFC 6749, section 7.1: a client must not use a token of a type that it does not know.
       if (typeof type !== 'string' || type.toLowerCase() !== 'bearer')
         throw new Error(
-          `The token is of the type ${String(type).slice(0, 40)}, and only Bearer is known here.`,
+          `The token is of the type ${String(type).slice(0, 40)}, but only Bearer is supported.`,
         );
       const seconds = lifeOf(life);
       return { token, expiresAtMs: requestedAt + seconds * 1000, lifetimeMs: seconds * 1000 };
     } catch (error) {
       throw new Error(
-        `${server} gave no access token for ${credentialName}: ${reasonOf(error).replace(/\.$/, '')}. ${hint}`,
+        `${server} returned no access token for ${credentialName}: ${reasonOf(error).replace(/\.$/, '')}. ${hint}`,
         { cause: error },
       );
     }

@@ -32,7 +32,7 @@ export class StandIn {
   /** Throws where a channel sends its key as a text to somebody who gives something else for it. */
   check(request: { readonly url: string; readonly body?: string }): void {
     if (request.body?.includes(this.key) === true)
-      throw new Error('This kind of channel changes its key for something else. Give it a key.');
+      throw new Error('This kind of channel exchanges its key for a token. Set its option "key".');
   }
 
   #address(url: string, value: string | undefined): string {

@@ -76,7 +76,7 @@ export function requestGuarded(url: URL, wanted: GuardedRequest): GuardedQuestio
         if (remote !== undefined && isOpenAddress(remote, wanted.allowed)) resolve({ request, response });
         else request.destroy(notOpen());
       });
-      request.on('timeout', () => request.destroy(new Error('The time is over.')));
+      request.on('timeout', () => request.destroy(new Error('The time limit was reached.')));
       request.on('error', reject);
       request.on('close', () => reject(notOpen()));
       request.end(wanted.body);
@@ -138,7 +138,7 @@ function begin(
 }
 
 function notOpen(): Error {
-  return new Error('The address is not open, or it does not answer.');
+  return new Error('The address is unreachable or not allowed.');
 }
 
 /** Returns a lookup function that always returns the checked addresses. */

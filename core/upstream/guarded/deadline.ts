@@ -61,7 +61,7 @@ export class Deadline {
 }
 
 /** One object: nobody reads where it was made. */
-const late = new Error('The time is over.');
+const late = new Error('The time limit was reached.');
 
 function left(): GatewayError {
   return new GatewayError('client_closed_request', 'The client left while a file was being fetched.');

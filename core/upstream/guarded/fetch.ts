@@ -55,7 +55,7 @@ export function createGuardedFetch(settings: FetchSettings, parts: GuardedParts 
 
 /** Returns the error for all failures before the file arrives. One message, so that it reveals nothing about a private network. */
 function notFetched(at: string, cause?: unknown): GatewayError {
-  return new GatewayError('invalid_value', `${at}: no file could be fetched from this URL.`, {
+  return new GatewayError('invalid_value', `${at}: the file at this URL could not be fetched.`, {
     param: at,
     cause,
   });
@@ -146,7 +146,7 @@ class Fetching {
           }
         });
         response.on('close', () => {
-          if (!response.complete) reject(refused(at, 'the file was cut on its way'));
+          if (!response.complete) reject(refused(at, 'the file ended before it was complete'));
         });
         response.on('end', () => {
           if (!response.complete) return;
@@ -194,7 +194,7 @@ class Slots {
     }
     const deadline = new Deadline(call, timeout);
     deadline.reason = () =>
-      new GatewayError('server_is_overloaded', 'Too many files are being fetched: try again later.');
+      new GatewayError('server_is_overloaded', 'Too many files are being fetched. Retry later.');
     try {
       await deadline.during<void>((resolve) => {
         this.#waiting.add(resolve);

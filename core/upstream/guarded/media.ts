@@ -84,7 +84,7 @@ export function createFetchMedia(settings: FetchSettings, fetch: GuardedFetch): 
     if (!settings.enabled)
       throw new GatewayError(
         'unsupported_content',
-        `${at}: a file by URL cannot be sent to the channel for this model.`,
+        `${at}: the channel for this model does not accept files by URL. Send the data instead.`,
         {
           param: at,
         },
@@ -109,7 +109,7 @@ export function createFetchMedia(settings: FetchSettings, fetch: GuardedFetch): 
     if (state.count === settings.most)
       throw new GatewayError(
         'invalid_value',
-        `${at}: no more than ${settings.most} files of a request are fetched from URLs.`,
+        `${at}: a request can have at most ${settings.most} files by URL.`,
         {
           param: at,
         },

@@ -52,7 +52,7 @@ function upstreamOf({ gate }: Pick<Call, 'gate'>, response: IncomingMessage): Up
       if (response.complete) subscriber.complete();
       else
         subscriber.error(
-          new GatewayError('upstream_cut', 'The file was cut on its way.', { origin: 'upstream' }),
+          new GatewayError('upstream_cut', 'The file ended before it was complete.', { origin: 'upstream' }),
         );
     });
     gate.attach(valve);

@@ -75,8 +75,8 @@ function refusal(value: string, token: AdminToken | undefined): GatewayError {
     return new GatewayError('expired_api_key', `This token of the admin API expired on ${day}.`, headers);
   }
   const sentence = value.startsWith(adminTokenPrefix)
-    ? 'This token of the admin API is not known here: it was revoked, or belongs to another gateway.'
-    : `This is no token of the admin API: those begin with ${adminTokenPrefix}. API keys are for models, and do not open the admin API.`;
+    ? 'This token of the admin API is not known here: it was revoked, or it belongs to another gateway.'
+    : `This is not a token of the admin API. Such tokens begin with ${adminTokenPrefix}; API keys of models cannot be used here.`;
   return new GatewayError('invalid_api_key', sentence, headers);
 }
 

@@ -19,9 +19,9 @@ export function mayUse(actor: Actor, needs: Needs): boolean {
 function reasonAgainst(actor: Actor, { group, act, who }: Needs): string | undefined {
   if (who === 'open') return undefined;
   if (actor.scopes !== undefined && !allows(actor.scopes, { group, act }))
-    return `This token has no scope ${group}:${act}.`;
+    return `This token needs the scope ${group}:${act}.`;
   if (who === 'self') return undefined;
-  if (actor.role === 'auditor' && act === 'write') return 'Auditors read everything and change nothing.';
+  if (actor.role === 'auditor' && act === 'write') return 'Auditors can read everything, but not change it.';
   if (who === 'everyone') return undefined;
   if (actor.role === 'member') return 'Only administrators and auditors may do this.';
   if (who === 'gateway' && actor.organisation !== undefined)

@@ -51,7 +51,7 @@ export function scopeOf(actor: Actor, owners: Owners): Scope {
         ((key.member !== undefined && key.member !== member) ||
           (key.team !== undefined && !teams.some(({ team }) => team === key.team)));
       if (!isMine || isForeign || reachesOut(key))
-        throw new GatewayError('invalid_value', 'You may give a key only to yourself and to your teams.');
+        throw new GatewayError('invalid_value', 'You can assign a key only to yourself and to your teams.');
     },
     seesOwner(owner) {
       if (isOfAll) return true;

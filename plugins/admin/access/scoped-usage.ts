@@ -78,5 +78,8 @@ function narrowFilter(filter: UsageFilter, { keys }: Scope): UsageFilter {
 
 function checkOwn(requested: string | undefined, own: string): void {
   if (requested !== undefined && requested !== own)
-    throw new GatewayError('not_found', `There is no usage of ${requested.slice(0, 100)} that you may see.`);
+    throw new GatewayError(
+      'not_found',
+      `There is no usage of ${requested.slice(0, 100)} that you have access to.`,
+    );
 }

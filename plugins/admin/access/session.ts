@@ -38,7 +38,7 @@ export function sessionHandlers({
     async login({ ctx, body, ip, https }) {
       if (!(await throttle.check(ip, () => password.check(body.password)))) {
         log.warn({ ip }, 'a login with a wrong admin password was refused');
-        throw new GatewayError('wrong_password', 'This is not the admin password.', { param: 'password' });
+        throw new GatewayError('wrong_password', 'Wrong admin password.', { param: 'password' });
       }
       const { token, session } = await sessions.start();
       await audit.note({ actor: passwordActor, ip, session }, { action: 'login' });

@@ -45,7 +45,7 @@ export function signInHandlers(
       const { user, outcome } = await own.prove(ip, body);
       if (user === undefined) {
         log.warn({ ip }, 'a sign-in with a wrong email or password was refused');
-        throw new GatewayError('wrong_password', 'The email or the password is wrong.', {
+        throw new GatewayError('wrong_password', 'Wrong email or password.', {
           param: 'password',
         });
       }
@@ -78,7 +78,7 @@ export function signInHandlers(
       const { ctx, body, ip, https, actor } = request;
       const user = await own.ownUser(actor);
       if ((await own.inTurn(ip, () => credentials.checkPassword(user.email, body.current))) === undefined)
-        throw new GatewayError('wrong_password', 'This is not your password.', { param: 'current' });
+        throw new GatewayError('wrong_password', 'Wrong password.', { param: 'current' });
       const changed = await orInvalid(UserMistake, credentials.setPassword(user.id, body.password));
       await audit.note(request, { action: 'password-change', target: user.id });
       // All sessions have ended: this one continues under a new token.
@@ -202,7 +202,7 @@ class SignIn {
     if (user === undefined)
       throw new GatewayError(
         'forbidden',
-        'This is for users who have signed in: the admin password has no user.',
+        'This endpoint is for signed-in users. The admin password has no user.',
       );
     return user;
   }

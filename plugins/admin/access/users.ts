@@ -137,7 +137,10 @@ class UserAccess {
         (id) => this.#owners.find(id)?.organisation !== actor.organisation,
       );
     if (isForeign)
-      throw new GatewayError('invalid_value', 'You may make users of your organisation and its teams alone.');
+      throw new GatewayError(
+        'invalid_value',
+        'You can create users only in your organisation and its teams.',
+      );
   }
 }
 
@@ -157,7 +160,11 @@ function pageOf(
   );
   const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
   if (after !== undefined && start === 0)
-    throw new GatewayError('invalid_value', 'after is no cursor of this list.', { param: 'after' });
+    throw new GatewayError(
+      'invalid_value',
+      'after is not a cursor of this list. Use "next" from the previous page.',
+      { param: 'after' },
+    );
   const page = all.slice(start, start + limit);
   return { users: page.map(viewOf), next: start + limit < all.length ? page.at(-1)?.id : undefined };
 }

@@ -33,7 +33,7 @@ export function versionCheck({ req }: RouteContext): (current: object) => void {
   const wanted = req.headers['if-match']?.trim().replace(/^W\//, '').replaceAll('"', '');
   return (current) => {
     if (wanted === undefined || wanted === '*' || wanted === versionOf(current)) return;
-    throw new GatewayError('conflict', 'Somebody else has changed this meanwhile. Read it again.', {
+    throw new GatewayError('conflict', 'This was changed since you read it. Read it again, and retry.', {
       status: 412,
       retryable: false,
     });

@@ -113,7 +113,8 @@ class ConfigChanges {
   }
 
   config(): RuntimeConfig {
-    if (this.#runtimeConfig === undefined) throw new Error('A gateway that is only tried answers nobody.');
+    if (this.#runtimeConfig === undefined)
+      throw new Error('A gateway that is only checked does not serve calls.');
     return this.#runtimeConfig;
   }
 

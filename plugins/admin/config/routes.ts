@@ -91,7 +91,7 @@ export const configRoutes = {
     path: '/api/admin/config/entries/:id',
     needs: { group: 'config', act: 'write', who: 'gateway' },
     summary: 'Changes a run-time entry',
-    description: '412 where somebody else has changed it meanwhile.',
+    description: '412 if the entry was changed since.',
     query: schemas.configWait,
     body: schemas.configEntryChange,
     answer: schemas.configChanged,

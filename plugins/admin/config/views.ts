@@ -75,7 +75,11 @@ export async function pageOf(
   const cursorOf = (one: (typeof all)[number]): string => `${one.origin}:${one.kind}:${one.name}`;
   const start = after === undefined ? 0 : wanted.findIndex((one) => cursorOf(one) === after) + 1;
   if (after !== undefined && start === 0)
-    throw new GatewayError('invalid_value', 'after is no cursor of this list.', { param: 'after' });
+    throw new GatewayError(
+      'invalid_value',
+      'after is not a cursor of this list. Use "next" from the previous page.',
+      { param: 'after' },
+    );
   const page = wanted.slice(start, start + limit);
   const last = page.at(-1);
   const hasMore = start + limit < wanted.length;

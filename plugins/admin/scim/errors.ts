@@ -46,6 +46,6 @@ function knownError(thrown: unknown): ScimError {
     return new ScimError(400, thrown.message, 'invalidValue');
   const error = toGatewayError(thrown);
   if (error.code === 'internal_error')
-    return new ScimError(500, 'The gateway failed at this: its log says why.');
+    return new ScimError(500, 'The gateway failed to handle this request. See its log.');
   return new ScimError(error.status, error.message, error.status === 400 ? 'invalidSyntax' : undefined);
 }

@@ -51,7 +51,7 @@ function stringIn(quoted: string): string {
   try {
     return JSON.parse(quoted) as string;
   } catch {
-    throw invalid('A text of the filter is no JSON string.');
+    throw invalid('A text of the filter is not a JSON string.');
   }
 }
 
@@ -79,8 +79,7 @@ class Reader {
 
   end(): void {
     const rest = this.#tokens[this.#at];
-    if (rest !== undefined)
-      throw invalid(`The filter goes on with "${rest.text.slice(0, 50)}" after its end.`);
+    if (rest !== undefined) throw invalid(`Unexpected text after the filter: "${rest.text.slice(0, 50)}".`);
   }
 
   #joined(word: 'and' | 'or', part: () => Filter): Filter {
@@ -111,7 +110,7 @@ class Reader {
     }
     const op = this.#next()?.text.toLowerCase() ?? '';
     if (op === 'pr') return { type: 'present', path };
-    if (!comparisons.has(op)) throw invalid(`"${op.slice(0, 50)}" is no operator of a filter.`);
+    if (!comparisons.has(op)) throw invalid(`"${op.slice(0, 50)}" is not a filter operator.`);
     return { type: 'compare', path, op: op as Comparison, value: this.#value() };
   }
 

@@ -101,7 +101,7 @@ function addDiscovery(add: Add): void {
     ['/Schemas', schemas],
   ] as const) {
     add('GET', path, ({ base, query }) => {
-      if (query.has('filter')) throw new ScimError(403, 'This list takes no filter.');
+      if (query.has('filter')) throw new ScimError(403, 'This list does not support filters.');
       const all = make(base);
       const listed = { all, resource: itself, fields: itself };
       return { status: 200, body: listResponse(listed, listQuery(new URLSearchParams()), wantedIn(query)) };

@@ -62,7 +62,7 @@ function parsePath(text: string): Path | undefined {
   const [whole, name, filter, sub] =
     /^([A-Za-z$][\w$-]*)(?:\[(.*)\])?(?:\.([A-Za-z$][\w$-]*))?$/s.exec(own) ?? [];
   if (whole === undefined || name === undefined)
-    throw new ScimError(400, `"${text.slice(0, 100)}" is no path.`, 'invalidPath');
+    throw new ScimError(400, `"${text.slice(0, 100)}" is not a valid path.`, 'invalidPath');
   return { name, filter: filter === undefined ? undefined : parseFilter(filter), sub };
 }
 
@@ -103,7 +103,11 @@ class Patcher {
 
   #one(op: Op, attribute: Attribute, { filter, sub }: Path, value: JsonValue | undefined): void {
     if (filter !== undefined)
-      throw new ScimError(400, `${attribute.name} has one value: it takes no filter.`, 'invalidPath');
+      throw new ScimError(
+        400,
+        `${attribute.name} has a single value and does not support filters.`,
+        'invalidPath',
+      );
     const { name } = attribute;
     if (attribute.type !== 'complex') {
       if (sub !== undefined) throw new ScimError(400, `${name} has no parts.`, 'invalidPath');
@@ -176,7 +180,10 @@ class Patcher {
       return elements.has(keyOf({ value: filter.value })) ? [keyOf({ value: filter.value })] : [];
     this.#looks += elements.size;
     if (this.#looks > limits.looks)
-      throw new ScimError(413, 'The filters of this PATCH look at too many elements: send fewer operations.');
+      throw new ScimError(
+        413,
+        'The filters of this PATCH match against too many elements. Send fewer operations.',
+      );
     return [...elements].filter(([, element]) => matches(filter, element)).map(([key]) => key);
   }
 }

@@ -54,7 +54,7 @@ function groupsOf(claims: JsonObject, name: string): ReadonlySet<string> {
   if (isOverage(claims, name))
     throw new SignInRefused(
       'group',
-      `The provider has left the claim "${name}" out because the person is in too many groups. Let it send only groups that are assigned to the application.`,
+      `The provider omitted the claim "${name}" because the person is in too many groups. Configure it to send only groups that are assigned to the application.`,
     );
   const claim = claimAt(claims, name);
   const values = Array.isArray(claim) ? claim : [claim];

@@ -100,7 +100,7 @@ function addRoutes(around: Around): void {
     route('GET', `/api/admin/sign-in/:provider${path}`, async (ctx) => {
       secure(ctx);
       const provider = providers.get(ctx.params['provider'] ?? '');
-      if (provider === undefined) throw new GatewayError('not_found', 'There is no such sign-in provider.');
+      if (provider === undefined) throw new GatewayError('not_found', 'Unknown sign-in provider.');
       try {
         ctx.redirect(await handle(ctx, provider));
       } catch (error) {
@@ -170,7 +170,7 @@ async function logOutByProvider(around: Around, ctx: RouteContext, ip: string): 
   secure(ctx);
   const { tools, providers, held, sessions } = around;
   const provider = providers.get(ctx.params['provider'] ?? '');
-  if (provider === undefined) throw new GatewayError('not_found', 'There is no such sign-in provider.');
+  if (provider === undefined) throw new GatewayError('not_found', 'Unknown sign-in provider.');
   try {
     const takeBack = await checkRate(tools, 'sign-out', ip);
     const form = new URLSearchParams((await readBytes(ctx.req, longestForm)).toString());

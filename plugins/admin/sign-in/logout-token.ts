@@ -52,7 +52,7 @@ export async function checkLogoutToken(
   const { sub, sid, jti, events, nonce } = payload as Record<string, unknown>;
   const isAbout = typeof events === 'object' && events !== null && event in events;
   if (!isAbout || nonce !== undefined || typeof jti !== 'string')
-    throw new SignInRefused('invalid', 'The token is no logout token.');
+    throw new SignInRefused('invalid', 'The token is not a logout token.');
   const subject = typeof sub === 'string' ? sub : undefined;
   const session = typeof sid === 'string' ? sid : undefined;
   if (subject === undefined && session === undefined)

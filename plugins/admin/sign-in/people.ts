@@ -114,7 +114,7 @@ async function created(
   users: Users,
 ): Promise<User> {
   if (!createsUsers) throw new SignInRefused('unknown', `There is no user for ${person.subject}.`);
-  if (person.email === undefined) throw new SignInRefused('email', 'The provider tells no email.');
+  if (person.email === undefined) throw new SignInRefused('email', 'The provider sends no email.');
   const { role, organisation, teams } = access;
   return orRefused(
     users.create({

@@ -99,7 +99,7 @@ export class Provider {
       const tokens = await this.#oidc.refreshTokenGrant(configuration, refreshToken);
       const own = tokens.claims();
       if (own !== undefined && (own.sub !== known.subject || own.iss !== known.issuer))
-        throw new SignInRefused('invalid', 'The renewed claims are about somebody else.');
+        throw new SignInRefused('invalid', 'The renewed claims are for another person.');
       const claims = await this.#claims(
         configuration,
         tokens.access_token,
@@ -172,7 +172,7 @@ export class Provider {
     if (this.#discovered !== undefined && now - this.#discovered.at < fresh) return this.#discovered.metadata;
     if (now - this.#failedAt < failed)
       return Promise.reject(
-        new SignInRefused('unavailable', 'The provider could not be asked a moment ago.'),
+        new SignInRefused('unavailable', 'The provider failed to respond a moment ago. Retry later.'),
       );
     const metadata = this.#discover();
     const discovered = { at: now, metadata };
@@ -208,7 +208,7 @@ export class Provider {
     accessToken: string,
     own: IDToken | { readonly iss: string; readonly sub: string } | undefined,
   ): Promise<JsonObject> {
-    if (own === undefined) throw new SignInRefused('invalid', 'The provider gave no id_token.');
+    if (own === undefined) throw new SignInRefused('invalid', 'The provider returned no id_token.');
     const claims = own as JsonObject;
     const { groupsClaim, rules } = this.options;
     const isEnough = 'email' in claims && (rules.length === 0 || hasGroups(claims, groupsClaim));

@@ -35,7 +35,7 @@ export function startRechecking(parts: RecheckParts): () => Promise<void> {
     timer = setTimeout(() => {
       running = recheckDue(parts)
         .catch((error: unknown) => {
-          parts.log.error({ error }, 'the sessions of sign-in providers could not be looked at');
+          parts.log.error({ error }, 'sessions of sign-in providers could not be checked');
         })
         .then(next);
     }, pause);
@@ -95,7 +95,7 @@ async function recheck(
       noteAccess(parts.audit, { actor: userActor(one.user), ip: '' }, one);
     const renewed = await renewedUser(held.user, proved.person, provider.options, parts.people, note);
     if (renewed === undefined) {
-      parts.log.info(fields, 'a session ends because no rule fits the person any more');
+      parts.log.info(fields, 'a session ends because no rule matches the person any more');
       await endSession(parts, session);
     } else await note(renewed);
     return true;

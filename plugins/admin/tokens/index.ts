@@ -99,7 +99,7 @@ async function checkMint(
   if (missing !== undefined)
     throw new GatewayError(
       'forbidden',
-      `This token has no scope ${missing}, and cannot give it to another.`,
+      `This token has no scope ${missing}, and cannot grant it to another token.`,
       {
         param: 'scopes',
       },
@@ -107,7 +107,7 @@ async function checkMint(
   if (actor.role !== 'admin' && wanted.role === 'admin')
     throw new GatewayError('forbidden', 'Only an admin can make a token of an admin.', { param: 'role' });
   if (actor.organisation !== undefined && wanted.organisation !== actor.organisation)
-    throw new GatewayError('forbidden', 'You can make tokens of your own organisation alone.', {
+    throw new GatewayError('forbidden', 'You can create tokens only for your own organisation.', {
       param: 'organisation',
     });
 }

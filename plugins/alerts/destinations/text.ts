@@ -36,5 +36,5 @@ export function cut(text: string, length: number): string {
 export function checkStatus(status: number): void {
   if (status >= 200 && status < 300) return;
   const reason = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
-  throw new Error(`It answered with status ${status}${reason}.`);
+  throw new Error(`It returned status ${status}${reason}.`);
 }

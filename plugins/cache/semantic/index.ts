@@ -33,12 +33,9 @@ export class SemanticIndex {
     this.#questions = questions;
     this.#embeddingFailed = new RareWarning(
       tools.log,
-      'a question could not be embedded: it has exact hits alone',
+      'a question could not be embedded: only exact hits for it',
     );
-    this.#indexFailed = new RareWarning(
-      tools.log,
-      'the index of questions failed: questions have exact hits alone',
-    );
+    this.#indexFailed = new RareWarning(tools.log, 'the index of questions failed: only exact hits');
   }
 
   /** Throws an Error that says what to do where a package, or the database that is wanted, is missing. */
@@ -139,7 +136,7 @@ function vectorIn(value: JsonValue): Float32Array {
     vector.length > mostDimensions ||
     !vector.every(Number.isFinite)
   )
-    throw new Error('The model that embeds gave no vector that can be used.');
+    throw new Error('The embedding model returned no usable vector.');
   return vector;
 }
 

@@ -36,7 +36,7 @@ async function openShared(
     return vectors;
   } catch (error) {
     if (store === 'pgvector') throw error;
-    log.warn({ error }, 'the database cannot keep vectors of questions: each worker keeps them in memory');
+    log.warn({ error }, 'the database cannot store vectors of questions: each worker stores them in memory');
     return undefined;
   }
 }

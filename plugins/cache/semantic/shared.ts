@@ -17,10 +17,7 @@ export class SharedQuestions implements Questions {
   constructor(vectors: VectorStore, lifetime: number, log: PluginTools['log']) {
     this.#vectors = vectors;
     this.#lifetime = lifetime;
-    this.#cooldown = new Cooldown(
-      log,
-      'the database of vectors failed: questions have exact hits alone for a while',
-    );
+    this.#cooldown = new Cooldown(log, 'the database of vectors failed: only exact hits for now');
   }
 
   get isUnusable(): boolean {

@@ -81,7 +81,7 @@ export function answerOf(
 ): Readonly<Record<string, unknown>> | readonly unknown[] {
   if (answer.status !== 200) throw new Error(`${name} answered ${answer.status}.`);
   const value = answer.json();
-  if (typeof value !== 'object' || value === null) throw new Error(`${name} answered no JSON object.`);
+  if (typeof value !== 'object' || value === null) throw new Error(`${name} did not return a JSON object.`);
   return value as Readonly<Record<string, unknown>>;
 }
 

@@ -56,6 +56,6 @@ Answer with one JSON object and nothing else: {"verdict": "pass"} or {"verdict":
 function lastObject(text: string): unknown {
   const end = text.lastIndexOf('}');
   const start = text.lastIndexOf('{', end);
-  if (start < 0) throw new Error('The judge answered without a JSON object.');
+  if (start < 0) throw new Error('The judge did not return a JSON object.');
   return JSON.parse(text.slice(start, end + 1));
 }

@@ -76,8 +76,7 @@ class Trie {
       const key = node * 0x1_00_00 + unit;
       let next = this.#next.get(key);
       if (next === undefined) {
-        if (this.#parents.length > maxCharacters)
-          throw new Error('The check named more than can be looked for.');
+        if (this.#parents.length > maxCharacters) throw new Error('The check reported too many values.');
         next = this.#parents.push(node) - 1;
         this.#units.push(unit);
         this.#depths.push(this.#depth(node) + 1);

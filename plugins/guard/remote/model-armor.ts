@@ -73,7 +73,7 @@ function googleToken(): () => Promise<string> {
       ({ GoogleAuth }) => new GoogleAuth({ scopes: ['https://www.googleapis.com/auth/cloud-platform'] }),
     );
     const token = await (await auth).getAccessToken();
-    if (typeof token !== 'string') throw new Error('Google gave no access token.');
+    if (typeof token !== 'string') throw new Error('Google returned no access token.');
     return token;
   };
 }

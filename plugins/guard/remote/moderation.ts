@@ -43,7 +43,7 @@ export function moderation(options: z.output<typeof schema>, { subcall, timeout 
     } as const;
     const events = await eventsOf(subcall, call, request, signal, timeout);
     const result = events.find((event) => event.type === 'result');
-    if (result === undefined) throw new Error('The moderation gave no result.');
+    if (result === undefined) throw new Error('The moderation returned no result.');
     const reasons = results.parse(result.value).results.flatMap((one) => reasonsOf(one, options));
     return { flagged: reasons.length > 0, reasons: [...new Set(reasons)] };
   };
@@ -83,7 +83,7 @@ export async function eventsOf(
   try {
     return await gathered(direct.call, await direct.send());
   } catch (error) {
-    throw isLate ? new Error(`The model did not answer within ${timeout} ms.`, { cause: error }) : error;
+    throw isLate ? new Error(`The model did not respond within ${timeout} ms.`, { cause: error }) : error;
   } finally {
     clearTimeout(deadline);
     signal?.removeEventListener('abort', end);

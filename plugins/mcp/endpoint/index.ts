@@ -133,8 +133,7 @@ class Endpoint {
   async #sessionOf(call: Call, id: string): Promise<Session> {
     const keyId = call.get(caller)?.id ?? '';
     const session = (await this.#sessions.find(id, keyId)) ?? (await this.#restored(call, id, keyId));
-    if (session === undefined)
-      throw new GatewayError('not_found', 'There is no such session. Begin another one.');
+    if (session === undefined) throw new GatewayError('not_found', 'Unknown session. Initialize a new one.');
     return session;
   }
 

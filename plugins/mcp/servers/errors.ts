@@ -32,7 +32,7 @@ export function serverError(name: string, error: unknown, sdk: McpSdk | undefine
       retryable: false,
     });
   if (error instanceof sdk.SdkError && error.code === 'REQUEST_TIMEOUT')
-    return new GatewayError('upstream_timeout', `${server} did not answer in time.`, details);
+    return new GatewayError('upstream_timeout', `${server} did not respond in time.`, details);
   if (error instanceof sdk.SdkError && error.code === 'CONNECTION_CLOSED')
     return new GatewayError('upstream_cut', `${server} closed its connection.`, details);
   if (error instanceof sdk.SdkError && error.code === 'INVALID_RESULT')

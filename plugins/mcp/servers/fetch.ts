@@ -105,7 +105,7 @@ class EventLengths {
  */
 async function* answered(bytes: AsyncIterable<Uint8Array>, request: string): AsyncGenerator<Uint8Array> {
   let hasIds = false;
-  let why = 'The server ended its response without an answer.';
+  let why = 'The server ended its response without a result.';
   try {
     for await (const chunk of bytes) {
       hasIds ||= /(?:^|[\r\n])id:/.test(

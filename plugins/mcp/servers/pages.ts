@@ -45,7 +45,7 @@ export async function readPages<T>(
     if (nextCursor === undefined) return all;
     cursor = { params: { cursor: nextCursor } };
   }
-  throw new GatewayError('upstream_error', `The MCP server "${name}" lists too much.`, {
+  throw new GatewayError('upstream_error', `The MCP server "${name}" returns too many list entries.`, {
     origin: 'upstream',
   });
 }

@@ -108,7 +108,7 @@ export class ProcessTransport implements Transport {
     try {
       message = this.#parts.sdk.parseMessage(JSON.parse(bytes.toString()));
     } catch {
-      this.onerror?.(new Error('The process wrote a line that is no message.'));
+      this.onerror?.(new Error('The process wrote a line that is not a message.'));
       return;
     }
     this.onmessage?.(message);
@@ -120,7 +120,7 @@ export class ProcessTransport implements Transport {
       /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,/.exec(beginning) ??
       /,\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*$/.exec(end) ??
       [];
-    const message = `The answer is longer than ${this.#config.maxMessageBytes} bytes.`;
+    const message = `The message is longer than ${this.#config.maxMessageBytes} bytes.`;
     if (id === undefined) this.onerror?.(new Error(message));
     else this.onmessage?.({ jsonrpc: '2.0', id: Number(id), error: { code: -32603, message } });
   }

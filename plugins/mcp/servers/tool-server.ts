@@ -239,7 +239,7 @@ class ConnectedServer implements ToolServer {
 
   #failure(error: unknown, isLate: boolean): GatewayError {
     return isLate && !(error instanceof GatewayError)
-      ? new GatewayError('upstream_timeout', `The MCP server "${this.name}" did not answer in time.`, {
+      ? new GatewayError('upstream_timeout', `The MCP server "${this.name}" did not respond in time.`, {
           origin: 'upstream',
         })
       : serverError(this.name, error, this.#connection.sdk);

@@ -26,7 +26,7 @@ interface Challenge {
 export async function signIn(request: SignInRequest): Promise<string> {
   const { address, http, tell: print, port = 0 } = request;
   if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
-    throw new GatewayError('invalid_value', `"${address}" is no URL of an MCP server.`);
+    throw new GatewayError('invalid_value', `"${address}" is not the URL of an MCP server.`);
   const sdk = await loadSdk();
   const fetchFn = boundedFetch(http, bounds);
   const { resourceMetadataUrl, scope } = await challengeOf(address, sdk, fetchFn);
@@ -85,7 +85,7 @@ async function challengeOf(
     await client.close().catch(() => undefined);
   }
   if (challenge === undefined)
-    throw new GatewayError('invalid_value', `The MCP server at ${address} wants no sign-in.`);
+    throw new GatewayError('invalid_value', `The MCP server at ${address} does not require a sign-in.`);
   return challenge;
 }
 
@@ -101,7 +101,7 @@ function refused(parameters: URLSearchParams): Error {
 
 function grantOf(url: string, provider: SignInProvider): string {
   const [client, tokens] = [provider.clientInformation(), provider.tokens()];
-  if (client === undefined || tokens === undefined) throw new Error('The sign-in has given no token.');
+  if (client === undefined || tokens === undefined) throw new Error('The sign-in returned no token.');
   const { client_id: clientId, client_secret: clientSecret, issuer = new URL(url).origin } = client;
   const clientAuth = 'token_endpoint_auth_method' in client ? client.token_endpoint_auth_method : undefined;
   return writeGrant({

@@ -507,7 +507,7 @@ describe('a provider that ends each connection at once', () => {
     act = (connection, message) => {
       if (message['setup'] === undefined) return;
       leaves(connection);
-      connection.close(1001, 'The time is over.');
+      connection.close(1001, 'The time limit was reached.');
     };
     const client = await open();
     client.send(text('Hi'));

@@ -130,7 +130,7 @@ describe('a view of a call', () => {
 
 test('the body may not be asked for before it was read', () => {
   const { call } = testCall();
-  expect(() => call.body).toThrow('The body is read after the identify stage');
+  expect(() => call.body).toThrow('it is read after the identify stage');
 });
 
 describe('the end of a call', () => {

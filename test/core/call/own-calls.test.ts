@@ -42,7 +42,7 @@ describe('a chat of the gateway’s own', () => {
     const create = createDirectCalls(named, translate());
     expect(() => create('chat-completions', { model: 'm' }, targetOf())).toThrow('messages');
     for (const name of ['embeddings', 'unheard-of'])
-      expect(() => create(name, body, targetOf())).toThrow(`No format "${name}" has chats.`);
+      expect(() => create(name, body, targetOf())).toThrow(`No format "${name}" supports chat.`);
   });
 
   test('releases everything when it is ended', () => {
@@ -68,7 +68,7 @@ describe('a call about what a provider keeps', () => {
   test('is refused in a format that has no chats', () => {
     const create = createProviderCalls(named);
     for (const name of ['embeddings', 'unheard-of'])
-      expect(() => create(name, targetOf())).toThrow(`No format "${name}" has chats.`);
+      expect(() => create(name, targetOf())).toThrow(`No format "${name}" supports chat.`);
   });
 });
 

@@ -62,7 +62,7 @@ describe('the order of plugins', () => {
   test('names plugins that wait for each other', () => {
     expect(
       ordered({ name: 'a', stage: 'shape', after: ['b'] }, { name: 'b', stage: 'shape', after: ['a'] }),
-    ).toEqual(['plugins "a", "b" wait for each other in "after" and "before": remove one of the names.']);
+    ).toEqual(['plugins "a", "b" depend on each other in "after" and "before": remove one of the names.']);
   });
 
   test('cannot put a plugin behind one of a later stage', () => {
@@ -179,7 +179,7 @@ describe('the checks name the plugin that', () => {
         await next(inner);
         return next(inner);
       }),
-    ).rejects.toThrow('plugin "clumsy" called next twice');
+    ).rejects.toThrow('plugin "clumsy" called next() twice');
   });
 
   test('returns before next has resolved', async () => {
@@ -213,13 +213,13 @@ describe('the checks name the plugin that', () => {
       kept = next;
       return EMPTY;
     });
-    await expect(kept?.(call)).rejects.toThrow('plugin "clumsy" called next after it had returned.');
+    await expect(kept?.(call)).rejects.toThrow('plugin "clumsy" called next() after it had returned.');
   });
 
   test('forgets the call', async () => {
     const broken = ((_inner: unknown, next: () => unknown) => next()) as unknown as Handler;
     await expect(run(broken)).rejects.toThrow(
-      'plugin "clumsy" called next without a call: write next(call).',
+      'plugin "clumsy" called next() without a call: write next(call).',
     );
   });
 

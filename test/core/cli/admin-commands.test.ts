@@ -145,7 +145,7 @@ describe('sluice on top of the admin API', () => {
     await at('team', 'update', 'edited', '--note', 'first');
     expect(await at('team', 'update', team, '--note', 'second', '--if-match', version)).toMatchObject({
       code: 5,
-      stderr: 'Somebody else has changed this meanwhile. Read it again.\n',
+      stderr: 'This was changed since you read it. Read it again, and retry.\n',
     });
   });
 
@@ -316,7 +316,7 @@ describe('sluice on top of the admin API', () => {
       SLUICE_GATEWAY: 'http://127.0.0.1:9',
       SLUICE_TOKEN: token,
     });
-    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('could not be asked') });
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('could not be reached') });
     expect(await sluice(['team', 'list'], { SLUICE_GATEWAY: url })).toMatchObject({ code: 2 });
   });
 

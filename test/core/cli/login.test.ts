@@ -82,7 +82,11 @@ describe('signing in with a device code', () => {
     ],
     ['the code ends at the provider', [started, { error: 'expired_token' }], /expired_token/],
     ['the code is not entered in time', [{ ...started, expires_in: 20 }, pending], /not entered in time/],
-    ['the provider gives no code', [{ error: 'unauthorized_client' }], /gave no code: unauthorized_client/],
+    [
+      'the provider gives no code',
+      [{ error: 'unauthorized_client' }],
+      /returned no code: unauthorized_client/,
+    ],
   ] as const)('fails with a sentence where %s', async (_name, answers, sentence) => {
     await expect(signIn(...answers)).rejects.toThrow(sentence);
   });

@@ -86,9 +86,9 @@ describe('a price list', () => {
 
   test('says what was left out of it, and why', () => {
     expect(imported.leftOut).toEqual([
-      '"half": output is missing beside "input": write 0 when there is no output, or it is free',
-      '"pixels" has no price that is known here',
-      '"broken" is no object',
+      '"half": output is missing beside "input": set 0 if there is no output, or it is free',
+      '"pixels" has no price that is supported',
+      '"broken" is not an object',
       '"wild": input must be 0 or more dollars per million tokens',
     ]);
     expect(Object.fromEntries(imported.unknown)).toEqual({
@@ -249,7 +249,7 @@ describe('a price list', () => {
   });
 
   test.each([null, [], 'x', 3])('that is %j is refused', (value) => {
-    expect(() => importPriceList(value)).toThrow('no JSON object of models');
+    expect(() => importPriceList(value)).toThrow('not a JSON object of models');
   });
 });
 
@@ -320,7 +320,7 @@ describe('sluice prices', () => {
     expect((await outcome('import', at('none.json')))[1]).toMatch(/none\.json cannot be read: /);
     expect(await outcome('import', at('list.json'))).toEqual([
       1,
-      'The price list is no JSON object of models.',
+      'The price list is not a JSON object of models.',
     ]);
     expect(await outcome('import', at('empty.json'))).toEqual([1, 'No entry was taken: nothing is written.']);
   });

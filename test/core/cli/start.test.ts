@@ -58,7 +58,7 @@ describe('sluice start', () => {
     const told = logLines(after).filter(({ level }) => level === 'info');
     expect(told.map(({ msg }) => msg)).toEqual([
       'a call was answered',
-      'stopping: open calls may finish',
+      'stopping: waiting for running calls',
       'stopped',
     ]);
     expect(after).not.toContain(gateway.key);
@@ -128,7 +128,7 @@ describe('sluice start', () => {
     expect(stderr.trim().split('\n')).toEqual([
       'gateway.config.ts: unknown option "lisen". Check the spelling, or remove it.',
       'gateway.config.ts, plugins[0]: not a plugin, but a string. Import one from plugins/, or from a package, and call it with its options.',
-      expect.stringMatching(/plugins\/broken\.ts:1:7: does not load: half written$/),
+      expect.stringMatching(/plugins\/broken\.ts:1:7: cannot be loaded: half written$/),
     ]);
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
@@ -175,6 +175,6 @@ describe('sluice start', () => {
       msg: 'a rejection was not handled',
       error: { message: 'nobody listens to sk-…' },
     });
-    expect(stderr).toMatch(/^A worker process ended .*3 times.*\n$/);
+    expect(stderr).toMatch(/^Worker processes exited .*3 times.*\n$/);
   });
 });

@@ -70,9 +70,9 @@ describe('problems of a config', () => {
       channels: [{ kind: 'channel' }, { kind: 'channel', spec: { name: 'part', setup: 'later' } }],
     };
     expect(problemsOf(config)).toEqual([
-      'gateway.config.ts, plugins[0]: the plugin "half" has no function "setup". Whoever made it must give it one.',
-      'gateway.config.ts, channels[0]: the channel has no name. Whoever made it must give defineChannel one.',
-      'gateway.config.ts, channels[1]: the channel "part" has no function "setup". Whoever made it must give it one.',
+      'gateway.config.ts, plugins[0]: the plugin "half" has no function "setup". Its author must add one.',
+      'gateway.config.ts, channels[0]: the channel has no name. Its author must pass one to defineChannel one.',
+      'gateway.config.ts, channels[1]: the channel "part" has no function "setup". Its author must add one.',
     ]);
   });
 
@@ -169,10 +169,10 @@ describe('a config file', () => {
   test('that is missing or does not load is told with its path', async () => {
     const folder = operatorFolder({ 'broken.ts': 'throw new Error("half written");' });
     await expect(loadConfig(join(folder, 'none.ts'))).rejects.toThrow(
-      `${join(folder, 'none.ts')} does not exist. Name the file with --config`,
+      `${join(folder, 'none.ts')} does not exist. Set its path with --config`,
     );
     await expect(loadConfig(join(folder, 'broken.ts'))).rejects.toThrow(
-      `${join(folder, 'broken.ts')}:1:7 does not load: half written`,
+      `${join(folder, 'broken.ts')}:1:7 cannot be loaded: half written`,
     );
   });
 });

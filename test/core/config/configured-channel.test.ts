@@ -256,7 +256,7 @@ describe('names of models', () => {
 
   test('a provider’s name with more stars than the public one is an error', () => {
     expect(make({ models: { fast: 'gpt-*' } }).problems).toEqual([
-      'config: option "models": "gpt-*" has more stars than "fast": each stands for what the same star of the public name stands for.',
+      'config: option "models": "gpt-*" has more stars than "fast". Each star stands for the text of the same star in the public name.',
     ]);
   });
 
@@ -293,18 +293,18 @@ describe('base models', () => {
     const { channel, warnings } = make({ models: { fast: { name: 'blue', baseModel: 'gtp-4o' } } });
     expect(channel?.priceOf?.('blue')).toBeUndefined();
     expect(warnings).toEqual([
-      'config: baseModel "gtp-4o" is not in the catalogue, so that it has no price. Check the spelling, name the provider (PROVIDER/MODEL), or set "prices".',
+      'config: baseModel "gtp-4o" is not in the catalogue and has no price. Check the spelling, name the provider (PROVIDER/MODEL), or set "prices".',
     ]);
   });
 
   test.each([
     [
       { one: { name: 'blue', baseModel: 'a' }, other: { name: 'blue', baseModel: 'b' } },
-      '"blue" has two base models, "a" and "b": give one',
+      '"blue" has two base models, "a" and "b": set one',
     ],
     [
       { one: { name: 'blue', baseModel: 'gpt-*' } },
-      '"gpt-*" has more stars than "blue": each stands for what the same star of the public name stands for',
+      '"gpt-*" has more stars than "blue". Each star stands for the text of the same star in the public name',
     ],
   ])('%j is an error', (models, problem) => {
     expect(make({ models }).problems).toEqual([`config: option "models": ${problem}.`]);
@@ -334,7 +334,7 @@ describe('options', () => {
     [
       'an empty name in a path',
       { body: { set: { 'a..b': 1 } } },
-      /"a\.\.b" has an empty name between its dots/,
+      /"a\.\.b" has an empty name between two dots/,
     ],
     [
       'a header that ends the message',
@@ -352,23 +352,23 @@ describe('options', () => {
     [
       'a password without % codes',
       { proxy: 'http://u:100%zz@127.0.0.1:1' },
-      /"proxy": has a password that is not written with % codes/,
+      /"proxy": has a password that is not percent-encoded/,
     ],
     [
       'a path in place of a certificate',
       { tls: { ca: '/etc/ca.pem' } },
-      /"tls": ca cannot be read.*not its path/,
+      /"tls": ca is not valid.*not its path/,
     ],
     [
       'one that is damaged',
       { tls: { ca: ['-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----'] } },
-      /"tls": ca cannot be read/,
+      /"tls": ca is not valid/,
     ],
-    ['a certificate without its key', { tls: { cert: pem('certificate') } }, /cert and key come together/],
+    ['a certificate without its key', { tls: { cert: pem('certificate') } }, /cert and key belong together/],
     [
       'a key that is none',
       { tls: { cert: pem('certificate'), key: pem('certificate') } },
-      /cert and key cannot be read/,
+      /cert and key is not valid/,
     ],
     ['an option that does not exist', { headers: { add: {} } } as never, /unknown option "add"/],
     ['a misspelt place', { systemPrompt: { text: 'a', place: 'behind' } } as never, /systemPrompt/],

@@ -49,7 +49,7 @@ test('reports a module that does not load or exports nothing, and goes on with t
   const { found, problems } = await discover(folder);
   expect(found.map(({ name }) => name)).toEqual(['good']);
   expect(problems).toEqual([
-    `${join(folder, 'broken.ts')}:1:7: does not load: cannot start`,
+    `${join(folder, 'broken.ts')}:1:7: cannot be loaded: cannot start`,
     `${join(folder, 'nothing.ts')}: has no default export. Export the definition by default, or begin the name with "_".`,
   ]);
 });

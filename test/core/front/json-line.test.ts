@@ -32,7 +32,7 @@ describe('a line that goes on as the bytes that it is', () => {
     '{"a":{"b":1},"a":2}',
     '{"a":{"x":1,"x":2},"b":1}',
   ])('may give no field twice: %s', (text) => {
-    expect(() => line(text)).toThrow(refused('invalid_json', '^Line 3 gives a field twice\\.$'));
+    expect(() => line(text)).toThrow(refused('invalid_json', '^Line 3 has a duplicate field\\.$'));
   });
 
   test('is named in every error', () => {
@@ -45,7 +45,7 @@ describe('a line that goes on as the bytes that it is', () => {
       refused('invalid_value', '^Line 3 is nested deeper than 4'),
     );
     expect(() => line(`{"a":[${'1,'.repeat(12)}1]}`)).toThrow(
-      refused('invalid_value', '^Line 3 holds more than 12 values'),
+      refused('invalid_value', '^Line 3 has more than 12 values'),
     );
     expect(() => line('{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}')).toThrow(refused('invalid_value', '^Line 3'));
   });

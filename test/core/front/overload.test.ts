@@ -89,7 +89,7 @@ describe('calls at once', () => {
     });
     expect(overload.refused).toBe(1);
     await overload.wait(callThatEnds().call, () => {}).catch(() => {});
-    expect(lines.map(({ msg }) => msg)).toEqual(['calls are refused: there are too many at once']);
+    expect(lines.map(({ msg }) => msg)).toEqual(['rejecting calls: limit of concurrent calls reached']);
   });
 
   test('are refused when nobody ends in time, and take no place any more', async () => {
@@ -148,8 +148,8 @@ describe('an event loop that is late', () => {
     machine.time += 650;
     expect(machine.overload.enter()).toBe(true);
     expect(machine.lines.map(({ level, msg }) => [level, msg])).toEqual([
-      ['warn', 'new calls are refused: there is too much to do'],
-      ['info', 'new calls are taken again'],
+      ['warn', 'overload: rejecting new calls'],
+      ['info', 'overload has ended: accepting new calls'],
     ]);
   });
 
@@ -310,12 +310,12 @@ describe('bodies that are held', () => {
     const { overload } = new Machine({ bodies: 4096 }, 2048);
     const { bodyBudget } = overload;
     bodyBudget.take(4000);
-    expect(() => bodyBudget.take(97)).toThrow('as many large requests as it may');
+    expect(() => bodyBudget.take(97)).toThrow('limit of request bytes in memory');
     expect(overload.bodies).toBe(4000);
     bodyBudget.giveBack(4000);
     bodyBudget.take(97);
     const small = new Machine({ bodies: 1024 }, 8192).overload;
     small.bodyBudget.take(8192);
-    expect(() => small.bodyBudget.take(1)).toThrow('as many large requests as it may');
+    expect(() => small.bodyBudget.take(1)).toThrow('limit of request bytes in memory');
   });
 });

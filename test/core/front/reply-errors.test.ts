@@ -174,7 +174,7 @@ describe('a reply that fails', () => {
     await client.closed;
     expect(client.text).toBe('');
     expect(lines).toMatchObject([
-      { id: exchange.id, msg: 'an error could not be answered', error: { message: 'no words' } },
+      { id: exchange.id, msg: 'failed to send an error response', error: { message: 'no words' } },
     ]);
     expect([exchange.hasEnded, done()]).toEqual([true, 1]);
     reply.fail(cut);
@@ -189,7 +189,7 @@ describe('a reply that fails', () => {
     events.complete();
     await client.closed;
     expect(lines).toMatchObject([
-      { id: exchange.id, msg: 'a response does not have the length in its head' },
+      { id: exchange.id, msg: 'a response does not have the length of its content-length header' },
     ]);
     expect(lines[0]?.error).toBeDefined();
     expect(done()).toBe(1);

@@ -89,7 +89,9 @@ describe('a request for a WebSocket', () => {
     bare.write(handshake('/speak'));
     await bare.closed;
     expect(bare.text).toBe('');
-    expect(lines).toMatchObject([{ msg: 'an error could not be answered', error: { message: 'no words' } }]);
+    expect(lines).toMatchObject([
+      { msg: 'failed to send an error response', error: { message: 'no words' } },
+    ]);
   });
 
   test('of a route without a stream ends the start', async () => {
@@ -283,7 +285,7 @@ describe('what goes wrong inside the gateway', () => {
   });
 
   test.each([
-    ['a defect is in the log', new Error('nobody is there'), ['something failed at the end of a call']],
+    ['a defect is in the log', new Error('nobody is there'), ['work at the end of a call failed']],
     ['a refusal is no news', new GatewayError('upstream_cut', 'It broke.'), []],
   ])('after the client has left: %s', async (_what, error, logged) => {
     const waits = Promise.withResolvers<void>();

@@ -145,7 +145,7 @@ describe('the time of a session', () => {
     one.client.write(frame(text, '{}'));
     await eventually(() => one.got.length === 2, 2);
     one.tunnel.tick(start + 31 * minute);
-    expect(one.exchange.failure?.message).toBe('A session may last 30 minutes. Open a new one to go on.');
+    expect(one.exchange.failure?.message).toBe('A session may last 30 minutes. Open a new one to continue.');
     await eventually(() => hasClose(one, 1000), 2);
   });
 
@@ -163,7 +163,7 @@ describe('the time of a session', () => {
     quiet.client.write(frame(10, ''));
     quiet.tunnel.tick(start + 21 * minute);
     expect(quiet.exchange.failure?.message).toBe(
-      'A session may be silent for 20 minutes. Open a new one to go on.',
+      'A session may be silent for 20 minutes. Open a new one to continue.',
     );
   });
 

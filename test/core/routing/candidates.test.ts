@@ -26,7 +26,7 @@ test('a conversation is refused with 503 when the model is no longer served wher
       status: 503,
       code: 'no_available_channel',
       param: 'model',
-      message: 'The model "m" is no longer served where this conversation began.',
+      message: 'The model "m" is no longer served by the channel where this conversation began.',
       retryable: false,
     }),
   );
@@ -53,7 +53,7 @@ test('a model that no channel serves, and a path that its channels do not serve,
       code: 'no_available_channel',
       param: 'model',
       retryable: false,
-      message: 'No channel serves the model "other". GET /v1/models lists what there is.',
+      message: 'No channel serves the model "other". GET /v1/models lists the available models.',
     }),
   );
   const silent = createCatalog([{ ...fakeChannel({ id: 'x' }), speaks: { embed: ['plain'] } }], 0);

@@ -87,9 +87,9 @@ describe('what a provider lists', () => {
     expect(one.names()).toEqual(['a']);
     fails = false;
     await expect
-      .poll(() => one.lines.some(({ msg }) => msg === 'a provider tells its models again'))
+      .poll(() => one.lines.some(({ msg }) => msg === 'a provider returns its model list again'))
       .toBe(true);
-    const failures = one.lines.filter(({ msg }) => msg === 'a provider does not tell its models');
+    const failures = one.lines.filter(({ msg }) => msg === 'a provider does not return its model list');
     expect(failures.filter(({ level }) => level === 'warn')).toHaveLength(1);
     for (const { error } of failures) expect(error).toMatchObject({ message: 'no' });
   });

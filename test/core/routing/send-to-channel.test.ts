@@ -61,7 +61,7 @@ describe('a request for a provider', () => {
     const { call, target } = onItsWay({ open: opens });
     const plain = testCall({ model: 'm' }).call;
     for (const one of [plain, plain.with({ target }), plain.with({ upstream })])
-      expect(() => sendToChannel(one)).toThrow('No plugin of the translate stage made a request');
+      expect(() => sendToChannel(one)).toThrow('No plugin of the translate stage created a request');
     expect(() => sendToChannel(call)).not.toThrow();
   });
 });
@@ -85,7 +85,7 @@ describe('a session', () => {
 
   test('is a defect where the channel has none', () => {
     const { call } = onItsWay({ open: opens }, 'realtime');
-    expect(() => sendToChannel(call)).toThrow('The channel x has no sockets.');
+    expect(() => sendToChannel(call)).toThrow('The channel x does not support WebSockets.');
   });
 });
 

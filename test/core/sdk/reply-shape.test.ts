@@ -83,11 +83,11 @@ test.each<[string, GatewayEvent]>([
   ['bytes', { type: 'bytes', bytes: Buffer.from('x') }],
   ['a result of another operation', { type: 'result', value: { tokens: 1 } }],
 ])('%s is the provider’s failure', (_what, event) => {
-  expect(() => new ReplyShape('r', 'm').event(event)).toThrow(/cannot be used/);
+  expect(() => new ReplyShape('r', 'm').event(event)).toThrow(/response is invalid/);
 });
 
 test('a reply that does not finish was cut', () => {
-  expect(() => shaped([text('Hel')])).toThrow(/before the answer was complete/);
+  expect(() => shaped([text('Hel')])).toThrow(/before the response was complete/);
 });
 
 test('whatever deltas come, blocks nest and words stay in their order', () => {

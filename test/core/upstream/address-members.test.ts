@@ -253,5 +253,5 @@ test('a request with pictures by https is not walked through', () => {
 
 test('a thousand addresses are too many', () => {
   const body = { urls: Array.from({ length: 1001 }, (_, index) => `s3://a/${index}`) };
-  expect(() => addressesIn(body)).toThrow('at most 1000 addresses');
+  expect(() => addressesIn(body)).toThrow('at most 1000 storage URLs');
 });

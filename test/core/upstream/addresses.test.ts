@@ -259,7 +259,7 @@ describe('addresses in a body', () => {
   test('a thousand are as many as there may be', () => {
     const body = (count: number) => ({ urls: Array.from({ length: count }, () => cloud) });
     expect(addressesIn(body(1000))).toHaveLength(1000);
-    expect(() => addressesIn(body(1001))).toThrow('at most 1000 addresses');
+    expect(() => addressesIn(body(1001))).toThrow('at most 1000 storage URLs');
   });
 
   test('of a form stand in its fields, in the last name between brackets, and in JSON there', () => {
@@ -315,9 +315,13 @@ describe('what a channel may read and write', () => {
       code: 'forbidden',
       status: 403,
       param: 'a.url',
-      message: expect.stringMatching(/"a\.url" names gs:\/\/bucket\/a, .* read .* mayRead of/) as string,
+      message: expect.stringMatching(
+        /"a\.url" names gs:\/\/bucket\/a, .* read .* channel option mayRead/,
+      ) as string,
     });
-    expect(refusedAddress(named(cloud, 'write'), {} as never)?.message).toMatch(/ write .* mayWrite of/);
+    expect(refusedAddress(named(cloud, 'write'), {} as never)?.message).toMatch(
+      / write .* channel option mayWrite/,
+    );
     expect(refusedAddress([], {} as never)).toBeUndefined();
     expect(refusedAddress(named(cloud), { forwards: 'them' } as never)).toBeUndefined();
   });

@@ -99,7 +99,7 @@ describe('a body that was packed although nobody asked for it', () => {
     };
     const { error } = await outcome((await ask()).upstream);
     expect(error).toMatchObject({
-      message: 'The upstream closed the connection before the answer was complete.',
+      message: 'The upstream closed the connection before the response was complete.',
     });
   });
 

@@ -140,7 +140,7 @@ describe('through a proxy', () => {
     const error = await failure(send(client({ proxy: proxy.url }), 'http://provider.test/'));
     expect(error).toMatchObject({ code: 'upstream_error', status: 502, origin: 'upstream', retryable: true });
     expect(error.message).toBe('The upstream could not be reached.');
-    expect(String(error.cause)).toBe(`ProxyError: The proxy answered ${status}.`);
+    expect(String(error.cause)).toBe(`ProxyError: The proxy returned status ${status}.`);
     expect(provider.requests).toHaveLength(0);
   });
 

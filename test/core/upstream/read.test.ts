@@ -67,7 +67,7 @@ describe('a document that is refused', () => {
   test.each([201, 204, 304, 403, 500])('with %i is told by its status', async (status) => {
     says('', status);
     const error = await failure();
-    expect(error.message).toBe(`The answer has the status ${status}.`);
+    expect(error.message).toBe(`The response has the status ${status}.`);
     expect(error.cause).toBeUndefined();
   });
 

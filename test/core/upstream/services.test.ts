@@ -49,7 +49,7 @@ describe('a service that an operator has named', () => {
   test('is given up on when it is silent, when it says too much, and when nobody waits for it any more', async () => {
     const { host } = new URL(service.url);
     await expect(services.ask({ url: `${service.url}/silent`, timeout: 50 })).rejects.toThrow(
-      `The service at ${host} could not be asked: it did not answer within 50 ms.`,
+      `The service at ${host} could not be reached: it did not respond within 50 ms.`,
     );
     await expect(services.ask({ url: `${service.url}/long`, limit: 1_000 })).rejects.toThrow(
       'The upstream sent more than 1000 bytes',
@@ -82,7 +82,7 @@ describe('a service that an operator has named', () => {
     const { host } = new URL(service.url);
     await expect(services.ask({ url: `${service.url}/bytes/${most + 1}` })).rejects.toThrow(
       new Error(
-        `The service at ${host} could not be asked: The upstream sent more than ${most} bytes, the limit for this response.`,
+        `The service at ${host} could not be reached: The upstream sent more than ${most} bytes, the limit for this response.`,
       ),
     );
     const more = await services.ask({ url: `${service.url}/bytes/${most + 1}`, limit: most + 1 });
@@ -91,11 +91,11 @@ describe('a service that an operator has named', () => {
 
   test('that nobody waits for is told by the reason, whatever it is', async () => {
     const failure = services.ask({ url: `${service.url}/silent`, signal: AbortSignal.abort('enough') });
-    await expect(failure).rejects.toThrow(/could not be asked: enough\.$/);
+    await expect(failure).rejects.toThrow(/could not be reached: enough\.$/);
     const going = new AbortController();
     const asked = services.ask({ url: `${service.url}/silent`, signal: going.signal });
     going.abort(new Error('The call has ended.'));
-    await expect(asked).rejects.toThrow(/could not be asked: The call has ended\.$/);
+    await expect(asked).rejects.toThrow(/could not be reached: The call has ended\.$/);
   });
 
   test('that is not there is named by its host alone', async () => {
@@ -104,9 +104,9 @@ describe('a service that an operator has named', () => {
     const failure = await services
       .ask({ url: `${gone.url}/secret?token=abc` })
       .catch((error: Error) => error.message);
-    expect(failure).toContain(`The service at ${new URL(gone.url).host} could not be asked`);
+    expect(failure).toContain(`The service at ${new URL(gone.url).host} could not be reached`);
     expect(failure).not.toMatch(/secret|abc/);
-    await expect(services.ask({ url: 'file:///etc/hosts' })).rejects.toThrow('over http or https');
+    await expect(services.ask({ url: 'file:///etc/hosts' })).rejects.toThrow('an http or https URL');
   });
 
   test('is read as it comes, for as long as its reader stays', async () => {
@@ -130,7 +130,7 @@ describe('a service that an operator has named', () => {
     expect(text).toMatch(/^(tick )+$/);
     await expect.poll(() => leavers).toBe(1);
     await expect(services.open({ url: `${endless.url}/silent`, timeout: 50 })).rejects.toThrow(
-      `The service at ${new URL(endless.url).host} could not be asked: it did not answer within 50 ms.`,
+      `The service at ${new URL(endless.url).host} could not be reached: it did not respond within 50 ms.`,
     );
     const left = new AbortController();
     const other = await services.open({ url: endless.url, signal: left.signal });

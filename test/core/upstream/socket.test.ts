@@ -317,7 +317,7 @@ describe('the end of a socket', () => {
     const { messages, ended } = (await connect(url).session).read();
     expect(await ended).toBe('complete');
     expect(messages).toMatchObject([
-      { close: 1002, data: Buffer.from('The upstream sent a message that cannot be passed on.') },
+      { close: 1002, data: Buffer.from('The upstream sent a message that cannot be forwarded.') },
     ]);
   });
 
@@ -411,7 +411,7 @@ describe('a provider that is not there any more', () => {
     const { messages, ended } = (await connect(provider.url, { ping: 60 }).session).read();
     expect(await ended).toMatchObject({
       code: 'upstream_timeout',
-      message: 'The upstream does not answer any more.',
+      message: 'The upstream stopped responding.',
       origin: 'upstream',
     });
     expect(pings).toHaveLength(2);
@@ -458,7 +458,7 @@ describe('a provider that is not there any more', () => {
     }
     expect(await ended).toMatchObject({
       code: 'upstream_timeout',
-      message: 'The upstream takes no more messages.',
+      message: 'The upstream does not accept more messages.',
     });
     expect(call.inputGate.closed).toBe(false);
   });

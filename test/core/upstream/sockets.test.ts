@@ -138,7 +138,7 @@ describe('a socket through a proxy', () => {
       // oxlint-disable-next-line no-await-in-loop
       await expect(connect(sockets({ proxy: proxy.url }), 'ws://provider.test/')).rejects.toMatchObject({
         ...unreachable,
-        cause: { message: `The proxy answered ${status}.` },
+        cause: { message: `The proxy returned status ${status}.` },
       });
     }
     expect(seen).toEqual([]);

@@ -81,7 +81,7 @@ describe('run-time configuration over the admin API', () => {
     ]) {
       expect(refused.status).toBe(400);
       expect(refused.body.error).toMatchObject({
-        message: 'The secret at options.key was given for another destination: give its text anew.',
+        message: 'The secret at options.key was stored for another destination. Send its text again.',
         param: 'value.options.key',
       });
     }
@@ -110,7 +110,7 @@ describe('run-time configuration over the admin API', () => {
       .run('runtime-config', 'channel:broken', JSON.stringify(broken));
     const refused = await admin.refused('createConfig', { body: openai('bad', { key: '' }) });
     expect(refused.status).toBe(400);
-    expect(refused.body.error.message).toMatch(/^the run-time channel "bad": key is empty/);
+    expect(refused.body.error.message).toMatch(/^the run-time channel "bad": option "key" is empty/);
     await admin.ask('deleteConfig', { id: 'channel:broken', query: { version: 1 } });
     expect((await admin.refused('findConfig', { id: 'channel:broken' })).status).toBe(404);
   });
@@ -124,7 +124,7 @@ describe('run-time configuration over the admin API', () => {
     });
     expect(second.status).toBe(412);
     expect(second.body.error).toMatchObject({ code: 'conflict' });
-    expect(second.body.error.message).toContain('run-time alias "twice" was changed meanwhile');
+    expect(second.body.error.message).toContain('run-time alias "twice" was changed since you read it');
     const gone = await admin.refused('deleteConfig', { id: 'alias:twice', query: { version: 1 } });
     expect(gone.status).toBe(412);
   });
@@ -158,7 +158,7 @@ describe('run-time configuration over the admin API', () => {
       openai('bad', { prioritty: 1 }),
       /the run-time channel "bad": unknown option "prioritty"\. Check the spelling, or remove it\./,
     ],
-    [openai('bad', { key: '' }), /the run-time channel "bad": key is empty/],
+    [openai('bad', { key: '' }), /the run-time channel "bad": option "key" is empty/],
     [
       { kind: 'channel', name: 'bad', value: { type: 'nothing', options: {} } },
       /there is no channel kind "nothing"/,
@@ -176,10 +176,10 @@ describe('run-time configuration over the admin API', () => {
       /the run-time plugin option "rate-limit\.default": option "default\.requestsPerMinute"/,
     ],
     [{ kind: 'plugin', name: 'rate-limit.output', value: 1 }, /cannot be set at run time/],
-    [openai('bad', { key: { env: 'HOME' } }), /env "HOME" may not be used\. Add it to "runtimeConfig\.env"/],
+    [openai('bad', { key: { env: 'HOME' } }), /env "HOME" is not allowed\. Add it to "runtimeConfig\.env"/],
     // The name of a model is shown to callers: the variable may be used, and is no model.
     [openai('bad', { models: [{ env: 'PATH' }] }), /^the run-time channel "bad": option "models/],
-    [openai('bad', { key: { file: '/etc/passwd' } }), /file "\/etc\/passwd" may not be used/],
+    [openai('bad', { key: { file: '/etc/passwd' } }), /file "\/etc\/passwd" is not allowed/],
   ])('%j is refused with the sentence of the file', async (body, sentence) => {
     const refused = await admin.refused('createConfig', { body });
     expect(refused.status).toBe(400);

@@ -16,7 +16,7 @@ import { chat } from './_started.ts';
 
 const shared = { scope: 'shared' } as const;
 const failed = 'the database of vectors failed';
-const fellBack = 'the database cannot keep vectors of questions';
+const fellBack = 'the database cannot store vectors of questions';
 
 const linesWith = (gateway: TestGateway, text: string): number =>
   gateway.lines.filter(({ msg }) => String(msg).includes(text)).length;

@@ -67,7 +67,9 @@ describe('a compaction in the context', () => {
   });
 
   test('of another owner, or without content, is refused, also where a provider could have made it', () => {
-    expect(() => open([sealed('S')], 'key_2', true)).toThrow('input[0].encrypted_content cannot be opened');
-    expect(() => open([{ type: 'compaction' }])).toThrow('input[0].encrypted_content cannot be opened');
+    expect(() => open([sealed('S')], 'key_2', true)).toThrow(
+      'input[0].encrypted_content cannot be decrypted',
+    );
+    expect(() => open([{ type: 'compaction' }])).toThrow('input[0].encrypted_content cannot be decrypted');
   });
 });

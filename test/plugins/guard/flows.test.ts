@@ -370,7 +370,7 @@ describe('checks by models of the channels', () => {
     });
     expect(answer.status).toBe(200);
     expect(gateway.lines).toContainEqual(
-      expect.objectContaining({ msg: 'guard: a check did not answer', reason: 'insufficient_quota' }),
+      expect.objectContaining({ msg: 'guard: a check did not respond', reason: 'insufficient_quota' }),
     );
   });
 
@@ -397,7 +397,7 @@ describe('checks by models of the channels', () => {
       expect((await ask(gateway, 'silence')).status).toBe(503);
       expect(gateway.lines).toContainEqual(
         expect.objectContaining({
-          msg: 'guard: a check did not answer',
+          msg: 'guard: a check did not respond',
           reason: expect.stringMatching(/100 ms/),
         }),
       );

@@ -107,9 +107,9 @@ describe.each(each)('%s', (_kind, { start, options }) => {
     const strict = await guarded({ ...options(service.url), timeout: 200, on: 'request' });
     const refused = await strict.run('my secret question');
     expect([refused.status, refused.sent]).toEqual([503, []]);
-    expect(refused.wire).toContain('did not answer');
+    expect(refused.wire).toContain('did not respond');
     expect(refused.wire).not.toContain(service.url);
-    expect(strict.lines).toMatchObject([{ check: 'it', msg: 'guard: a check did not answer' }]);
+    expect(strict.lines).toMatchObject([{ check: 'it', msg: 'guard: a check did not respond' }]);
     expect(JSON.stringify(strict.lines)).not.toContain('my secret question');
     const lax = await guarded({ ...options(service.url), timeout: 200, whenDown: 'allow', on: 'request' });
     expect((await lax.run('my secret question')).status).toBe(200);
@@ -243,7 +243,7 @@ describe('places that a service names', () => {
     expect([refused.status, refused.sent]).toEqual([503, []]);
     const lax = await masking([name(0, 3), place], { whenDown: 'allow' });
     expect((await lax.run('Ada met Bob.')).sent[0]?.text).toBe('Ada met Bob.');
-    expect(lax.lines).toMatchObject([{ check: 'it', msg: 'guard: a check did not answer' }]);
+    expect(lax.lines).toMatchObject([{ check: 'it', msg: 'guard: a check did not respond' }]);
   });
 
   test('that overlap are masked together, under the label of the longest', async () => {
@@ -493,7 +493,11 @@ describe('a check that only tells', () => {
     const tested = await guarded({ kind: 'webhook', url, action: 'alert', on: 'request', timeout: 60_000 });
     for (let calls = 0; calls < 66; calls += 1) await tested.run('Hello');
     await eventually(() => expect(waiting).toHaveLength(64));
-    const down = { check: 'it', msg: 'guard: a check did not answer', reason: expect.stringContaining('64') };
+    const down = {
+      check: 'it',
+      msg: 'guard: a check did not respond',
+      reason: expect.stringContaining('64'),
+    };
     expect(tested.lines).toMatchObject([down, down]);
     for (const answer of waiting) answer();
   });
@@ -551,7 +555,7 @@ test('an alert that its receiver refuses is reported as not delivered', async ()
   await eventually(() =>
     expect(tested.lines).toContainEqual(
       expect.objectContaining({
-        reason: 'The receiver of alerts answered 500.',
+        reason: 'The receiver of alerts returned status 500.',
         msg: 'guard: an alert was not delivered',
       }),
     ),

@@ -42,7 +42,7 @@ describe('a tool that', () => {
   test.each([
     ['fails', 'fail', {}, 'it broke'],
     ['gives too many bytes', 'grow', { bytes: 5_000 }, 'at most 2000 are allowed'],
-    ['takes too long', 'sleep', { ms: 60_000 }, 'did not answer in time'],
+    ['takes too long', 'sleep', { ms: 60_000 }, 'did not respond in time'],
     ['is called wrongly', 'echo', { text: 7 }, 'expected string'],
     ['nobody has', 'nothing', {}, 'There is no tool "nothing"'],
   ])('%s is told to the model, which goes on', async (_what, name, args, told) => {
@@ -70,7 +70,7 @@ describe('a tool that', () => {
           ]
         : reply(lastResult(request)),
     );
-    expect((await ask()).output_text).toContain('no JSON object');
+    expect((await ask()).output_text).toContain('not a JSON object');
   });
 
   test('is renamed while the model thinks is told to be gone', async () => {

@@ -112,6 +112,6 @@ describe('offered servers', () => {
 
 test('an offer of a server that there is not is an error at the start', () => {
   expect(() => mcpTools.spec.options?.parse({ offer: [{ servers: ['wiki'] }] })).toThrow(
-    'none of the servers',
+    'not one of the servers',
   );
 });

@@ -335,7 +335,7 @@ describe('money and limits', () => {
       [502, 0],
       [504, 0],
     ]);
-    expect(gateway.lines.map(({ msg }) => msg)).not.toContain('an error could not be answered');
+    expect(gateway.lines.map(({ msg }) => msg)).not.toContain('failed to send an error response');
   });
 });
 

@@ -91,8 +91,8 @@ test('a sign-in that is refused is an error, and so is one at a server that want
   await expect(signIn(upstream.url)).rejects.toThrow('refused the sign-in: access_denied');
   const tokenless = await startMcpServer(() => oddServer());
   onTestFinished(() => tokenless.close());
-  await expect(signIn(tokenless.url)).rejects.toThrow('wants no sign-in');
-  await expect(signIn('nowhere')).rejects.toThrow('no URL of an MCP server');
+  await expect(signIn(tokenless.url)).rejects.toThrow('does not require a sign-in');
+  await expect(signIn('nowhere')).rejects.toThrow('not the URL of an MCP server');
 });
 
 test('an authorization server that names another issuer gets no sign-in', async () => {

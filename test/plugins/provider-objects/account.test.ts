@@ -110,7 +110,7 @@ describe('where something new is made', () => {
   });
 
   test('is nowhere where no channel keeps such objects, or none that the key may use', () => {
-    const sentence = 'No channel that is open to this request keeps a file.';
+    const sentence = 'No channel available to this request stores a file.';
     for (const error of [
       refusal(catalogOf([none])),
       refusal(catalogOf([])),
@@ -164,7 +164,7 @@ describe('where something new is made', () => {
       code: 'no_available_channel',
       param: 'model',
       retryable: false,
-      message: 'No channel serves the model "unknown". GET /v1/models lists what there is.',
+      message: 'No channel serves the model "unknown". GET /v1/models lists the available models.',
     });
     expect(refusal(catalogOf([a, b], ['a']), { models: ['m'] }).retryable).toBe(true);
   });

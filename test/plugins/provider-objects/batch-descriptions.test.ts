@@ -427,7 +427,7 @@ describe('the model of a batch whose lines name none', () => {
     [{ a: { model: 1 } }, [], /a string/],
     [{ a: { model: 'mine' } }, ['other'], /names the model "other", and the batch another/],
     [{ a: { model: 'mine' } }, ['mine', 'other'], /names the model "other"/],
-    [{ a: { model: 'strange' } }, [], /"strange" is not served by the channel that keeps the file/],
+    [{ a: { model: 'strange' } }, [], /"strange" is not served by the channel that stores the file/],
   ])('is refused where %j and lines of %j disagree', (body, models, message) => {
     expect(() => modelOfBatch(body as JsonObject, lines(models), place('a.model'))).toThrow(
       expect.objectContaining({

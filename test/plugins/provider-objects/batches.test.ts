@@ -97,7 +97,7 @@ test('results cannot be had before they are charged', async () => {
 test('answers that do not tell what they used are counted in the log, and the others are charged', async () => {
   const { a, client, gateway } = await startStage(slow);
   const mine = await client();
-  const words = 'answers of a batch do not tell what they used';
+  const words = 'responses of a batch have no usage';
   const warnings = () => gateway.lines.filter(({ msg }) => msg === words);
   const told = await begin(mine, batchLine('gpt-a'));
   a.finish(told.id, () => answer('gpt-a', 100, 10));

@@ -61,11 +61,11 @@ const hostile: readonly (readonly [name: string, line: string, reason: string])[
     `{"Body":{"model":"gpt-b",${hello}},${lineOf(`{"model":"gpt-a",${hello}}`).slice(1)}`,
     'the fields .Body. and .body. as one',
   ],
-  ['a model given twice', lineOf(`{"model":"gpt-b","model":"gpt-a",${hello}}`), 'gives a field twice'],
+  ['a model given twice', lineOf(`{"model":"gpt-b","model":"gpt-a",${hello}}`), 'has a duplicate field'],
   [
     'a body given twice',
     `{"body":{"model":"gpt-b",${hello}},${lineOf(`{"model":"gpt-a",${hello}}`).slice(1)}`,
-    'gives a field twice',
+    'has a duplicate field',
   ],
   [
     'a line in the line, behind a carriage return',

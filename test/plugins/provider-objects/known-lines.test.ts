@@ -91,7 +91,7 @@ describe('lines that come in two requests', () => {
         { path: 'requests[0].messages[0].content[0].image_url.url', value: 'gs://a/1', use: 'read' },
       ],
       endpoints: ['/v1/chat/completions', '/v1/own'],
-      unreadable: 'request 3: its endpoint is not known here',
+      unreadable: 'request 3: its endpoint is not supported',
       rest: '',
     });
     expect(begun?.paid).not.toEqual([]);

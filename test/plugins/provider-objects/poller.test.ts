@@ -131,8 +131,8 @@ describe('a batch that runs', () => {
     expect(now).not.toHaveProperty('charge');
     expect(settled).toEqual([{ object: late, settlements: [], left: [] }]);
     expect(lines.map(({ level, sentence }) => `${level} ${sentence}`)).toEqual([
-      'debug a provider could not be asked about a batch',
-      'warn a batch was given up: nothing of it is charged',
+      'debug polling a batch failed',
+      'warn a batch was given up and is not charged',
       'info a batch has come to its end',
     ]);
   });

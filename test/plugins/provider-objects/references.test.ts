@@ -41,7 +41,7 @@ describe('files of generateContent', () => {
     '/files/abc-1',
     'files/abc-1/',
   ])('%s is refused, as it may be one there', (uri) =>
-    expect(() => file(uri)).toThrow('as the provider gave it'),
+    expect(() => file(uri)).toThrow('as returned by the provider'),
   );
 
   test('both spellings of a cached content name it, and names of a cloud are left to it', () => {

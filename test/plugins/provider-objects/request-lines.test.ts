@@ -137,7 +137,7 @@ describe('memory of lines', () => {
     broken.close();
     const wrong = linesOf(undefined, budget);
     await wrong.push(Buffer.concat([line, Buffer.from('{}\n'), line.subarray(0, 100)]));
-    expect(wrong.reason).toBe('Request 2: The line is no request of a batch.');
+    expect(wrong.reason).toBe('Request 2: The line is not a request of a batch.');
     expect(budget.held).toBe(0);
   });
 

@@ -138,7 +138,7 @@ describe('the beginning of an upload', () => {
     stage.provider.address = address;
     const answer = await stage.begin();
     expect(answer.status).toBe(502);
-    expect(await answer.text()).toContain('gave no address for this upload');
+    expect(await answer.text()).toContain('returned no URL for this upload');
     expect(answer.headers.get('x-goog-upload-url')).toBeNull();
   });
 });
@@ -268,7 +268,10 @@ describe('a file of requests that came in several requests', () => {
       [0, line],
       [5, line],
     ]);
-    expect([status, text]).toEqual([400, expect.stringContaining('from its beginning to its end')]);
+    expect([status, text]).toEqual([
+      400,
+      expect.stringContaining('uploaded completely through this gateway'),
+    ]);
     expect((await uploaded([[7, line]])).status).toBe(400);
     expect(
       (

@@ -36,7 +36,7 @@ function referenceTo(text: string): SecretReference {
 }
 
 /** Reason for an answer of another form. No part of the answer is in it, because that may be the secret. */
-const otherForm = 'the answer does not have the form that such a manager sends';
+const otherForm = 'the secret manager sent an unexpected response';
 
 /** Reads a reference with a plugin as a gateway would. Returns the text, or why there is none. */
 async function read(entry: PluginEntry, ...references: readonly string[]): Promise<readonly string[]> {
@@ -241,10 +241,10 @@ describe('AWS Secrets Manager', () => {
 
   test('refuses, and it is told why and what to do', async () => {
     expect(await read(entry(), 'aws:none', 'aws:denied/x', 'aws:binary', 'aws:bytes#key')).toEqual([
-      'there is no such secret: check its name and its version, or create it',
-      'AWS Secrets Manager in eu-central-1 answered 400 AccessDeniedException: allow secretsmanager:GetSecretValue, and kms:Decrypt where the secret has a key of its own',
-      'the secret is binary and no text',
-      'the secret is no JSON object, so that it has no fields',
+      'the secret does not exist: check its name and version, or create it',
+      'AWS Secrets Manager in eu-central-1 returned status 400 AccessDeniedException: allow secretsmanager:GetSecretValue, and kms:Decrypt where the secret has a key of its own',
+      'the secret is binary, not text',
+      'the secret is not a JSON object and has no fields',
     ]);
     const wrong = { credentials: { ...awsKeys, secretAccessKey: 'another-secret-access-key' } };
     const [signature] = await read(entry(wrong), 'aws:bytes');
@@ -314,15 +314,15 @@ describe('Google Secret Manager', () => {
         'google:a/b',
       ),
     ).toEqual([
-      'there is no such secret: check its name and its version, or create it',
-      'Google Secret Manager answered 403 PERMISSION_DENIED: give the account the role Secret Manager Secret Accessor for this secret',
-      'Google Secret Manager answered 400 FAILED_PRECONDITION: the version may be disabled or destroyed: enable it, or name another one',
+      'the secret does not exist: check its name and version, or create it',
+      'Google Secret Manager returned status 403 PERMISSION_DENIED: give the account the role Secret Manager Secret Accessor for this secret',
+      'Google Secret Manager returned status 400 FAILED_PRECONDITION: the version may be disabled or destroyed: enable it, or name another one',
       'Google Secret Manager sent a secret whose checksum is not that of its data',
       'a secret of Google is named SECRET or projects/PROJECT/secrets/SECRET',
     ]);
     writeFileSync(subject, 'another-token');
     const [none] = await read(entry(), 'google:one');
-    expect(none).toMatch(/^Google gave no access token \(.*\): check "credentials"/);
+    expect(none).toMatch(/^Google returned no access token \(.*\): check "credentials"/);
     writeFileSync(subject, 'token-of-the-pod');
     expect(await read(entry(), 'google:plain')).toEqual([otherForm]);
   });
@@ -356,8 +356,10 @@ describe('Azure Key Vault', () => {
       'azure:openai',
       'azure:mine/openai?version=2',
     );
-    expect(none).toBe('there is no such secret: check its name and its version, or create it');
-    expect(denied).toContain('Azure Key Vault mine answered 403 ForbiddenByRbac: give the identity the role');
+    expect(none).toBe('the secret does not exist: check its name and version, or create it');
+    expect(denied).toContain(
+      'Azure Key Vault mine returned status 403 ForbiddenByRbac: give the identity the role',
+    );
     expect(unnamed).toBe('the reference names no vault: set "vault" of the plugin, or write VAULT/SECRET');
     expect(odd).toBe('the version of a secret of Azure is an id of 32 characters');
     manager.failing = [429, { error: { code: 'Throttled', message: 'Too many requests' } }];
@@ -486,6 +488,6 @@ describe('references', () => {
     await close();
     expect(closed).toEqual(['two', 'one']);
     expect(lines).toHaveLength(2);
-    expect(lines[0]).toContain('a source of secrets could not be closed');
+    expect(lines[0]).toContain('a secret source could not be closed');
   });
 });

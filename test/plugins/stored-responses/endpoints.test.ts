@@ -379,7 +379,7 @@ describe('a kept response as a stream', () => {
     await store.remove(own.owner, 'resp_1');
     const events = parseSse(await response.text());
     expect(events.at(-1)?.event).toBe('error');
-    expect(events.at(-1)?.data).toContain('was deleted meanwhile');
+    expect(events.at(-1)?.data).toContain('was deleted.');
   });
 
   test('is no longer followed when the client leaves', async () => {

@@ -144,15 +144,18 @@ describe('a turn', () => {
 
   test.each([
     ['without an id', bytes({ ...response, id: undefined }), 'The response has no id.'],
-    ['that is no object', bytes('[1]'), 'The reply holds no response object.'],
-    ['that is no JSON', bytes('{'), 'The reply holds no response object.'],
+    ['that is no object', bytes('[1]'), 'The response has no response object.'],
+    ['that is no JSON', bytes('{'), 'The response has no response object.'],
   ])('%s is not kept, and the log says why', async (_what, event, message) => {
     const { keeper, saved, call } = await keeping();
     keeper.see(event);
     await keeper.keep();
     expect(saved).toEqual([]);
     expect(errors).toEqual([
-      [{ id: call.id, error: expect.objectContaining({ message }) as Error }, 'a response could not be kept'],
+      [
+        { id: call.id, error: expect.objectContaining({ message }) as Error },
+        'a response could not be stored',
+      ],
     ]);
   });
 
@@ -176,7 +179,7 @@ describe('a turn', () => {
     expect(keeper.see(frames({ type: 'response.completed', response }))).toBe('pass');
     expect(keeper.keep()).toBeUndefined();
     expect(saved).toEqual([]);
-    expect(errors).toMatchObject([[{ id: call.id }, 'a response could not be kept']]);
+    expect(errors).toMatchObject([[{ id: call.id }, 'a response could not be stored']]);
   });
 });
 

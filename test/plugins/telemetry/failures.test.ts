@@ -85,7 +85,7 @@ describe('a receiver', () => {
     await chats(gateway, 2);
     await expect.poll(() => counted(gateway, 'traces', 'export_failed')).toBe(4);
     expect(gateway.lines.find(({ msg }) => msg === 'telemetry was dropped')).toMatchObject({
-      cause: `the receiver answered ${status}`,
+      cause: `the receiver returned status ${status}`,
     });
     await collector.behave({});
     await chats(gateway, 1);

@@ -90,7 +90,7 @@ export const providers: Check = {
         catalog.channels.map(async ({ id, listModels }) => {
           if (listModels === undefined) return ok(`${id}: its provider has no list of models to ask for.`);
           try {
-            const names = await withTimeLimit(listModels(), timeoutMs, `no answer within ${timeoutMs} ms`);
+            const names = await withTimeLimit(listModels(), timeoutMs, `no response within ${timeoutMs} ms`);
             return ok(`${id}: the provider takes the key and lists ${names.length} models.`);
           } catch (thrown) {
             const why = thrown instanceof Error ? thrown.message : String(thrown);

@@ -24,8 +24,8 @@ interface Fault {
 }
 
 /**
- * What goes wrong at the upstream, in terms of what the gateway does about it. Where several words are said the first fault that has one of
- * them counts. The client's own key is fine when the channel's is not: no code is one of 401, 402, 403 or 404.
+ * Errors of upstreams by the gateway's reaction to them. If several match, the first one counts. No code has the status 401, 402, 403 or
+ * 404, because the client's key is valid even if the channel's is not.
  */
 const table = {
   'context-length': {
@@ -105,7 +105,7 @@ const table = {
     `),
     statuses: [429],
     code: 'rate_limit_exceeded',
-    message: 'The upstream is limiting requests for this model.',
+    message: 'The upstream rate-limits requests for this model. Retry later.',
     retryable: true,
   },
   overloaded: {
@@ -155,7 +155,7 @@ const table = {
   // The provider's stored conversation differs from what the client expects. Clients resend the history when they receive this error.
   conversation: {
     code: 'invalid_request',
-    message: 'The upstream cannot go on with this conversation.',
+    message: 'The upstream cannot continue this conversation.',
     retryable: false,
   },
   failed: {

@@ -82,13 +82,14 @@ export function unusableResponse(what: string, cause?: unknown): GatewayError {
 export function truncatedResponse(): GatewayError {
   return new GatewayError(
     'upstream_cut',
-    'The upstream closed the connection before the answer was complete.',
+    'The upstream closed the connection before the response was complete.',
     { origin: 'upstream' },
   );
 }
 
 /**
- * Returns true when the `error` of a provider's body or frame tells of one. Providers also write `null`, `false`, `""` and the like for none.
+ * Returns true if the `error` of a provider's body or frame is an error. Providers also send `null`, `false`, `""` and similar values for
+ * no error.
  *
  * @example
  * if (tellsError(body)) throw upstreamError(502, JSON.stringify(body));
@@ -97,14 +98,13 @@ export function tellsError({ error }: JsonObject): boolean {
   return Array.isArray(error) ? error.length > 0 : Boolean(error);
 }
 
-/** True for a body or a frame that says of itself what it is, and not that it is a failure: its members mean what that kind makes of them. */
+/** Returns true for a body or frame with a type that is not an error. Its members are then those of that type. */
 export function isNamed({ type }: JsonObject): boolean {
   return typeof type === 'string' && !/error|exception|fail/i.test(type);
 }
 
 /**
- * Throws a GatewayError when a provider's body tells an error, whatever its status was: `type: 'error'`, or an `error` that says
- * something.
+ * Throws a GatewayError if a provider's body is an error, with any status: `type: 'error'`, or an `error` with content.
  *
  * @example
  * decodeWhole(body) {

@@ -17,7 +17,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { text, language, duration, segments, words, logprobs, usage, task: _, ...rest } = body;
   if (typeof text !== 'string') {
-    throw unusableResponse('sent JSON that is no transcript');
+    throw unusableResponse('sent JSON that is not a transcript');
   }
   const seconds = secondsIn(duration);
   const transcript: Transcript = {
@@ -57,11 +57,11 @@ function secondsIn(value: JsonValue | undefined): number | undefined {
   return typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? seconds : undefined;
 }
 
-/** Reads a time of a segment; 0 where there is none. */
+/** Decodes a time of a segment; 0 if there is none. */
 function timeIn(value: JsonValue | undefined): number {
   const seconds = value === undefined || value === null ? 0 : secondsIn(value);
   if (seconds !== undefined) return seconds;
-  throw unusableResponse('sent a transcript with times that are none');
+  throw unusableResponse('sent a transcript with invalid times');
 }
 
 function readSegment({ start, end, text, speaker, ...rest }: JsonObject): TranscriptSegment {
@@ -122,7 +122,7 @@ function plainReply(format: string, transcript: Transcript): PlainReply | undefi
   if (format === 'text') return { contentType, bytes: Buffer.from(`${transcript.text}\n`) };
   const { segments } = transcript;
   if (segments === undefined) {
-    throw unusableResponse('gave a transcript without times');
+    throw unusableResponse('returned a transcript without times');
   }
   return { contentType, bytes: Buffer.from(format === 'srt' ? asSrt(segments) : asVtt(segments)) };
 }

@@ -97,7 +97,7 @@ function partsOf({ form }: RouteParams): readonly JsonValue[] {
   return (form ?? []).flatMap((part) => ('value' in part ? [[part.name, part.value]] : []));
 }
 
-/** Returns the format to request from the model: the client's, or one that it can be made from; undefined where there is none. */
+/** Returns the format to request from the model: the client's, or one from which it can be generated; undefined if there is none. */
 export function requestedFormat(replyFormat: string, traits: ModelTraits): string | undefined {
   const known = traits.transcripts;
   if (known === undefined || known.includes(replyFormat)) return replyFormat;
@@ -135,7 +135,7 @@ export function encodeTranscript(
   if (requested === undefined) {
     throw new GatewayError(
       'unsupported_value',
-      `This model does not answer with response_format ${replyFormat}: use ${traits.transcripts?.join(' or ')}.`,
+      `This model does not support response_format ${replyFormat}. Use ${traits.transcripts?.join(' or ')}.`,
       { param: 'response_format' },
     );
   }

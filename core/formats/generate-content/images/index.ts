@@ -37,7 +37,7 @@ function making(operation: 'generate-image' | 'edit-image'): Codec<ImageRequest>
   });
 }
 
-/** Images by models that answer in pictures. Clients of this format ask for them as a chat: nobody decodes a request of theirs here. */
+/** Generates images with models that return images in chat. Clients of this format send chat requests, so no request is decoded here. */
 export const images: Codecs = {
   'generate-image': making('generate-image'),
   'edit-image': making('edit-image'),
@@ -77,7 +77,7 @@ function sumTokens(one: ImageTokens | undefined, other: ImageTokens | undefined)
   };
 }
 
-/** What neither way of asking has room for. `auto` asks for nothing. */
+/** Settings that neither kind of request supports. `auto` has no effect. */
 function dropSettings(request: ImageRequest, { drop }: EncodeTarget): void {
   const { quality, background, style, delivery, partials = 0, user, extra } = request;
   reportForeign(extra, formatName, undefined, drop);
@@ -112,7 +112,7 @@ function content(request: ImageRequest, target: EncodeTarget): EncodedRequest {
 function inlined(image: ImageInput, index: number): JsonObject {
   if (image.kind === 'data') return { inlineData: { mimeType: image.mimeType, data: image.data } };
   if (image.kind === 'file')
-    throw unsupportedContent(`images[${index}]`, 'a file kept by another provider', formatName);
+    throw unsupportedContent(`images[${index}]`, 'a file stored by another provider', formatName);
   throw new Error('An image was not read before its request was encoded.');
 }
 

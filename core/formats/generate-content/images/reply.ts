@@ -32,7 +32,7 @@ export function readImages(body: JsonObject): readonly GatewayEvent[] {
   ];
 }
 
-/** What a reply holds; `refused` is the reason for what it lacks. */
+/** Content of a response. `refused`: reason for a missing image. */
 interface Found {
   readonly images: readonly GeneratedImage[];
   readonly text: string;
@@ -55,7 +55,7 @@ function inPredictions({ predictions }: JsonObject): Found {
   return { images, text: '', refused };
 }
 
-/** Reasons that say nothing of what was asked. */
+/** Finish reasons that do not explain a missing image. */
 const ordinary = setOf('STOP MAX_TOKENS NO_IMAGE OTHER FINISH_REASON_UNSPECIFIED');
 
 function inContents({ candidates, promptFeedback }: JsonObject): Found {
@@ -86,14 +86,14 @@ function inContents({ candidates, promptFeedback }: JsonObject): Found {
 /** Why there is no image: it was refused, or the model only talked. */
 function nothing(refused: string | undefined, text: string): GatewayError {
   if (refused !== undefined) {
-    const message = `The upstream made no image: ${redact(refused).slice(0, 500)}`;
+    const message = `The upstream returned no image: ${redact(refused).slice(0, 500)}`;
     return new GatewayError('content_policy_violation', message, { origin: 'upstream', retryable: false });
   }
   const words = text === '' ? '' : `: ${redact(text).slice(0, 500)}`;
   return unusableResponse(`gave no image${words}`);
 }
 
-/** What is not said to be of images counts as text. */
+/** Tokens without the modality of images count as text. */
 function readTokens(usage: JsonObject): ImageTokens {
   const { input, output } = readUsage(usage);
   const inputImage = Math.min(input, imagesIn(usage.promptTokensDetails));

@@ -116,7 +116,7 @@ function encodeSource(block: MediaBlock, writing: Writing): MutableObject | unde
     }
     case 'file': {
       const { format, id, mimeType } = source;
-      if (format !== formatName) return refuse(block, 'a file kept by another provider', writing);
+      if (format !== formatName) return refuse(block, 'a file stored by another provider', writing);
       return { fileData: { ...defined({ mimeType }), fileUri: id, ...shown } };
     }
   }
@@ -128,7 +128,7 @@ function typeOf({ type }: MediaBlock, { url, mimeType }: Source & { kind: 'url' 
   return typeOfAddress(url) ?? (type === 'image' ? 'image/jpeg' : undefined);
 }
 
-/** `auto` says nothing. */
+/** `auto` is the default and is omitted. */
 function writeResolution(part: MutableObject, block: MediaBlock, detail: string, writing: Writing): void {
   const resolution = writing.native || asksByLevel(writing) ? writeDetail(detail) : undefined;
   if (resolution !== undefined) part.mediaResolution = resolution;

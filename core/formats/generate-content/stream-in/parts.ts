@@ -30,11 +30,11 @@ interface OpenCall {
   /** Its id, where the provider gave one. */
   readonly id: string | undefined;
   readonly arguments: PartialArguments;
-  /** What its later parts say beside the arguments. */
+  /** Further members of its later parts, beside the arguments. */
   readonly extras: Leftovers;
 }
 
-/** How a candidate ended, held until the next chunk: older providers say `STOP` in every one. */
+/** Finish reason of a candidate, held until the next chunk, because older providers send `STOP` in every chunk. */
 export interface HeldFinish {
   readonly raw: string;
   readonly fields: { [key: string]: JsonValue | undefined };
@@ -156,7 +156,7 @@ export class PartReader {
       open.extras.take(call, callFields, 'functionCall.');
       this.#more(candidate, open, call);
     } else if (begins) this.#begin(candidate, part, call, id);
-    // The end of a call may be told once more.
+    // The end of a call may be sent twice.
     else if (Object.keys(call).length > 0) {
       this.close(candidate);
       this.#opaque(candidate, part);
@@ -195,7 +195,7 @@ export class PartReader {
     this.#events.produce({ type: 'tool-end', ...address });
   }
 
-  /** Arguments of a call that has begun. It ends with the first part that does not say that it goes on. */
+  /** Decodes arguments of a running call. The call ends with the first part that is not marked to continue. */
   #more(candidate: Candidate, { block, arguments: args }: OpenCall, call: JsonObject): void {
     const partials = objectsOf(call.partialArgs);
     let input = isObject(call.args) ? args.addObject(call.args) : '';
@@ -230,7 +230,7 @@ export class PartReader {
   #block(): number {
     const block = this.#blocks.next();
     if (block < blockLimit) return block;
-    throw unusableResponse('sent an answer of too many parts');
+    throw unusableResponse('sent a response with too many parts');
   }
 }
 

@@ -63,7 +63,7 @@ function readHandshake(query: URLSearchParams): JsonObject {
   if (query.has('call_id')) {
     throw new GatewayError(
       'unsupported_parameter',
-      'Sessions beside a call (call_id) are not served here: open one with ?model=….',
+      'Sideband sessions of a call (call_id) are not supported. Open a session with ?model=….',
       { param: 'call_id' },
     );
   }
@@ -81,7 +81,7 @@ function readHandshake(query: URLSearchParams): JsonObject {
   return intent === '' ? { model } : { model, intent };
 }
 
-/** The session at a provider. The model of one that only transcribes is told by its first message. */
+/** Session at a provider. The first message of a transcription session has its model. */
 export function dial({ intent }: JsonObject, model: string, headers: Headers): Omit<EncodedRequest, 'body'> {
   return {
     path: providerPath,
@@ -102,7 +102,7 @@ function readTranslationHandshake(query: URLSearchParams): JsonObject {
     if (!query.has(name)) continue;
     throw new GatewayError(
       'unsupported_parameter',
-      `Sessions that translate have no ${name}: open one with ?model=….`,
+      `Translation sessions do not support ${name}. Open a session with ?model=….`,
       { param: name },
     );
   }

@@ -4,7 +4,7 @@ import { api } from './api.ts';
 import { addressOf } from './router.ts';
 import { ago } from './text.ts';
 
-/** How the processes stand, asked again every few seconds. */
+/** Shows the state of the processes, read again every few seconds. */
 export function useGatewayState() {
   return useQuery({ queryKey: ['status'], queryFn: api.status, refetchInterval: 5_000 });
 }
@@ -19,7 +19,9 @@ export function GatewayNotices() {
       {lastReload?.ok === false && (
         <div className="notice bad" role="alert">
           <div>
-            <strong>The reload {ago(lastReload.at)} failed: what ran before goes on.</strong>{' '}
+            <strong>
+              The reload {ago(lastReload.at)} failed. The previous configuration is still in force.
+            </strong>{' '}
             <a href={addressOf('processes')}>Processes</a>
             <ul>
               {lastReload.problems.map((problem) => (

@@ -43,8 +43,8 @@ export function Processes() {
     mutationFn: api.reload,
     onSuccess: ({ ok }) =>
       ok
-        ? showToast('Reloaded: new calls are served as the files say now.')
-        : showToast('The reload failed: what ran before goes on.', 'bad'),
+        ? showToast('Reloaded: new calls use the changed files.')
+        : showToast('Reload failed, previous configuration kept.', 'bad'),
     onSettled: () => queries.invalidateQueries(),
   });
   return (

@@ -147,7 +147,7 @@ describe('settlements', () => {
     expect(bookkeeper.full).toBe(false);
     expect(ledger.settled).toHaveLength(5);
     expect(reports.map(({ message }) => message)).toEqual([
-      '1 calls that cost nothing were not recorded: too many waited.',
+      '1 calls without cost were not recorded: too many were waiting.',
     ]);
   });
 
@@ -182,7 +182,7 @@ describe('settlements', () => {
     const closing = bookkeeper.close();
     await vi.advanceTimersByTimeAsync(5_000);
     await closing;
-    expect(reports.at(-1)?.message).toBe('1 calls could not be charged before the gateway ended.');
+    expect(reports.at(-1)?.message).toBe('1 calls could not be charged before the gateway stopped.');
   });
 });
 
@@ -266,7 +266,7 @@ describe('claims', () => {
     });
     await vi.advanceTimersByTimeAsync(21_000);
     expect(reports.map(({ message }) => message)).toEqual([
-      expect.stringContaining('The claims of 2 running calls had run out and were made anew'),
+      expect.stringContaining('The reservations of 2 running calls had expired and were made again'),
     ]);
     expect(ledger.released).toEqual(['rsv_2']);
   });

@@ -82,7 +82,7 @@ describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' 
       at(8);
       const other = openLedger(ahead);
       await other.sweep();
-      await expect(other.reserve('key_skew', budgets, most)).rejects.toThrow('reserved for what is running');
+      await expect(other.reserve('key_skew', budgets, most)).rejects.toThrow('reserved for running calls');
       expect(await other.renew([claim])).toEqual([]);
       at(0);
       await ledger.release([claim.id]);
@@ -170,7 +170,7 @@ describe('a rolling window', () => {
     for (const key of ['key_1', 'key_1', 'key_2'])
       // oxlint-disable-next-line no-await-in-loop -- one after the other, as the ledger does
       expect(await withTime(new BudgetExhausted('Full.', false, full), key)).toMatchObject({
-        message: 'It is full. Enough of it is free at 1970-01-01 05:05 UTC.',
+        message: 'It is full. Enough of it is available at 1970-01-01 05:05 UTC.',
       });
     expect(read).toEqual(['key_1', 'key_2']);
   });

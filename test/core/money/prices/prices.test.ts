@@ -162,13 +162,10 @@ describe('a price table that makes no sense is refused by row and member', () =>
       { m: { input: '3', output: 1 } },
       'option "prices.m.input": must be a number of dollars per million tokens.',
     ],
-    [
-      { m: { input: 3 } },
-      'option "prices.m.output": is missing beside "input": write 0 when there is no output',
-    ],
+    [{ m: { input: 3 } }, 'option "prices.m.output": is missing beside "input": set 0 if there is no output'],
     [{ m: { output: 3 } }, 'option "prices.m.input": is missing beside "output"'],
-    [{ m: {} }, 'option "prices.m": names no price: write input: 0 and output: 0 for what is free.'],
-    [{ m: { cacheRead: 1 } }, 'option "prices.m.cacheRead": needs "input" and "output" beside it.'],
+    [{ m: {} }, 'option "prices.m": has no price: set input: 0 and output: 0 for a free model.'],
+    [{ m: { cacheRead: 1 } }, 'option "prices.m.cacheRead": needs "input" and "output" too.'],
     [{ m: { perImage: 5000 } }, 'option "prices.m.perImage": must be at most 1000 dollars.'],
     [{ m: { inputs: 1 } }, 'unknown option "inputs" in prices.m.'],
     [

@@ -41,18 +41,18 @@ describe('addresses of a shared store', () => {
   ])('%s', (url, expected) => expect(readSharedAddress(url).address).toMatchObject(expected));
 
   test.each([
-    ['http://host', /^is no address of a shared store.*Write redis:/],
-    ['redis://', /^is no address of a shared store.*Write redis:/],
-    ['redis://host?database=1', /^is no address of a shared store.*"\?"/],
-    ['redis://host/1#x', /^is no address of a shared store.*"#"/],
-    ['redis://one,two', /^has hosts that cannot be read\. Write redis:/],
-    ['redis://host:99999', /^has hosts that cannot be read\. Write redis:/],
-    ['redis://host/db', /^names a database that is no number/],
-    ['redis://host/%zz', /^has a path that is not written with % codes/],
-    ['redis+sentinel://one/%zz', /^has a path that is not written with % codes/],
-    ['redis://:100%@host', /^has a user or password that is not written with % codes/],
+    ['http://host', /^is not the URL of a shared store.*Write redis:/],
+    ['redis://', /^is not the URL of a shared store.*Write redis:/],
+    ['redis://host?database=1', /^is not the URL of a shared store.*"\?"/],
+    ['redis://host/1#x', /^is not the URL of a shared store.*"#"/],
+    ['redis://one,two', /^has invalid hosts\. Write redis:/],
+    ['redis://host:99999', /^has invalid hosts\. Write redis:/],
+    ['redis://host/db', /^has a database that is not a number/],
+    ['redis://host/%zz', /^has a path that is not percent-encoded/],
+    ['redis+sentinel://one/%zz', /^has a path that is not percent-encoded/],
+    ['redis://:100%@host', /^has a user or password that is not percent-encoded/],
     ['redis+sentinel://one,two', /^does not name the master: redis\+sentinel:/],
-    ['redis+cluster://one/1', /^names a database, and a cluster has none but 0/],
+    ['redis+cluster://one/1', /^has a database, but a cluster has only database 0/],
   ])('%s is refused with what to write', (url, problem) => {
     const { error } = sharedSchema.safeParse({ url });
     expect(error?.issues.map(({ message }) => message)).toEqual([expect.stringMatching(problem)]);

@@ -88,27 +88,27 @@ describe('an endpoint of tokens', () => {
     [
       'another type of token',
       { access_token: 'a', token_type: 'DPoP' },
-      'The token is of the type DPoP, and only Bearer is known here',
+      'The token is of the type DPoP, but only Bearer is supported',
     ],
     [
       'a type that is no text',
       { access_token: 'a', token_type: 7 },
-      'The token is of the type 7, and only Bearer is known here',
+      'The token is of the type 7, but only Bearer is supported',
     ],
     [
       'a type that is too long for a sentence',
       { access_token: 'a', token_type: 'x'.repeat(100) },
-      `The token is of the type ${'x'.repeat(40)}, and only Bearer is known here`,
+      `The token is of the type ${'x'.repeat(40)}, but only Bearer is supported`,
     ],
-    ['no token', { token_type: 'Bearer' }, 'The answer has no access_token in it'],
-    ['an empty token', { access_token: '' }, 'The answer has no access_token in it'],
-    ['a token that is no text', { access_token: 7 }, 'The answer has no access_token in it'],
-    ['no JSON', '<html>', 'The answer has no access_token in it'],
-    ['a list', [], 'The answer has no access_token in it'],
+    ['no token', { token_type: 'Bearer' }, 'The response has no access_token'],
+    ['an empty token', { access_token: '' }, 'The response has no access_token'],
+    ['a token that is no text', { access_token: 7 }, 'The response has no access_token'],
+    ['no JSON', '<html>', 'The response has no access_token'],
+    ['a list', [], 'The response has no access_token'],
   ])('that answers with %s gave none, and the operator is told why', async (_, body, reason) => {
     says(body);
     await expect(ask()).rejects.toThrow(
-      new Error(`The server gave no access token for the client: ${reason}. Check the options.`),
+      new Error(`The server returned no access token for the client: ${reason}. Check the options.`),
     );
   });
 
@@ -116,13 +116,13 @@ describe('an endpoint of tokens', () => {
     says({ error: 'invalid_client', error_description: 'This client is not known.' }, 401);
     const failure: unknown = await ask().catch((error: unknown) => error);
     expect(String(failure)).toBe(
-      'Error: The server gave no access token for the client: The answer has the status 401: This client is not known. Check the options.',
+      'Error: The server returned no access token for the client: The response has the status 401: This client is not known. Check the options.',
     );
     expect((failure as Error).cause).toBeInstanceOf(Error);
     says('busy', 503);
     await expect(ask()).rejects.toThrow(
       new Error(
-        'The server gave no access token for the client: The answer has the status 503. Check the options.',
+        'The server returned no access token for the client: The response has the status 503. Check the options.',
       ),
     );
   });
@@ -131,7 +131,7 @@ describe('an endpoint of tokens', () => {
     const gone = await startUpstream(() => {});
     await gone.close();
     await expect(ask({ url: gone.url })).rejects.toThrow(
-      /^The server gave no access token for the client: .*ECONNREFUSED.*[^.]\. Check the options\.$/,
+      /^The server returned no access token for the client: .*ECONNREFUSED.*[^.]\. Check the options\.$/,
     );
   });
 });

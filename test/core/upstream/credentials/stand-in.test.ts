@@ -113,7 +113,7 @@ describe('the tools of a channel whose key comes later', () => {
     seen.length = 0;
     const filled = fillingIn(tools, standIn, () => key);
     await expect(filled.http.read({ ...request, body: `apikey=${standIn.key}` })).rejects.toThrow(
-      'This kind of channel changes its key for something else. Give it a key.',
+      'This kind of channel exchanges its key for a token. Set its option "key".',
     );
     expect(seen).toEqual([]);
     expect(await filled.http.read({ ...request, body: 'apikey=of-somebody' })).toEqual(Buffer.from('read'));

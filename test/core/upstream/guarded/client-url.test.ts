@@ -62,7 +62,7 @@ describe('a request of a plugin to a URL that a client gave', () => {
       `http://both.example:${port}/`,
     ])
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await expect(fetch(target, {})).rejects.toThrow('The address is not open, or it does not answer.');
+      await expect(fetch(target, {})).rejects.toThrow('The address is unreachable or not allowed.');
     expect(asked).toEqual([]);
   });
 

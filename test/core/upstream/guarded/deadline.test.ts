@@ -60,7 +60,7 @@ describe('a step', () => {
     say?.('late');
     fail?.(new Error('late'));
     exchange.end();
-    expect(await failure).toMatchObject({ message: 'The time is over.' });
+    expect(await failure).toMatchObject({ message: 'The time limit was reached.' });
     expect(stop).toHaveBeenCalledTimes(1);
   });
 
@@ -80,7 +80,7 @@ describe('a step', () => {
       const work = vi.fn<() => () => void>(() => () => {});
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       await expect(deadline.during(work)).rejects.toThrow(
-        end === 'time' ? 'The time is over.' : 'The client left',
+        end === 'time' ? 'The time limit was reached.' : 'The client left',
       );
       expect(work).not.toHaveBeenCalled();
     }

@@ -19,7 +19,7 @@ import type { CallKey } from '../../../../core/sdk/call-key.ts';
 import { certificate } from '../_certificate.ts';
 
 const at = 'messages[0].content[1].image_url.url';
-const nothingFetched = `${at}: no file could be fetched from this URL.`;
+const nothingFetched = `${at}: the file at this URL could not be fetched.`;
 const png = Buffer.concat([Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'), Buffer.alloc(200, 7)]);
 
 const closers: (() => Promise<void>)[] = [];
@@ -416,7 +416,7 @@ describe('servers that misbehave', () => {
     const url = await serveRaw(
       `HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 900\r\n\r\n${png.toString('latin1')}`,
     );
-    expect((await refusal(fetchImage(url))).message).toBe(`${at}: the file was cut on its way.`);
+    expect((await refusal(fetchImage(url))).message).toBe(`${at}: the file ended before it was complete.`);
   });
 
   test('a length that promises less than comes ends the file there', async () => {
@@ -658,7 +658,7 @@ describe('limits of a call and of the gateway', () => {
     await fetchMedia(call, `${server.url}1`, image);
     await fetchMedia(call, `${server.url}2`, image);
     const { message, status } = await refusal(fetchMedia(call, `${server.url}3`, image));
-    expect(message).toBe(`${at}: no more than 2 files of a request are fetched from URLs.`);
+    expect(message).toBe(`${at}: a request can have at most 2 files by URL.`);
     expect(status).toBe(400);
     expect(server.requests).toHaveLength(2);
   });
@@ -691,7 +691,7 @@ describe('limits of a call and of the gateway', () => {
     const fetchMedia = fetcher({ total: 1600 });
     const call = callOf();
     expect((await refusal(fetchMedia(call, server.url, image))).message).toBe(
-      `${at}: the file was cut on its way.`,
+      `${at}: the file ended before it was complete.`,
     );
     cut = false;
     expect((await fetchMedia(call, server.url, image)).bytes).toHaveLength(png.length);

@@ -273,7 +273,7 @@ describe('several wishes of one call', () => {
     expect(await refusal(fetchMedia(call, `${url}3`, image))).toMatchObject({
       code: 'invalid_value',
       param: at,
-      message: `${at}: no more than 3 files of a request are fetched from URLs.`,
+      message: `${at}: a request can have at most 3 files by URL.`,
     });
     expect(asked).toHaveLength(3);
   });

@@ -140,7 +140,7 @@ describe('a file on its way', () => {
     expect(error).toMatchObject({
       code: 'upstream_cut',
       origin: 'upstream',
-      message: 'The file was cut on its way.',
+      message: 'The file ended before it was complete.',
     });
   });
 
