@@ -16,7 +16,7 @@ const patterns = new Map<string, Pattern>();
 
 /**
  * Adds a route. A pattern is compiled once in a process, because several routes share a path, and a process may hold several gateways:
- * compiling all of them took a fifth of the CPU time of a start in a process that had started others (17 ms became 13, in November 2026).
+ * compiling all of them took 2 ms or more of the 21 of a start in a process that had started others (November 2026).
  */
 export function addRoute(
   router: Koa.Router,

@@ -67,7 +67,7 @@ export function optionHelp(row: Row, operations: Operations): readonly OptionHel
     const description = field.schema['description'];
     const notes = [
       typeof description === 'string' ? `${sentence(description)}` : '',
-      kind === 'switch' ? `--no-${flag} switches it off.` : '',
+      kind === 'switch' ? `--no-${flag} disables it.` : '',
       kind === 'list' ? 'Separate entries by commas, or repeat it.' : '',
       mayClear ? `--clear-${flag} takes it away.` : '',
       row.defaults?.[field.name] === undefined ? '' : `Default: ${row.defaults[field.name]}.`,

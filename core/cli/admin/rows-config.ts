@@ -11,6 +11,7 @@ type EntryKind = 'channel' | 'alias' | 'price';
 /** Returns what the commands about one kind of entries have in common. `word` names an entry. */
 function entryRows(kind: EntryKind, name: string): readonly Row[] {
   const prefix = `${kind}:`;
+  const aKind = kind === 'alias' ? 'an alias' : `a ${kind}`;
   const entry: Word = { name, field: 'id' };
   const value: Partial<Row> =
     kind === 'alias' ? {} : { value: kind === 'channel' ? ('channel' as const) : ('object' as const) };
@@ -28,7 +29,7 @@ function entryRows(kind: EntryKind, name: string): readonly Row[] {
     {
       group: kind,
       verb: 'create',
-      summary: `Adds a ${kind} at run time`,
+      summary: `Adds ${aKind} at run time`,
       operation: 'createConfig',
       fixed: { kind },
       words: [{ name, field: 'name' }, ...further],
@@ -39,7 +40,7 @@ function entryRows(kind: EntryKind, name: string): readonly Row[] {
     {
       group: kind,
       verb: 'update',
-      summary: `Changes a ${kind} that was added at run time`,
+      summary: `Changes ${aKind} that was added at run time`,
       operation: 'updateConfig',
       prefix,
       words: [entry, ...further],
@@ -50,7 +51,7 @@ function entryRows(kind: EntryKind, name: string): readonly Row[] {
     ...([true, false] as const).map((on): Row => ({
       group: kind,
       verb: on ? 'enable' : 'disable',
-      summary: `Switches a ${kind} ${on ? 'on' : 'off'}`,
+      summary: `${on ? 'Enables' : 'Disables'} ${aKind}`,
       operation: (found) =>
         kind === 'channel' && isInFile(found)
           ? `${on ? 'enable' : 'disable'}Channel`
@@ -58,18 +59,18 @@ function entryRows(kind: EntryKind, name: string): readonly Row[] {
       prefix,
       words: [entry],
       options: [],
-      shown: { says: `Switched the ${kind} "{name}" ${on ? 'on' : 'off'}.` },
+      shown: { says: `${on ? 'Enabled' : 'Disabled'} the ${kind} "{name}".` },
     })),
     {
       group: kind,
       verb: 'delete',
-      summary: `Deletes a ${kind} that was added at run time`,
+      summary: `Deletes ${aKind} that was added at run time`,
       operation: 'deleteConfig',
       prefix,
       words: [entry],
       options: ['wait'],
       asks: `Delete the ${kind} "{name}"?`,
-      shown: { says: `Deleted the ${kind} "{name}". sluice ${kind} history and undo bring it back.` },
+      shown: { says: `Deleted the ${kind} "{name}". Use sluice ${kind} history and undo to restore it.` },
     },
     ...historyRows(kind),
   ];

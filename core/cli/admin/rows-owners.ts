@@ -65,18 +65,18 @@ function ownerRows(group: ThingKind & string, kind: string, more: readonly strin
       group,
       verb: enabled ? 'enable' : 'disable',
       summary: enabled
-        ? `Switches ${aThing} on: its keys work again`
-        : `Switches ${aThing} off: none of its keys works`,
+        ? `Enables ${aThing}: its keys work again`
+        : `Disables ${aThing}: none of its keys works`,
       operation: 'updateOwner',
       words: [one],
       fixed: { enabled },
       options: [],
-      shown: { output: 'id', says: `Switched the ${what} "{name}" ${enabled ? 'on' : 'off'}:` },
+      shown: { output: 'id', says: `${enabled ? 'Enabled' : 'Disabled'} the ${what} "{name}":` },
     })),
     {
       group,
       verb: 'delete',
-      summary: `Deletes ${aThing} for good; its keys do not work until they are given to others`,
+      summary: `Deletes ${aThing} permanently; its keys do not work until another owner is set`,
       operation: 'deleteOwner',
       words: [one],
       asks: `Delete the ${what} "{name}" ({id})?`,
@@ -127,7 +127,7 @@ const userRows: readonly Row[] = [
     words: [user],
     fixed: { enabled },
     options: [],
-    shown: { output: 'id', says: `Switched the user "{email}" ${enabled ? 'on' : 'off'}:` },
+    shown: { output: 'id', says: `${enabled ? 'Enabled' : 'Disabled'} the user "{email}":` },
   })),
   {
     group: 'user',
@@ -153,7 +153,7 @@ const userRows: readonly Row[] = [
   {
     group: 'user',
     verb: 'delete',
-    summary: 'Deletes a user for good and switches its member off',
+    summary: 'Deletes a user permanently and disables its member',
     operation: 'deleteUser',
     words: [user],
     asks: 'Delete the user "{email}" ({id})?',
