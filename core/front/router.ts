@@ -31,4 +31,6 @@ export function addRoute(
   }
   const layer = router.register(known.regexp, [method], handler, { pathAsRegExp: true }) as Koa.Layer;
   layer.paramNames = known.paramNames;
+  // The router names the path of the matched route, as it was written.
+  layer.path = path;
 }

@@ -136,15 +136,18 @@ export async function startMoneyStage(): Promise<MoneyStage> {
 /** Collects what gateways register with their router from now on. */
 function registeredRoutes() {
   const koa = createRequire(import.meta.url)('@koa/router') as {
-    readonly Router: { readonly prototype: { register(path: string, methods: string[]): unknown } };
+    readonly Router: {
+      readonly prototype: { register(path: string | RegExp, methods: string[]): { readonly path: string } };
+    };
   };
   const spy = vi.spyOn(koa.Router.prototype, 'register');
   return {
     end({ gateway: { formats } }: TestGateway): ReadonlySet<string> {
       const routes = new Set(
-        spy.mock.calls.flatMap(([path, methods]) =>
-          methods.map((method) => `${method.toUpperCase()} ${path}`),
-        ),
+        spy.mock.calls.flatMap(([, methods], index) => {
+          const layer = spy.mock.results[index]?.value as { readonly path: string } | undefined;
+          return methods.map((method) => `${method.toUpperCase()} ${layer?.path}`);
+        }),
       );
       spy.mockRestore();
       for (const { name, sockets = [], tunnels = [], aliases = [] } of formats) {

@@ -53,10 +53,10 @@ describe('a token of the admin API', () => {
     const others = await tokenOf(page, { scopes: scopes.filter((one) => !enough.includes(one)) });
     const refused = await askWithToken(gateway.url, others, name);
     expect(refused).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } });
-    expect(refused.text).toContain(`no scope ${group}:${act}`);
+    expect(refused.text).toContain(`needs the scope ${group}:${act}`);
     const own = await tokenOf(page, { scopes: [`${group}:${act}`] });
     const allowed = await askWithToken(gateway.url, own, name);
-    expect(allowed.text).not.toContain('no scope');
+    expect(allowed.text).not.toContain('needs the scope');
     expect([401, 403, 500]).not.toContain(allowed.status);
   });
 

@@ -103,7 +103,9 @@ const ask = (
 /** The line that tells of the call's end. */
 async function ended({ gateway }: Stage): Promise<Json> {
   return eventually(() => {
-    const line = gateway.lines.find(({ msg }) => /^a call (was answered|failed|was left)/.test(String(msg)));
+    const line = gateway.lines.find(({ msg }) =>
+      /^a (call (was answered|failed)|client left its call)/.test(String(msg)),
+    );
     if (line === undefined) throw new Error('The call has not ended.');
     return line;
   });

@@ -119,7 +119,9 @@ describe('a provider that fails', () => {
     // Once each: every change begins where the one before it ended.
     for (const [index, { before: from }] of changes.entries())
       if (index > 0) expect(from).toBe(changes[index - 1]?.standing);
-    const told = gateway.lines.filter(({ msg }) => /left alone|serves again/.test(String(msg)));
+    const told = gateway.lines.filter(({ msg }) =>
+      /circuit breaker of a channel opened|serves again/.test(String(msg)),
+    );
     expect(told.map(({ level, channel }) => `${String(level)} ${String(channel)}`)).toEqual([
       'warn first',
       'info first',

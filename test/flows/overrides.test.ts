@@ -319,7 +319,7 @@ describe('the way to the provider', () => {
     expect(readError('messages', answer).status).toBe(502);
     expect(answer.text).not.toMatch(/127\.|provider\.test|pass-word|proxy/i);
     const lines = JSON.stringify(gateway.lines);
-    expect(lines).toMatch(/The proxy (answered 407|could not be reached)/);
+    expect(lines).toMatch(/The proxy (returned status 407|could not be reached)/);
     expect(lines).not.toMatch(/pass-word|provider\.test|127\.0\.0\.1:/);
   });
 

@@ -352,15 +352,15 @@ describe('the package', () => {
       ],
       [
         `import 'typo'; export default {};`,
-        /gateway\.config\.ts does not load: .* \(in \S+node_modules\/typo\/index\.js:\d+:\d+\)/,
+        /gateway\.config\.ts cannot be loaded: .* \(in \S+node_modules\/typo\/index\.js:\d+:\d+\)/,
       ],
       [
         `import 'needy'; export default {};`,
-        /does not load: no licence \(in \S+node_modules\/needy\/index\.js:\d+:\d+\)/,
+        /cannot be loaded: no licence \(in \S+node_modules\/needy\/index\.js:\d+:\d+\)/,
       ],
       [
         `import 'absent'; export default {};`,
-        /does not load: Cannot find package 'absent' imported from \S+gateway\.config\.ts/,
+        /cannot be loaded: Cannot find package 'absent' imported from \S+gateway\.config\.ts/,
       ],
     ];
     for (const [index, [config, said]] of tries.entries()) {

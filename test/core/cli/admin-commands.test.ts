@@ -280,7 +280,7 @@ describe('sluice on top of the admin API', () => {
     expect(await as('team', 'list')).toMatchObject({ code: 0 });
     expect(await as('team', 'create', 'x')).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('no scope owners:write'),
+      stderr: expect.stringContaining('needs the scope owners:write'),
     });
     await at('token', 'revoke', 'weak', '--yes');
     const ended = await as('team', 'list');

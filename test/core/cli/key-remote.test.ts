@@ -79,7 +79,7 @@ describe('sluice key at a gateway', () => {
     expect(told).toMatchObject({
       code: 3,
       stdout: '',
-      stderr: expect.stringContaining('no scope keys:write'),
+      stderr: expect.stringContaining('needs the scope keys:write'),
     });
     const gone = await sluice(['key', 'list', '--gateway', 'http://127.0.0.1:9', '--token', weak]);
     expect(gone.code).toBe(1);
