@@ -163,8 +163,14 @@ async function statusesAround(door: OperatedGateway, worker: number): Promise<Re
   return new Set(await Promise.all(statuses));
 }
 
+const admins = new WeakMap<OperatedGateway, ReturnType<typeof logIn>>();
+
 const states = async (door: OperatedGateway): Promise<readonly string[]> => {
-  const { ask: admin } = await logIn(door);
+  // One session for all looks: a further login for each would end the session of the test itself.
+  const session = admins.get(door) ?? logIn(door);
+  admins.set(door, session);
+  session.catch(() => admins.delete(door));
+  const { ask: admin } = await session;
   const { workers } = (await admin('GET', 'status')) as { workers: readonly { state: string }[] };
   return workers.map(({ state }) => state);
 };
