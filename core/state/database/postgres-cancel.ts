@@ -1,7 +1,8 @@
 /** Asks a PostgreSQL server to cancel statements whose answers nobody waits for. */
 import type { Client, Pool, PoolClient } from 'pg';
+import { watched } from './postgres-watch.ts';
 
-/** Behind an address of several servers, a process of another one may have the number; it has not the same port of this process, too. */
+/** Compares the port too: behind an address of several servers, a process of another server may have the same number. */
 const cancelStatement = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
   WHERE (pid, client_port) IN (SELECT * FROM UNNEST($1::int[], $2::int[])) AND usename = current_user`;
 
@@ -16,8 +17,16 @@ interface Target {
  * are to be cancelled at the same time share it.
  */
 export class Canceller {
+  readonly #url: string;
+  readonly #patience: number;
   #targets: Target[] = [];
   #running: Promise<void> | undefined;
+
+  /** `url`: without its password. `patience`: time for an answer of the server, in milliseconds. */
+  constructor(url: string, patience: number) {
+    this.#url = url;
+    this.#patience = patience;
+  }
 
   /** Has the statement of a connection cancelled. Resolves when the server was asked, or cannot be: the statement runs to its end then. */
   cancel(pool: Pool, client: PoolClient): Promise<void> {
@@ -26,6 +35,8 @@ export class Canceller {
       .catch(() => {})
       .finally(() => {
         this.#running = undefined;
+        // A target that was left would be cancelled later, when its connection has another statement.
+        this.#targets = [];
       });
     return this.#running;
   }
@@ -34,7 +45,7 @@ export class Canceller {
     // The driver is not loaded where the database is a file.
     const { Client: PoolsClient } = pool as Pool & { readonly Client: typeof Client };
     const client = new PoolsClient(pool.options);
-    // A lost connection is told by the statement on it, too.
+    // A lost connection also rejects the statement on it.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -42,11 +53,11 @@ export class Canceller {
         const targets = this.#targets.splice(0);
         const [pids, ports] = [targets.map(({ pid }) => pid), targets.map(({ port }) => port)];
         // oxlint-disable-next-line no-await-in-loop -- for those that came meanwhile
-        await client.query(cancelStatement, [pids, ports]);
+        await watched(client, this.#url, this.#patience, () => client.query(cancelStatement, [pids, ports]));
       }
     } finally {
-      this.#targets = [];
-      await client.end();
+      // Not waited for, because a server that hangs closes no connection.
+      client.end().catch(() => {});
     }
   }
 }

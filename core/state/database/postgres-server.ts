@@ -83,13 +83,14 @@ class Connections {
   #finding: Promise<Way> | undefined;
   #way: Way | undefined;
   #closing: Promise<void> | undefined;
-  readonly #canceller = new Canceller();
+  readonly #canceller: Canceller;
   /** Connections that have the settings of large reads. */
   readonly #ready = new WeakSet<PoolClient>();
 
   constructor(url: string, size: number) {
     this.masked = maskUrl(url);
     this.limits = limitsOf(url, this.masked);
+    this.#canceller = new Canceller(this.masked, this.limits.silence);
     this.#connect = createConnector({ url, masked: this.masked, limits: this.limits, size });
   }
 
@@ -176,6 +177,8 @@ class Connections {
       values = [],
       { patience = this.limits.silence, signal } = {},
     ) => {
+      // It may have been aborted while a connection was waited for.
+      signal?.throwIfAborted();
       const canceller = signal === undefined ? undefined : this.#cancelOn(signal, client);
       try {
         return await watched(client, this.masked, patience + lengthOf(values) / SLOWEST, async () => {

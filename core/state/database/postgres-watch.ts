@@ -1,7 +1,7 @@
 /** Breaks PostgreSQL connections on which a statement makes no progress, and explains failures of the database to the operator. */
 import { certificateProblem } from '../certificate-problem.ts';
 import type { Duplex } from 'node:stream';
-import type { PoolClient } from 'pg';
+import type { ClientBase } from 'pg';
 import { PostgresError } from './postgres-error.ts';
 
 /** Interval between two checks of a statement, in milliseconds. */
@@ -9,7 +9,7 @@ const LOOK = 100;
 
 /** Runs a statement. Closes the connection when no bytes have moved on it for `patience` ms, because a hanging server ends no statement itself. */
 export async function watched<Result>(
-  client: PoolClient,
+  client: ClientBase,
   url: string,
   patience: number,
   work: () => Promise<Result>,
