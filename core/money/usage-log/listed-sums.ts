@@ -3,9 +3,9 @@ import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageSums, UsageSumsList, UsageTotals } from './index.ts';
 import type { Source } from './narrowing.ts';
-import type { Row } from './read-rows.ts';
+import { rowsOf, type Row } from './read-rows.ts';
 import type { Group } from './sums-grouping.ts';
-import { listedRows, type Listed } from './sums-statement.ts';
+import type { Listed } from './sums-statement.ts';
 
 /** Thrown when folds of a query were removed while it ran. */
 export class FoldsGone extends Error {}
@@ -18,7 +18,9 @@ export async function listOf(
   { bucket, isNumber }: Pick<Group, 'bucket' | 'isNumber'>,
   { order, used, limit }: Listed,
 ): Promise<UsageSumsList> {
-  const rows = (await Promise.all(statements.map((statement) => listedRows(ask, kind, statement)))).flat();
+  const rows = (
+    await Promise.all(statements.map(({ sql, values }) => rowsOf(ask, kind, sql, values)))
+  ).flat();
   if (rows.some(({ folds }) => Number(folds) !== used.length)) throw new FoldsGone();
   const listed: UsageSums[] = [];
   const all: NonNullable<UsageSumsList['rest']>[] = [];

@@ -1,11 +1,9 @@
 /** Statements that add up groups and list the first of them. */
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
 import { sumIn } from './added-up.ts';
 import { countOfFolds } from './folded.ts';
 import type { UsedFold } from './folds.ts';
 import type { Source } from './narrowing.ts';
-import type { Row } from './read-rows.ts';
 import type { Group } from './sums-grouping.ts';
 import type { KeysInOrder } from './sums-source.ts';
 
@@ -147,50 +145,4 @@ function chosenKeys(kind: Database['kind'], rows: string, folds: string): string
 /** SQL for the id of the key of a row: a key in `others` may have no number. */
 function keyName(table: string): string {
   return `COALESCE((SELECT k.key_id FROM usage_keys k WHERE k.id = ${table}.key), (SELECT o.key_id FROM others o WHERE o.key = ${table}.key))`;
-}
-
-type Answered = readonly [
-  name: string | number | null,
-  listed: number,
-  groups: number,
-  calls: number,
-  failed: number,
-  refused: number,
-  input: number,
-  output: number,
-  microDollars: number,
-  chargedMore: number,
-  folds: number,
-];
-
-/**
- * Runs one of the statements. PostgreSQL gives all rows as one text, because its driver takes several times as long for each of 5,000 rows as JSON
- * takes to be parsed (46 ms of CPU in all, November 2026).
- */
-export async function listedRows(
-  ask: Ask,
-  kind: Database['kind'],
-  { sql, values }: Source,
-): Promise<readonly Row[]> {
-  if (kind === 'sqlite') return ask(sql, values);
-  const [row] = await ask(
-    `SELECT CAST(json_agg(json_build_array(name, listed, groups, ${own}, folds)) AS TEXT) AS rows_as_json FROM (${sql}) AS answered`,
-    values,
-  );
-  const rows = JSON.parse(String(row?.['rows_as_json'] ?? '[]')) as readonly Answered[];
-  return rows.map(
-    ([name, isListed, groups, calls, failed, refused, input, output, microDollars, chargedMore, folds]) => ({
-      name,
-      listed: isListed,
-      groups,
-      calls,
-      failed,
-      refused,
-      input,
-      output,
-      micro_dollars: microDollars,
-      charged_more: chargedMore,
-      folds,
-    }),
-  );
 }
