@@ -30,13 +30,13 @@ export class Connections {
     });
   }
 
-  /** Takes no more connections, and leaves those there are alone. Resolves when all of them have ended, and their calls know of it. */
+  /** Accepts no further connections, and leaves the open ones alone. Resolves when all have ended and their calls have noticed it. */
   takeNoMore(): Promise<void> {
     this.#closed ??= new Promise<void>((resolve) => {
       NetServer.prototype.close.call(this.#server, () => {
         // Takes Node's own timers off; it says that the server is closed already.
         this.#server.close(() => {
-          // Node counts a connection as ended before its `close` event, by which its call learns that the client has left.
+          // Node counts a connection as ended before its `close` event, which tells the call that its client has left.
           if (this.#open.size === 0) resolve();
           else this.#onAllClosed = resolve;
         });

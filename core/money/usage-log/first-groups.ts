@@ -63,23 +63,25 @@ function isOfMostCalls({ order, rest, groups, percentiles }: UsageSumsOptions): 
   return order === 'calls' && rest === false && groups === undefined && percentiles !== true;
 }
 
-/** About how many sums of hours are as many as the sums of four hours. */
-const hoursOfFour = 2.5;
+/** Rows of folds by their size, as a number of hours with as many rows. Half days count as days do. */
+const rowsInHours: ReadonlyMap<number, number> = new Map([
+  [halfDay, 0],
+  [fourHours, 2.5],
+]);
 
-/** Returns the number of hours that have about as many sums as a time has outside of days and half days; 0 for filters that these do not have. */
+/** Returns how much a time has to read outside of days and half days, as a number of hours; 0 for filters that sums of days do not have. */
 function hoursAround(filter: UsageFilter, now: number): number {
   const { since, until = now, ...others } = filter;
   const isOfDays = Object.entries(others).every(([name, value]) => value === undefined || filters.has(name));
   if (since === undefined || !isOfDays) return 0;
-  const isFolded = (start: number, size: number): boolean => start + size + foldGrace <= now;
   let hours = 0;
   let start = since;
   while (start % day !== 0 && start < until) {
-    const four = start % fourHours === 0 && isFolded(start, fourHours);
-    const half = start % halfDay === 0 && isFolded(start, halfDay);
-    const end = half ? start + halfDay : four ? start + fourHours : Math.floor(start / hour) * hour + hour;
-    hours += half ? 0 : four ? hoursOfFour : (end - start) / hour;
-    start = end;
+    const from = start;
+    const size =
+      [...rowsInHours.keys()].find((one) => from % one === 0 && from + one + foldGrace <= now) ?? hour;
+    start = Math.floor(from / size) * size + size;
+    hours += rowsInHours.get(size) ?? (start - from) / hour;
   }
   const end = until < now ? Math.max(start, Math.floor(until / fourHours) * fourHours) : until;
   return hours + (until - end) / hour;

@@ -48,8 +48,8 @@ export function latestStart({ size }: Pick<Fold, 'size'>, now: number): number {
 }
 
 /**
- * How long those of four hours are kept: questions of 30 days, and of the 30 days before those, begin within them. They have about two sums for
- * three of hours, so that older ones are not worth their room.
+ * How long folds of four hours are kept: reads of 30 days, and of the 30 days before those, begin within this time. Older ones are not worth their
+ * room, because they have about two rows for three rows of hours.
  */
 const fourHoursKept = 62 * day;
 

@@ -10,7 +10,7 @@ import type { Listed } from './sums-statement.ts';
 /** Thrown when folds of a query were removed while it ran. */
 export class FoldsGone extends Error {}
 
-/** Runs the statements, which list different groups, and returns the first of all these groups. */
+/** Runs statements that list different groups each, and returns the first of all groups together. */
 export async function listOf(
   ask: Ask,
   kind: Database['kind'],

@@ -13,8 +13,8 @@ interface Target {
 }
 
 /**
- * Cancels statements over a connection of its own, which is open for a moment: all connections of the pool may have such a statement. Those that
- * are to be cancelled at the same time share it.
+ * Cancels statements over a connection of its own, because each connection of the pool may be running one of them. Statements that are cancelled
+ * at the same time share it, and it is closed afterwards.
  */
 export class Canceller {
   readonly #url: string;
