@@ -58,7 +58,8 @@ export function rowsToAdd(
     ({ level, since, until }): Source => {
       // As the index by keys has it.
       const hasKeys = table === 'usage_totals' && Number(level) >= 5;
-      const times = among === undefined ? rangeOfStarts(since, until) : listedStarts(level, since, until);
+      const isListed = among !== undefined || latestFolds.has(level);
+      const times = isListed ? listedStarts(level, since, until) : rangeOfStarts(since, until);
       return {
         sql: `SELECT ${columns} FROM ${table} t
       WHERE t.level = ${level}${hasKeys ? ' AND t.level >= 5' : ''} AND ${times.sql}${among === undefined ? '' : ` AND t.${id} ${isAmong(kind, among.sql)}`}${ofTable.sql}
@@ -95,6 +96,11 @@ const namesOf: Readonly<Record<Database['kind'], string>> = { sqlite: 't.names',
 function isAmong(kind: Database['kind'], select: string): string {
   return kind === 'sqlite' ? `IN (${select})` : `= ANY(ARRAY(${select}))`;
 }
+
+/** Folds that overlap: that of yesterday is kept for a day beside that of today, so that a range of starts would have both. */
+const latestFolds: ReadonlySet<Segment['level']> = new Set(
+  folds.filter(({ isOfLatest }) => isOfLatest).map(({ level }) => level),
+);
 
 function rangeOfStarts(since: number, until: number): Source {
   return { sql: 't.start >= ? AND t.start < ?', values: [minutesOf(since), minutesOf(until)] };

@@ -200,6 +200,17 @@ function foldsSuite(url: () => string | Promise<string>): void {
     expect(left).toHaveLength(2);
   });
 
+  test('sums are the same while the latest days of today and of yesterday both have their folds', async () => {
+    setTime(later);
+    const before = await answersOf(unfolded);
+    await addAll(folding());
+    setTime(later + day);
+    await addAll(folding());
+    const latest = await ask('SELECT level FROM usage_folds WHERE level IN (48, 49, 54, 55, 77, 78)');
+    expect(latest).toHaveLength(12);
+    expect(await answersOf(unfolded)).toEqual(before);
+  });
+
   test('folds are the same when they are made of a few sums at a time', async () => {
     await addAll(folding());
     const all = async (): Promise<readonly unknown[]> => [
