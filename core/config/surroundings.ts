@@ -11,8 +11,8 @@ import type { ApiKeys } from '../state/api-keys/index.ts';
 import { openLedger } from '../money/ledger/open.ts';
 import { withOwners } from '../money/ledger/with-owners.ts';
 import { startLedgerPruning } from '../money/ledger/pruning.ts';
-import { tellKeyLists } from '../state/api-keys/standing.ts';
-import { tellResponses } from '../state/responses/standing.ts';
+import { startKeyListReports } from '../state/api-keys/standing.ts';
+import { startResponseReports } from '../state/responses/standing.ts';
 import { openCredentials, type Credentials } from '../state/users/credentials.ts';
 import type { Users } from '../state/users/index.ts';
 import { openUsers } from '../state/users/open.ts';
@@ -80,8 +80,8 @@ export function openSurroundings(
 ): Surroundings {
   const ledger = withOwners(openLedger(stores), (keyId) => apiKeys.effectiveById(keyId));
   const upkeep = new Upkeep();
-  const stopTelling = tellResponses(stores.database, upkeep);
-  const stopTellingKeys = tellKeyLists(stores.database, upkeep);
+  const stopResponseReports = startResponseReports(stores.database, upkeep);
+  const stopKeyListReports = startKeyListReports(stores.database, upkeep);
   const stopPruning = startLedgerPruning(stores.database, upkeep, (error) =>
     log.error({ error }, 'old spending records could not be removed'),
   );
@@ -133,8 +133,8 @@ export function openSurroundings(
     }),
     stopUpkeep: () => {
       stopPruning();
-      stopTelling();
-      stopTellingKeys();
+      stopResponseReports();
+      stopKeyListReports();
     },
   };
 }

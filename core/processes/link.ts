@@ -3,7 +3,7 @@ import type { HealthNews, HealthLine } from '../routing/health/primary.ts';
 import type { RatesAnswer, RatesLine, RatesRecall } from '../money/rates/index.ts';
 import { watchWaits } from './handed-connections.ts';
 import type { StartOrder, ToPrimary, ToWorker } from './messages.ts';
-import { WorkerPeers, type PeerNews } from '../state/links/peers-primary.ts';
+import { WorkerPeers, type PrimaryPeerMessage } from '../state/links/peers-primary.ts';
 import type { Processes, ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
 import type { ProcessLines } from '../config/surroundings.ts';
 
@@ -22,7 +22,7 @@ export class PrimaryLink {
   #ids = 0;
   #onRates: ((news: RatesAnswer | RatesRecall) => void) | undefined;
   #onHealth: ((news: HealthNews) => void) | undefined;
-  #onPeers: ((news: PeerNews) => void) | undefined;
+  #onPeers: ((news: PrimaryPeerMessage) => void) | undefined;
   readonly #waited = watchWaits();
 
   constructor(orders: Orders) {

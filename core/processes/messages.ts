@@ -2,7 +2,7 @@
 import type { HealthNews, HealthWord } from '../routing/health/primary.ts';
 import type { RatesAnswer, RatesQuestion, RatesRecall } from '../money/rates/index.ts';
 import type { KnownSecret } from '../config/secrets/known.ts';
-import type { PeerNews, PeerWord } from '../state/links/peers-primary.ts';
+import type { PrimaryPeerMessage, WorkerPeerMessage } from '../state/links/peers-primary.ts';
 import type { ProcessesStatus, ReloadOutcome, ReloadRequest } from '../state/links/processes.ts';
 
 /*
@@ -86,7 +86,7 @@ export type ToWorker =
   | { readonly type: 'told'; readonly id: number; readonly status: ProcessesStatus }
   | { readonly type: 'rates'; readonly answer: RatesAnswer | RatesRecall }
   | { readonly type: 'health'; readonly news: HealthNews }
-  | { readonly type: 'peers'; readonly news: PeerNews };
+  | { readonly type: 'peers'; readonly news: PrimaryPeerMessage };
 
 /**
  * Time in milliseconds that all workers of a new generation must serve before those of the old one leave. It catches a config or a plugin
@@ -111,4 +111,4 @@ export type ToPrimary =
   | { readonly type: 'secrets'; readonly known: readonly KnownSecret[] }
   | { readonly type: 'rates'; readonly question: RatesQuestion }
   | { readonly type: 'health'; readonly word: HealthWord }
-  | { readonly type: 'peers'; readonly word: PeerWord };
+  | { readonly type: 'peers'; readonly word: WorkerPeerMessage };

@@ -37,7 +37,7 @@ export class SharedState {
         this.#health.receive(worker.id, shared.word, (news) => worker.offer({ type: 'health', news }));
         return;
       case 'peers':
-        this.#peers.hear(worker.id, shared.word);
+        this.#peers.receive(worker.id, shared.word);
     }
   }
 }

@@ -48,7 +48,7 @@ export class AuditLog {
     this.#kept = stores.namespace<AuditRecord>('admin-audit');
   }
 
-  /** Writes an entry down. Rejects when the database fails: a change that nobody can trace is not made in silence. */
+  /** Writes an entry. Rejects when the database fails, because a change must not be made without a trace. */
   async add(note: AuditNote): Promise<void> {
     const at = Date.now();
     this.#inMillisecond = at === this.#lastAt ? this.#inMillisecond + 1 : 0;
@@ -57,9 +57,9 @@ export class AuditLog {
     const id = `${at.toString(36).padStart(9, '0')}-${order}${randomBytes(6).toString('hex')}`;
     await this.#kept.set(id, { id, at, ...note }, keptFor);
     this.#writes += 1;
-    // A command writes one entry and ends: of as many commands one looks.
-    const isCommandsTurn = this.#writes === 1 && randomInt(writesPerLook) === 0;
-    if (isCommandsTurn || this.#writes % writesPerLook === 0) await this.#prune();
+    // A command of the CLI writes one entry and exits, so only one of `writesPerLook` commands prunes.
+    const isSampledCommand = this.#writes === 1 && randomInt(writesPerLook) === 0;
+    if (isSampledCommand || this.#writes % writesPerLook === 0) await this.#prune();
   }
 
   /** All entries, in no order. A damaged one is left out. */
@@ -67,7 +67,7 @@ export class AuditLog {
     for await (const [, entry] of entriesOf(this.#kept)) if (isRecord(entry)) yield entry;
   }
 
-  /** Removes the oldest entries of those who have more than a fair share, so that one who is busy pushes out no others. */
+  /** Removes the oldest entries of actors that have more than a fair share, so that a busy actor does not displace the entries of others. */
   async #prune(): Promise<void> {
     const found: { readonly id: string; readonly owner: readonly [string, string] }[] = [];
     for await (const [id, entry] of entriesOf(this.#kept)) {

@@ -119,7 +119,7 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
   const vectors = createVectorOpener(database, report);
   // A write, because a full disk or a read-only server still answers reads.
   const health = openNamespace<number>(database, 'health', report);
-  let asked: { readonly at: number; readonly answer: Promise<void> } | undefined;
+  let lastCheck: { readonly at: number; readonly answer: Promise<void> } | undefined;
   return {
     database,
     namespace: (name) => openNamespace(database, name, report),
@@ -146,9 +146,9 @@ export function openStores(target: DatabaseSettings, report: ReportError = () =>
       if (database.kind === 'postgres') await database.ready();
     },
     health: async () => {
-      if (asked === undefined || Date.now() - asked.at >= HEALTH_EVERY)
-        asked = { at: Date.now(), answer: health.set('written', Date.now()).then(() => {}) };
-      return asked.answer;
+      if (lastCheck === undefined || Date.now() - lastCheck.at >= HEALTH_EVERY)
+        lastCheck = { at: Date.now(), answer: health.set('written', Date.now()).then(() => {}) };
+      return lastCheck.answer;
     },
     close: async () => {
       stopSweeping();
@@ -201,11 +201,18 @@ function entryWrites(
         if (wanted === undefined) return undefined;
         const { value, ttl, key: newKey = key, beside } = wanted;
         const entry = await stored(store, value, ttl);
-        const place = { namespace, key };
+        const entryName = { namespace, key };
         const written =
           newKey === key
-            ? await replaceEntry(database, place, before, entry)
-            : await moveEntry(database, place, before, newKey, entry, beside && (await storedBeside(beside)));
+            ? await replaceEntry(database, entryName, before, entry)
+            : await moveEntry(
+                database,
+                entryName,
+                before,
+                newKey,
+                entry,
+                beside && (await storedBeside(beside)),
+              );
         if (written) return value;
         // oxlint-enable no-await-in-loop
       }

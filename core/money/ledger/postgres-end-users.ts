@@ -6,7 +6,7 @@ import type { Asking } from './postgres-reservations.ts';
 
 const given = 'unnest($1::text[], $2::bigint[], $3::text[])';
 
-const findKnown = `SELECT place FROM ${given} WITH ORDINALITY AS given (scope, until, holder, place)
+const findKnown = `SELECT ordinal FROM ${given} WITH ORDINALITY AS given (scope, until, holder, ordinal)
   JOIN ledger_end_users USING (scope, until, holder)`;
 
 const countPeriods = `SELECT scope, until, COUNT(*) AS count FROM ledger_end_users
@@ -40,8 +40,8 @@ export class EndUserPlaces {
   async read(calls: readonly Waiting[]): Promise<void> {
     const users = calls.flatMap(({ budgets }) => endUsersIn(budgets, this.#now));
     if (users.length === 0) return;
-    for (const { place } of await this.#session.query(findKnown, columns(users))) {
-      const user = users[Number(place) - 1];
+    for (const { ordinal } of await this.#session.query(findKnown, columns(users))) {
+      const user = users[Number(ordinal) - 1];
       if (user !== undefined) this.#known.add(nameOf(user));
     }
     const unknown = users.filter((user) => !this.#known.has(nameOf(user)));

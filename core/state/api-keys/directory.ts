@@ -38,7 +38,7 @@ export class KeyDirectory {
   readonly #ownedBy: OwnedBy;
   readonly #searchInScope: ReturnType<typeof searchingInScope>;
   /** For short reads by an index. */
-  readonly #ask: Ask;
+  readonly #query: Ask;
 
   constructor(database: Database, filling: Filling, decode: Decode, window?: number) {
     this.#filling = filling;
@@ -47,7 +47,7 @@ export class KeyDirectory {
     this.#searchInScope = searchingInScope(database.kind, operatorReads(database));
     this.#search = searching(database.kind, operatorReads(database), window);
     this.#ownedBy = ownedBy(database.kind, operatorReads(database));
-    this.#ask = (sql, values) => sqlOf(database).run(() => rows(sql, ...values));
+    this.#query = (sql, values) => sqlOf(database).run(() => rows(sql, ...values));
   }
 
   /** Returns a page, newest first: see `ApiKeys.page`. */
@@ -59,7 +59,7 @@ export class KeyDirectory {
     scope?: KeyScope,
   ): Promise<KeyPage> {
     await this.#filling.done();
-    const before = after === undefined ? end : placeOf(after);
+    const before = after === undefined ? end : parseCursor(after);
     const text = search?.replaceAll('\0', '\uFFFD') ?? '';
     const { rows: places, unread }: Found =
       scope !== undefined
@@ -68,7 +68,7 @@ export class KeyDirectory {
           ? { rows: await this.#ownedBy(owner, text, before, limit + 1) }
           : text === ''
             ? {
-                rows: await this.#ask(
+                rows: await this.#query(
                   `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT ?`,
                   [before, limit + 1],
                 ),
@@ -82,13 +82,13 @@ export class KeyDirectory {
 
   /** True when there is no entry of a key. */
   async isEmpty(): Promise<boolean> {
-    return (await this.#ask("SELECT 1 FROM keyv WHERE namespace = 'api-keys' LIMIT 1", [])).length === 0;
+    return (await this.#query("SELECT 1 FROM keyv WHERE namespace = 'api-keys' LIMIT 1", [])).length === 0;
   }
 
   /** Counts the keys of a scope. */
   async count(scope: KeyScope): Promise<number> {
     const { sql, values } = scopeCondition(this.#kind, scope);
-    const [found] = await this.#ask(
+    const [found] = await this.#query(
       `SELECT COUNT(*) AS count FROM keyv e WHERE e.namespace = 'api-keys' AND ${sql}`,
       values,
     );
@@ -98,7 +98,7 @@ export class KeyDirectory {
   /** Returns the key with this id. */
   async byId(id: string): Promise<ApiKey | undefined> {
     await this.#filling.done();
-    const found = await this.#ask(`${withEntries} WHERE k.id = ? LIMIT 1`, [id]);
+    const found = await this.#query(`${withEntries} WHERE k.id = ? LIMIT 1`, [id]);
     return (await this.#decoded(found))[0];
   }
 
@@ -108,7 +108,7 @@ export class KeyDirectory {
     const keys: ApiKey[] = [];
     for (let start = 0; start < ids.length; start += batchSize) {
       const some = ids.slice(start, start + batchSize);
-      // oxlint-disable-next-line no-await-in-loop -- one question at a time, however many ids there are
+      // oxlint-disable-next-line no-await-in-loop -- one query at a time, however many ids there are
       const found = await this.#among(`${withEntries} WHERE k.id`, some);
       // oxlint-disable-next-line no-await-in-loop
       for (const key of await this.#decoded(found)) keys.push(key);
@@ -122,7 +122,7 @@ export class KeyDirectory {
     const names = new Map<string, string>();
     for (let start = 0; start < ids.length; start += batchSize) {
       const some = ids.slice(start, start + batchSize);
-      // oxlint-disable-next-line no-await-in-loop -- one question at a time, however many ids there are
+      // oxlint-disable-next-line no-await-in-loop -- one query at a time, however many ids there are
       const found = await this.#among('SELECT id, name FROM api_keys WHERE id', some);
       for (const { id, name } of found) names.set(String(id), unescaped(String(name)));
     }
@@ -133,7 +133,7 @@ export class KeyDirectory {
   async meant(which: string): Promise<ApiKey[]> {
     await this.#filling.done();
     const [prefix = '', suffix, ...rest] = which.replace('...', '…').split('…');
-    const found = await this.#ask(
+    const found = await this.#query(
       `${withEntries}
        WHERE k.name = ? ${rest.length > 0 ? '' : suffix === undefined ? 'OR k.prefix = ?' : 'OR (k.prefix = ? AND k.suffix = ?)'}
        ORDER BY k.place LIMIT ?`,
@@ -147,10 +147,10 @@ export class KeyDirectory {
   }
 
   /** Runs a query for these values. Pads their number to a power of two, because each statement is cached. */
-  #among(question: string, some: readonly string[]): Promise<readonly Row[]> {
+  #among(select: string, some: readonly string[]): Promise<readonly Row[]> {
     const length = 2 ** Math.ceil(Math.log2(some.length));
     const values = Array.from({ length }, (_, index) => some[index] ?? some[0] ?? '');
-    return this.#ask(`${question} IN (${values.map(() => '?').join()})`, values);
+    return this.#query(`${select} IN (${values.map(() => '?').join()})`, values);
   }
 
   /** Returns the keys of these rows, in their order. Invalid ones are left out. */
@@ -172,11 +172,11 @@ export class KeyDirectory {
   }
 }
 
-/** Returns the place in a cursor; 0, behind which nothing is, for an invalid one. */
-function placeOf(after: string): string {
+/** Returns the position in a cursor. Returns 0, which is before all keys, for an invalid cursor. */
+function parseCursor(after: string): string {
   if (!/^[0-9a-z]{1,12}$/.test(after)) return '0';
-  const place = [...after].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n);
-  return String(place);
+  const position = [...after].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n);
+  return String(position);
 }
 
 /** Escapes a text as entries do: a leading colon is doubled. */

@@ -74,7 +74,7 @@ export class KeysInUse {
 
   /** Reads the key in a row from the database. Rejects when the database fails. */
   read(row: string): Promise<ApiKey | undefined> {
-    return this.#lookups.ask(row);
+    return this.#lookups.find(row);
   }
 
   /** Brings the cache up to date with a reading that begins now or later, because a running one may be older than the caller's knowledge. */

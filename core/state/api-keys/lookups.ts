@@ -1,26 +1,26 @@
 import { setTimeout as pass } from 'node:timers/promises';
 import type { ApiKey } from '../../sdk/api-key.ts';
 
-/** Most rows that wait to be read. */
+/** Maximum number of rows that wait to be read. */
 const mostWaiting = 1_000;
 
-/** Milliseconds between two questions to the database, however many unknown secrets come. */
+/** Minimum interval between two queries in milliseconds, however many unknown secrets arrive. */
 const pause = 5;
 
-/** A row that is being asked for. */
+/** A row that is being looked up. */
 interface Lookup {
   readonly answered: Promise<ApiKey | undefined>;
   readonly resolve: (key: ApiKey | undefined) => void;
   readonly reject: (error: unknown) => void;
-  /** What was written to the row meanwhile: what is read may be older. */
+  /** Key that was written to the row meanwhile; the result of the query may be older. */
   written?: { readonly key: ApiKey | undefined };
   /** The row may have been written meanwhile. */
   isStale: boolean;
 }
 
 /**
- * Reads rows that memory does not know: each once for all who wait for it, and all that wait in one question, one question after the other.
- * So a flood of secrets that are none reaches the database no more often than `pause` allows.
+ * Reads rows that are not in memory. Runs one query at a time, for all rows that wait, and reads each row once for all its callers.
+ * So a flood of invalid secrets causes at most one query per `pause`.
  */
 export class Lookups {
   readonly #read: (rows: string[]) => Promise<readonly (ApiKey | undefined)[]>;
@@ -28,10 +28,10 @@ export class Lookups {
   readonly #lookups = new Map<string, Lookup>();
   #waiting: string[] = [];
   #isReading = false;
-  /** The question under way. */
-  #question: Promise<void> | undefined;
+  /** The running query. */
+  #running: Promise<void> | undefined;
 
-  /** `found` is told what stands in a row before those who asked for it. */
+  /** `found` is called with the key of a row before its callers receive it. */
   constructor(
     read: (rows: string[]) => Promise<readonly (ApiKey | undefined)[]>,
     found: (row: string, key: ApiKey | undefined) => void,
@@ -40,8 +40,8 @@ export class Lookups {
     this.#found = found;
   }
 
-  /** The key in a row. Rejects when the database fails, and when too many wait already. */
-  ask(row: string): Promise<ApiKey | undefined> {
+  /** Returns the key in a row. Rejects when the database fails, and when too many rows wait. */
+  find(row: string): Promise<ApiKey | undefined> {
     const known = this.#lookups.get(row);
     if (known !== undefined) return known.answered;
     if (this.#waiting.length >= mostWaiting)
@@ -57,30 +57,30 @@ export class Lookups {
     return this.#lookups.has(row);
   }
 
-  /** Somebody has written this to a row. */
+  /** Records that this key was written to a row. */
   written(row: string, key: ApiKey | undefined): void {
     const lookup = this.#lookups.get(row);
     if (lookup !== undefined) lookup.written = { key };
   }
 
-  /** Somebody may have written to any row. */
+  /** Marks all rows as possibly changed. */
   writtenAll(): void {
     for (const lookup of this.#lookups.values()) lookup.isStale = true;
   }
 
-  /** Waits for the question under way. */
+  /** Waits for the running query. */
   async close(): Promise<void> {
-    await this.#question;
+    await this.#running;
   }
 
   async #readAll(): Promise<void> {
     this.#isReading = true;
-    // oxlint-disable no-await-in-loop -- one question at a time is the purpose
+    // oxlint-disable no-await-in-loop -- one query at a time is the purpose
     while (this.#waiting.length > 0) {
       const rows = this.#waiting;
       this.#waiting = [];
-      this.#question = this.#readSome(rows);
-      await this.#question;
+      this.#running = this.#readSome(rows);
+      await this.#running;
       await pass(pause, undefined, { ref: false });
     }
     // oxlint-enable no-await-in-loop
@@ -96,7 +96,7 @@ export class Lookups {
       const keys = await this.#read(rows);
       rows.forEach((row, index) => this.#answer(row, keys[index]));
     } catch (error) {
-      // Those that came meanwhile would meet the same database.
+      // Also rejects the rows that wait, because their query would fail, too.
       for (const row of [...rows, ...this.#waiting.splice(0)]) {
         this.#lookups.get(row)?.reject(error);
         this.#lookups.delete(row);

@@ -126,9 +126,9 @@ function listing(
       return ids.flatMap((id) => known.get(id) ?? []);
     },
     async names(ids) {
-      const asked = [...new Set(ids)];
-      const names = await directory.names(asked);
-      for (const [id, name] of await deletedNames.find(asked.filter((one) => !names.has(one))))
+      const uniqueIds = [...new Set(ids)];
+      const names = await directory.names(uniqueIds);
+      for (const [id, name] of await deletedNames.find(uniqueIds.filter((one) => !names.has(one))))
         names.set(id, name);
       return names;
     },

@@ -27,24 +27,24 @@ const mostSorted = 20_000;
 export const mostLookedAt = 25_000;
 
 /** Returns the search of a kind of database. `window`: number of keys that one search for a short text scans. */
-export function searching(kind: Database['kind'], ask: Ask, window = mostLookedAt): Search {
+export function searching(kind: Database['kind'], query: Ask, window = mostLookedAt): Search {
   const short = kind === 'sqlite' ? shortInSqlite : shortInPostgres;
-  const long = kind === 'sqlite' ? inSqlite(ask) : inPostgres(ask);
+  const long = kind === 'sqlite' ? inSqlite(query) : inPostgres(query);
   return async (text, before, limit) => {
     if ([...text].length >= shortest) return { rows: await long(text, before, limit) };
-    const [end] = await ask(
+    const [end] = await query(
       'SELECT CAST(place AS TEXT) AS place FROM api_keys WHERE place < CAST(? AS BIGINT) ORDER BY api_keys.place DESC LIMIT 1 OFFSET ?',
       [before, window - 1],
     );
     const since = String(end?.['place'] ?? '0');
-    const rows = await short(ask, text, since, before, limit);
+    const rows = await short(query, text, since, before, limit);
     return end === undefined || rows.length >= limit ? { rows } : { rows, unread: since };
   };
 }
 
 /** Finds keys in a range of places that match a text. */
 type ShortSearch = (
-  ask: Ask,
+  query: Ask,
   text: string,
   since: string,
   before: string,
@@ -54,8 +54,8 @@ type ShortSearch = (
 const selectsInSqlite =
   '(instr(lower(name), lower(?)) OR instr(lower(note), lower(?)) OR instr(lower(id), lower(?)) OR instr(lower(prefix), lower(?)) = 1)';
 
-const shortInSqlite: ShortSearch = (ask, text, since, before, limit) =>
-  ask(
+const shortInSqlite: ShortSearch = (query, text, since, before, limit) =>
+  query(
     `SELECT CAST(place AS TEXT) AS place, hash FROM api_keys
      WHERE place >= CAST(? AS BIGINT) AND place < CAST(? AS BIGINT)
        AND ${selectsInSqlite}
@@ -63,8 +63,8 @@ const shortInSqlite: ShortSearch = (ask, text, since, before, limit) =>
     [since, before, text, text, text, text, limit],
   );
 
-const shortInPostgres: ShortSearch = (ask, text, since, before, limit) =>
-  ask(
+const shortInPostgres: ShortSearch = (query, text, since, before, limit) =>
+  query(
     `SELECT place::text AS place, hash FROM api_keys WHERE place >= ?::bigint AND place < ?::bigint AND ${matches}
      ORDER BY api_keys.place DESC LIMIT ?`,
     [since, before, text, text, limit],
@@ -73,10 +73,10 @@ const shortInPostgres: ShortSearch = (ask, text, since, before, limit) =>
 /** A search by an index. */
 type LongSearch = (text: string, before: string, limit: number) => Promise<readonly Row[]>;
 
-function inSqlite(ask: Ask): LongSearch {
+function inSqlite(query: Ask): LongSearch {
   return (text, before, limit) => {
     const phrase = `"${text.replaceAll('"', '""')}"`;
-    return ask(
+    return query(
       `SELECT CAST(k.place AS TEXT) AS place, k.hash FROM api_keys_text t JOIN api_keys k ON k.place = t.rowid
        WHERE api_keys_text MATCH ? AND t.rowid < CAST(? AS BIGINT) ORDER BY t.rowid DESC LIMIT ?`,
       [`{name note id} : ${phrase} OR prefix : ^ ${phrase}`, before, limit],
@@ -88,16 +88,16 @@ function inSqlite(ask: Ask): LongSearch {
 const matches = `(strpos(left(words, length(words) - length(prefix)), api_key_lower(?)) > 0 OR starts_with(lower(prefix), api_key_lower(?)))`;
 
 /** PostgreSQL's index returns keys in no order. So a frequent text is found by a scan in order, a rare one by the index. */
-function inPostgres(ask: Ask): LongSearch {
+function inPostgres(query: Ask): LongSearch {
   return async (text, before, limit) => {
-    const newest = await ask(
+    const newest = await query(
       `SELECT place::text AS place, hash FROM
          (SELECT * FROM api_keys WHERE place < ?::bigint ORDER BY place DESC LIMIT ${near}) AS near
        WHERE ${matches} ORDER BY near.place DESC LIMIT ?`,
       [before, text, text, limit],
     );
     if (newest.length >= limit) return newest;
-    const found = await ask(
+    const found = await query(
       `WITH found AS MATERIALIZED (
          SELECT place, hash FROM api_keys
          WHERE api_key_grams(words) @> api_key_grams(api_key_lower(?)) AND place < ?::bigint AND ${matches} LIMIT ${mostSorted + 1}
@@ -106,7 +106,7 @@ function inPostgres(ask: Ask): LongSearch {
       [text, before, text, text, limit],
     );
     if (Number(found[0]?.['count'] ?? 0) <= mostSorted) return found;
-    return ask(
+    return query(
       `SELECT place::text AS place, hash FROM api_keys WHERE place < ?::bigint AND ${matches} ORDER BY api_keys.place DESC LIMIT ?`,
       [before, text, text, limit],
     );
@@ -117,11 +117,11 @@ function inPostgres(ask: Ask): LongSearch {
 export type OwnedBy = (owner: string, text: string, before: string, limit: number) => Promise<readonly Row[]>;
 
 /** Returns the search among the keys of one owner. It reads all of the owner's keys, by an index. */
-export function ownedBy(kind: Database['kind'], ask: Ask): OwnedBy {
+export function ownedBy(kind: Database['kind'], query: Ask): OwnedBy {
   const selects = kind === 'sqlite' ? selectsInSqlite : matches;
   const texts = kind === 'sqlite' ? 4 : 2;
   return (owner, text, before, limit) =>
-    ask(
+    query(
       `SELECT CAST(k.place AS TEXT) AS place, k.hash FROM api_keys_owners o JOIN api_keys k ON k.hash = o.hash
        WHERE o.owner = ? AND k.place < CAST(? AS BIGINT)${text === '' ? '' : ` AND ${selects}`} ORDER BY k.place DESC LIMIT ?`,
       [owner, before, ...Array.from({ length: text === '' ? 0 : texts }, () => text), limit],
@@ -129,7 +129,7 @@ export function ownedBy(kind: Database['kind'], ask: Ask): OwnedBy {
 }
 
 /** Returns the search among the keys of a scope: those that match a text, which may be empty. */
-export function searchingInScope(kind: Database['kind'], ask: Ask) {
+export function searchingInScope(kind: Database['kind'], query: Ask) {
   return (
     scope: KeyScope & { readonly owner: string | undefined },
     text: string,
@@ -143,7 +143,7 @@ export function searchingInScope(kind: Database['kind'], ask: Ask) {
       ? '(instr(lower(name), lower(?)) OR instr(lower(note), lower(?)) OR instr(lower(id), lower(?)) OR instr(lower(prefix), lower(?)) = 1)'
       : matches;
     const texts = text === '' ? [] : Array.from({ length: isSqlite ? 4 : 2 }, () => text);
-    return ask(
+    return query(
       `SELECT CAST(k.place AS TEXT) AS place, k.hash AS hash FROM api_keys k
        JOIN keyv e ON e.namespace = 'api-keys' AND e.key = k.hash
        WHERE k.place < CAST(? AS BIGINT) AND ${sql} ${text === '' ? '' : `AND ${has}`}

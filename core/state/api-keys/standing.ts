@@ -1,13 +1,13 @@
-/** Tells operators how many API keys from before an upgrade are not in the lists of keys yet. */
+/** Reports to operators how many API keys from before an upgrade are missing in the lists of keys. */
 import type { Database } from '../database/index.ts';
 import { startSweeping } from '../database/sweeping.ts';
 import type { Kept, Upkeep } from '../upkeep.ts';
 
-/** When the keys are counted, in milliseconds: the first time after `pauseWhenFull`, and then again after it while some are missing. */
+/** Interval of the counts in milliseconds: `pauseWhenFull` before the first count and while keys are missing, else `pause`. */
 const times = { pause: 600_000, pauseWhenFull: 5_000 };
 
-/** Tells the upkeep from time to time how many keys are missing in lists, until the returned function is called. */
-export function tellKeyLists(database: Database, upkeep: Upkeep): () => void {
+/** Reports the number of missing keys to the upkeep at intervals, until the returned function is called. */
+export function startKeyListReports(database: Database, upkeep: Upkeep): () => void {
   return startSweeping(
     async () => {
       const kept = await keyListsStanding(database);
@@ -15,12 +15,12 @@ export function tellKeyLists(database: Database, upkeep: Upkeep): () => void {
       return kept.rows > 0;
     },
     times,
-    // Those who ask the database for more than a figure say why it does not answer.
+    // Ignores errors, because other users of the database report them.
     () => {},
   );
 }
 
-/** Returns how many keys are not in lists and searches yet, and for how long the oldest has been missing. */
+/** Returns how many keys are missing in lists and searches, and for how long. */
 export async function keyListsStanding(database: Database): Promise<Kept & { readonly rows: number }> {
   const rows = await missingKeys(database);
   const overdueSeconds = rows === 0 ? 0 : await secondsSinceUpgrade(database);
@@ -36,29 +36,29 @@ export async function keyListsStanding(database: Database): Promise<Kept & { rea
 }
 
 async function missingKeys(database: Database): Promise<number> {
-  const [cursor] = await ask(database, 'SELECT after AS value FROM api_keys_filling');
+  const [cursor] = await readRows(database, 'SELECT after AS value FROM api_keys_filling');
   if (cursor === undefined) return 0;
   const count = "SELECT COUNT(*) AS value FROM keyv WHERE namespace = 'api-keys' AND key > ";
-  const [row] = await ask(database, count, String(cursor['value']));
+  const [row] = await readRows(database, count, String(cursor['value']));
   return Number(row?.['value']);
 }
 
 async function secondsSinceUpgrade(database: Database): Promise<number> {
-  const [row] = await ask(
+  const [row] = await readRows(
     database,
     "SELECT applied AS value FROM sluice_additions WHERE name = 'api-keys-1'",
   );
   return row === undefined ? 0 : Math.max(0, Math.round((Date.now() - Number(row['value'])) / 1_000));
 }
 
-/** Reads beside the event loop. A value stands at the end of the statement. */
-function ask(
+/** Runs a SELECT without blocking the event loop. Appends a placeholder when there is a value. */
+function readRows(
   database: Database,
   sql: string,
   ...values: readonly string[]
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const [place, other] = values.length === 0 ? ['', ''] : ['?', '$1'];
+  const [sqlitePlaceholder, postgresPlaceholder] = values.length === 0 ? ['', ''] : ['?', '$1'];
   return database.kind === 'sqlite'
-    ? database.read(sql + place, values)
-    : database.query(sql + other, values);
+    ? database.read(sql + sqlitePlaceholder, values)
+    : database.query(sql + postgresPlaceholder, values);
 }

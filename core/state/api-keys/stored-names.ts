@@ -2,14 +2,17 @@
 import { parseObject } from '../../json/parse.ts';
 import type { Ask } from '../database/long-reads.ts';
 
-/** Number of names that are read in one question to the database. */
+/** Maximum number of names in one query. */
 const batchSize = 500;
 
-/** Returns the names of those of these keys that there are or were. */
-export async function storedKeyNames(ask: Ask, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const names = await namesIn(ask, 'SELECT id, name FROM api_keys WHERE id', ids, unescaped);
+/** Returns the names of existing and deleted keys by id. */
+export async function storedKeyNames(
+  query: Ask,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = await namesIn(query, 'SELECT id, name FROM api_keys WHERE id', ids, unescaped);
   const gone = ids.filter((id) => !names.has(id));
-  for (const [id, name] of await namesIn(ask, entriesOf('api-keys-deleted'), gone, (text) => {
+  for (const [id, name] of await namesIn(query, entriesOf('api-keys-deleted'), gone, (text) => {
     const value = valueIn(text);
     return typeof value === 'string' ? unescaped(value) : undefined;
   }))
@@ -17,12 +20,12 @@ export async function storedKeyNames(ask: Ask, ids: readonly string[]): Promise<
   return names;
 }
 
-/** Returns the names of those of these owners that there are. */
+/** Returns the names of existing owners by id. */
 export async function storedOwnerNames(
-  ask: Ask,
+  query: Ask,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  return namesIn(ask, entriesOf('owners'), ids, (text) => {
+  return namesIn(query, entriesOf('owners'), ids, (text) => {
     const value = valueIn(text);
     return typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string'
       ? unescaped(value.name)
@@ -30,7 +33,7 @@ export async function storedOwnerNames(
   });
 }
 
-/** Returns a text of an entry: those that begin with a colon have another one before it. */
+/** Decodes a text of an entry, in which a leading colon is doubled. */
 export function unescaped(text: string): string {
   return text.startsWith('::') ? text.slice(1) : text;
 }
@@ -43,19 +46,19 @@ function valueIn(text: string): unknown {
 }
 
 async function namesIn(
-  ask: Ask,
-  question: string,
+  query: Ask,
+  select: string,
   ids: readonly string[],
   nameIn: (text: string) => string | undefined,
 ): Promise<Map<string, string>> {
   const names = new Map<string, string>();
   for (let start = 0; start < ids.length; start += batchSize) {
     const some = ids.slice(start, start + batchSize);
-    // There are few lengths of the question, because each statement is kept.
+    // Pads to a power of two, because each statement is cached.
     const length = 2 ** Math.ceil(Math.log2(some.length));
     const values = Array.from({ length }, (_, index) => some[index] ?? some[0] ?? '');
-    // oxlint-disable-next-line no-await-in-loop -- one question at a time, however many ids there are
-    for (const { id, name } of await ask(`${question} IN (${values.map(() => '?').join()})`, values)) {
+    // oxlint-disable-next-line no-await-in-loop -- one query at a time, however many ids there are
+    for (const { id, name } of await query(`${select} IN (${values.map(() => '?').join()})`, values)) {
       const found = nameIn(String(name));
       if (found !== undefined) names.set(String(id), found);
     }

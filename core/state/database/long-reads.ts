@@ -36,15 +36,15 @@ function numbered(query: PostgresSession['query'], isLarge = false): Ask {
   };
 }
 
-/** Returns a function that runs equal queries that overlap only once. */
-export function askedOnce(ask: Ask): Ask {
+/** Returns a function that runs a query once for all callers that request it while it runs. */
+export function askedOnce(query: Ask): Ask {
   const running = new Map<string, ReturnType<Ask>>();
   return (sql, values) => {
     const name = JSON.stringify([sql, values]);
     const known = running.get(name);
     if (known !== undefined) return known;
-    const asked = readAlways(() => ask(sql, values)).finally(() => running.delete(name));
-    running.set(name, asked);
-    return asked;
+    const result = readAlways(() => query(sql, values)).finally(() => running.delete(name));
+    running.set(name, result);
+    return result;
   };
 }

@@ -57,12 +57,12 @@ async function keepsTimeouts(pool: Pool, { masked, limits }: PoolOptions): Promi
     lock_timeout: limits.lock,
     idle_in_transaction_session_timeout: limits.idleInTransaction,
   };
-  const ask = `SELECT name, setting FROM pg_settings WHERE name IN ('${Object.keys(wanted).join("', '")}')`;
+  const statement = `SELECT name, setting FROM pg_settings WHERE name IN ('${Object.keys(wanted).join("', '")}')`;
   const client = await pool.connect();
   let isBroken = true;
   try {
     const { rows } = await watched(client, masked, limits.silence, () =>
-      client.query<{ readonly name: string; readonly setting: string }>(ask),
+      client.query<{ readonly name: string; readonly setting: string }>(statement),
     );
     isBroken = false;
     return rows.every(({ name, setting }) => Number(setting) === wanted[name]);

@@ -43,7 +43,7 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
   const { masked, limits } = connections;
   const transact: PostgresServer['transaction'] = (work) =>
     connections.connected((connection) => within(connections, connection, work));
-  const ask: PostgresSession['query'] = (sql, values, options) =>
+  const query: PostgresSession['query'] = (sql, values, options) =>
     connections.connected(async (connection) => {
       const isLarge = options?.isLarge === true;
       if (connection.pooling === 'session') {
@@ -56,7 +56,7 @@ export function openPostgresServer(url: string, size: number = usualPoolSize): P
   return {
     url: masked,
     limits,
-    query: ask,
+    query,
     session: (work) =>
       connections.connected((connection) =>
         connection.pooling === 'session' ? work(connection) : within(connections, connection, work),

@@ -1,4 +1,4 @@
-/** Asks a program that reads a database in a thread of its own. */
+/** Runs a program that reads a database in a thread of its own. */
 import { Worker } from 'node:worker_threads';
 import type { PostgresSettings } from '../../settings/database.ts';
 import { PostgresError } from './postgres-error.ts';
@@ -8,7 +8,7 @@ export type ThreadTarget =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly settings: PostgresSettings };
 
-/** A message to the thread: a question, the id of a question that was abandoned, or the request to end. */
+/** Message to the thread: a request, the id of an abandoned request, or the order to exit. */
 export type ToThread =
   | { readonly id: number; readonly question: unknown }
   | { readonly abandoned: number }
@@ -17,7 +17,7 @@ export type ToThread =
 /** Connections of a thread to a server. */
 export type ThreadConnections = Readonly<Record<'size' | 'inUse' | 'idle' | 'waiting', number>>;
 
-/** A message from the thread: an answer, a failure, an error that no question waits for, or how its connections stand. */
+/** Message from the thread: a result, a failure, an error that belongs to no request, or the state of its connections. */
 export type FromThread =
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly failure: string; readonly isOfServer: boolean; readonly code?: string }
@@ -29,15 +29,15 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** How long the thread is kept without a question, in milliseconds. */
+/** Idle time in milliseconds after which the thread exits. */
 const idle = 20_000;
 
-/** How long a thread may take to close its connections, in milliseconds. */
+/** Maximum time in milliseconds for a thread to close its connections. */
 const closing = 2_000;
 
 /**
- * Runs a program in a thread, so that long reads of an operator hold no call up: neither the database's work where it is a file, nor that of
- * statements, rows and answers. The thread starts with the first question, and ends when nobody asks for a while.
+ * Runs a program in a thread, so that long reads of an operator do not delay calls: neither by SQLite's work nor by the work on
+ * statements, rows and results. The thread starts with the first request and exits when it has been idle.
  */
 export class ReadingThread {
   readonly #program: URL;
@@ -50,21 +50,21 @@ export class ReadingThread {
   #ids = 0;
   #isClosed = false;
 
-  /** `report` gets errors that no question waits for. */
+  /** `report` receives errors that belong to no request. */
   constructor(program: URL, target: ThreadTarget, report: (error: Error) => void = () => {}) {
     this.#program = program;
     this.#target = target;
     this.#report = report;
   }
 
-  /** The connections of the thread as it reported them within the last second. Undefined while there is no thread. */
+  /** Connections of the thread as it last reported them, at most a second ago. Undefined while there is no thread. */
   get connections(): ThreadConnections | undefined {
     return this.#thread === undefined ? undefined : this.#connections;
   }
 
   /**
-   * Asks the program. Rejects with what it rejects with, when the thread ends, and with the reason of the signal when that is aborted: the program
-   * runs no further statement for the question.
+   * Sends a request to the program. Rejects with the program's error, when the thread exits, and with the signal's reason when the signal is
+   * aborted. The program runs no further statement for an aborted request.
    */
   ask(question: unknown, signal?: AbortSignal): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(new Error('The database is closed.'));
@@ -85,7 +85,7 @@ export class ReadingThread {
     });
   }
 
-  /** Ends the thread. Questions without an answer are rejected. */
+  /** Ends the thread. Rejects pending requests. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const thread = this.#thread;
@@ -146,7 +146,7 @@ export class ReadingThread {
     this.#waiting.clear();
   }
 
-  /** A file needs no end; a server is told that its connections close. */
+  /** Terminates a thread that reads a file. A thread that reads a server closes its connections first. */
   #end(): void {
     clearTimeout(this.#timer);
     const thread = this.#thread;

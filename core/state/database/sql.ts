@@ -82,8 +82,8 @@ export function workInSqlite<Result>(connection: DatabaseSync, work: () => Work<
   return step.value;
 }
 
-/** Asks an SQLite database. What is read waits for nobody; a write waits for those of other processes. */
-async function askSqlite(
+/** Runs a statement in SQLite. A read never waits; a write waits for writes of other processes. */
+async function queryInSqlite(
   connection: DatabaseSync,
   sql: string,
   values: readonly SqlValue[],
@@ -95,14 +95,14 @@ async function askSqlite(
 /** Runs work statement by statement, each of which may wait. */
 async function stepsOf<Result>(
   work: () => Work<Result>,
-  ask: (sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>,
+  query: (sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>,
 ): Promise<Result> {
   const steps = work();
   let step = steps.next();
   while (step.done !== true) {
     const { sql, values } = step.value;
     // oxlint-disable-next-line no-await-in-loop -- each statement may depend on the one before
-    step = steps.next(await ask(sql, values));
+    step = steps.next(await query(sql, values));
   }
   return step.value;
 }
@@ -112,7 +112,7 @@ function sqlite(database: Database, connection: DatabaseSync): Sql {
     database,
     forUpdate: '',
     forUpdateOfFree: '',
-    run: (work) => stepsOf(work, (sql, values) => askSqlite(connection, sql, values)),
+    run: (work) => stepsOf(work, (sql, values) => queryInSqlite(connection, sql, values)),
     atomically: (work) => transactionInSqlite(connection, () => workInSqlite(connection, work)),
   };
 }

@@ -35,13 +35,13 @@ export function writeInSqlite<Result>(
     }
   }
   const made = writeLater(before, write, performance.now() + most);
-  const turn = made.then(
+  const settled = made.then(
     () => true,
     (error: unknown) => error !== tooLong,
   );
-  waiting.set(connection, turn);
-  void turn.then(() => {
-    if (waiting.get(connection) === turn) waiting.delete(connection);
+  waiting.set(connection, settled);
+  void settled.then(() => {
+    if (waiting.get(connection) === settled) waiting.delete(connection);
   });
   return made;
 }

@@ -1,4 +1,4 @@
-/** The database as the program of a thread reads it. */
+/** Opens the database for the program that runs in a reading thread. */
 import { workerData } from 'node:worker_threads';
 import { Semaphore } from '../../sdk/semaphore.ts';
 import { largeReads, operatorReads, type Ask } from './long-reads.ts';
@@ -6,9 +6,9 @@ import { usualPoolSize } from './postgres-pool.ts';
 import type { ThreadConnections, ThreadTarget } from './reading-thread.ts';
 import { openSqliteToRead } from './sqlite-to-read.ts';
 import { send } from './thread-answers.ts';
-import { inTurn } from './turns.ts';
+import { limitConcurrency } from './limit-concurrency.ts';
 
-/** Interval at which the thread reports how its connections stand, in milliseconds. */
+/** Interval in milliseconds at which the thread reports the state of its connections. */
 const reportInterval = 1_000;
 
 /** The thread's own connections to the database. */
@@ -25,16 +25,16 @@ export async function openThreadDatabase(): Promise<ThreadDatabase> {
   const target = workerData as ThreadTarget;
   if (target.kind === 'sqlite') {
     const read = openSqliteToRead(target.path);
-    const ask = inTurn(async (sql, values) => read(sql, values), new Semaphore(1));
+    const ask = limitConcurrency(async (sql, values) => read(sql, values), new Semaphore(1));
     return { kind: 'sqlite', ask, askLarge: ask, close: async () => {} };
   }
-  // Not loaded for a file.
+  // Loaded here because a file does not need them.
   const [{ openPostgres }, { schema }] = await Promise.all([
     import('./postgres.ts'),
     import('./tables/index.ts'),
   ]);
   const { poolSize = usualPoolSize, ...settings } = target.settings;
-  // Beside the connections of the process itself.
+  // Half of the pool size, because the process has connections of its own.
   const size = Math.ceil(poolSize / 2);
   const database = openPostgres({ ...settings, poolSize: size }, schema, (error) =>
     send({ report: error.message }),
@@ -47,8 +47,8 @@ export async function openThreadDatabase(): Promise<ThreadDatabase> {
   reporting.unref();
   return {
     kind: 'postgres',
-    ask: inTurn(operatorReads(database), permits),
-    askLarge: inTurn(largeReads(database), permits),
+    ask: limitConcurrency(operatorReads(database), permits),
+    askLarge: limitConcurrency(largeReads(database), permits),
     close: () => {
       clearInterval(reporting);
       return database.close();

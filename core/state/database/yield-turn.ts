@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * Lets everything else that is ready run first. SQLite answers in the turn in which it is asked: long work goes in slices with one of these
- * between them, so that no call waits for all of it; and questions that come together are answered together.
+ * Yields to the event loop. SQLite blocks the event loop while a statement runs, so long work runs in slices with a yield between them, because calls
+ * would otherwise wait for all of it. Queries that arrive in the same turn can be batched, too.
  */
 export function yieldTurn(): Promise<void> {
   return setImmediate();

@@ -15,12 +15,8 @@ export interface StoredEntry {
 }
 
 /** Writes an entry where there is none, or one that has expired. Returns false where there is one. */
-export async function insertEntry(
-  database: Database,
-  place: EntryName,
-  entry: StoredEntry,
-): Promise<boolean> {
-  return (await sqlOf(database).run(() => insertion(place, entry))) !== undefined;
+export async function insertEntry(database: Database, name: EntryName, entry: StoredEntry): Promise<boolean> {
+  return (await sqlOf(database).run(() => insertion(name, entry))) !== undefined;
 }
 
 function insertion({ namespace, key }: EntryName, { value, expires }: StoredEntry): Work<Row | undefined> {
@@ -46,8 +42,8 @@ export async function insertEntries(
 ): Promise<boolean> {
   try {
     await sqlOf(database).atomically(function* () {
-      for (const { entry, ...place } of entries)
-        if ((yield* insertion(place, entry)) === undefined) throw new EntryExists();
+      for (const { entry, ...name } of entries)
+        if ((yield* insertion(name, entry)) === undefined) throw new EntryExists();
     });
     return true;
   } catch (error) {
@@ -77,8 +73,8 @@ export async function replaceEntry(
 }
 
 /** Removes an entry whose stored text is still `before`. Returns false where it was changed or removed meanwhile. */
-export async function removeEntry(database: Database, place: EntryName, before: string): Promise<boolean> {
-  return (await sqlOf(database).run(() => removal(place, before))) !== undefined;
+export async function removeEntry(database: Database, name: EntryName, before: string): Promise<boolean> {
+  return (await sqlOf(database).run(() => removal(name, before))) !== undefined;
 }
 
 function removal({ namespace, key }: EntryName, before: string): Work<Row | undefined> {
@@ -98,17 +94,17 @@ export interface EntryBeside extends EntryName {
 /** As {@link replaceEntry}, and gives the entry another key. Rejects when that key exists. Writes `beside` in the same transaction. */
 export function moveEntry(
   database: Database,
-  place: EntryName,
+  name: EntryName,
   before: string,
   newKey: string,
   { value, expires }: StoredEntry,
   beside?: EntryBeside,
 ): Promise<boolean> {
   return sqlOf(database).atomically(function* () {
-    if ((yield* removal(place, before)) === undefined) return false;
+    if ((yield* removal(name, before)) === undefined) return false;
     yield* row(
       'INSERT INTO keyv (namespace, key, value, expires) VALUES (?, ?, ?, ?) RETURNING 1',
-      place.namespace,
+      name.namespace,
       newKey,
       value,
       expires,

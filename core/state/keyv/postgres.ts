@@ -3,14 +3,14 @@ import type { KeyvStoreAdapter } from 'keyv';
 import type { PostgresDatabase } from '../database/postgres.ts';
 
 /** SQL condition for entries that have not expired. An entry is valid in the millisecond of its expiry, as in Keyv. */
-const ALIVE = (place: number): string => `(expires IS NULL OR expires >= $${place})`;
+const ALIVE = (parameter: number): string => `(expires IS NULL OR expires >= $${parameter})`;
 
 /** Rows are matched by their position in the query, because PostgreSQL may return a key as another text. */
-const asked = (columns: string): string => `
-  SELECT ${columns} FROM unnest($2::text[]) WITH ORDINALITY AS asked (key, place)
-  JOIN keyv ON keyv.namespace = $1 AND keyv.key = asked.key WHERE ${ALIVE(3)}`;
-const GET = asked('place, value');
-const HAS = asked('place');
+const selectByKeys = (columns: string): string => `
+  SELECT ${columns} FROM unnest($2::text[]) WITH ORDINALITY AS requested (key, ordinal)
+  JOIN keyv ON keyv.namespace = $1 AND keyv.key = requested.key WHERE ${ALIVE(3)}`;
+const GET = selectByKeys('ordinal, value');
+const HAS = selectByKeys('ordinal');
 const PAGE_AFTER = `SELECT key, value FROM keyv WHERE namespace = $1 AND key > $2 AND ${ALIVE(3)} ORDER BY key LIMIT $4`;
 const FIRST_PAGE = `SELECT key, value FROM keyv WHERE namespace = $1 AND ${ALIVE(2)} ORDER BY key LIMIT $3`;
 const DELETE = 'DELETE FROM keyv WHERE namespace = $1 AND key = ANY($2) RETURNING 1';
@@ -64,7 +64,7 @@ export class PostgresKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 
   /** Returns one value per key, in the order of the keys. */
   async getMany(keys: string[]): Promise<(string | undefined)[]> {
     const rows = await this.#database.query(GET, [this.#space(), keys, Date.now()]);
-    const found = new Map(rows.map(({ place, value }) => [Number(place), String(value)]));
+    const found = new Map(rows.map(({ ordinal, value }) => [Number(ordinal), String(value)]));
     return keys.map((_, index) => found.get(index + 1));
   }
 
@@ -120,7 +120,7 @@ export class PostgresKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 
   /** Returns one result per key, in the order of the keys. */
   async hasMany(keys: string[]): Promise<boolean[]> {
     const rows = await this.#database.query(HAS, [this.#space(), keys, Date.now()]);
-    const found = new Set(rows.map(({ place }) => Number(place)));
+    const found = new Set(rows.map(({ ordinal }) => Number(ordinal)));
     return keys.map((_, index) => found.has(index + 1));
   }
 

@@ -12,23 +12,23 @@ import {
 } from './peers.ts';
 
 /** Message of a worker to the primary. */
-export type PeerWord =
+export type WorkerPeerMessage =
   | { readonly kind: 'gather'; readonly id: number; readonly topic: string; readonly question?: unknown }
   /** `answer` is absent where the worker has none. */
   | { readonly kind: 'answer'; readonly id: number; readonly topic: string; readonly answer?: PeerAnswer }
   | { readonly kind: 'leave'; readonly topic: string; readonly totals: Totals };
 
 /** Message of the primary to a worker. */
-export type PeerNews =
+export type PrimaryPeerMessage =
   | { readonly kind: 'asked'; readonly id: number; readonly topic: string; readonly question?: unknown }
   | { readonly kind: 'gathered'; readonly id: number; readonly gathered: Gathered };
 
 /** A worker's connection to the primary. */
-export interface PeerLine {
+export interface PeerConnection {
   /** Sends a message. Returns false when the connection is closed. `sent` runs when the message was sent, or cannot be. */
-  send(word: PeerWord, sent?: () => void): boolean;
+  send(word: WorkerPeerMessage, sent?: () => void): boolean;
   /** Sets the listener for messages. */
-  listen(listener: (news: PeerNews) => void): void;
+  listen(listener: (news: PrimaryPeerMessage) => void): void;
 }
 
 /** Time for workers to answer, in milliseconds. */
@@ -46,12 +46,12 @@ const mostTotals = 100_000;
 
 /** The peers of a worker. The primary forwards questions and answers. */
 export class WorkerPeers implements Peers {
-  readonly #line: PeerLine;
+  readonly #line: PeerConnection;
   readonly #answerers = new Answerers();
   readonly #open = new Map<number, (gathered: Gathered | undefined) => void>();
   #ids = 0;
 
-  constructor(line: PeerLine) {
+  constructor(line: PeerConnection) {
     this.#line = line;
     line.listen((news) => {
       if (news.kind === 'gathered') this.#open.get(news.id)?.(news.gathered);
@@ -85,7 +85,7 @@ export class WorkerPeers implements Peers {
   }
 
   async #answer(id: number, topic: string, question: unknown): Promise<void> {
-    const answer = await this.#answerers.ask(topic, question);
+    const answer = await this.#answerers.respond(topic, question);
     this.#line.send({ kind: 'answer', id, topic, ...(answer === undefined ? {} : { answer }) });
   }
 }
@@ -93,7 +93,7 @@ export class WorkerPeers implements Peers {
 /** A worker, as the primary sees it. */
 interface Member {
   /** Sends a message to the worker. Returns false when the worker takes none now. */
-  readonly tell: (news: PeerNews) => boolean;
+  readonly send: (news: PrimaryPeerMessage) => boolean;
   /** Its last reported totals, by topic. */
   readonly totals: Map<string, Totals>;
 }
@@ -119,8 +119,8 @@ export class PeersServer {
   }
 
   /** Adds a worker. */
-  join(member: number, tell: Member['tell']): void {
-    this.#members.set(member, { tell, totals: new Map() });
+  join(member: number, send: Member['send']): void {
+    this.#members.set(member, { send, totals: new Map() });
   }
 
   /** Removes a worker that has ended: no question waits for it, and its totals are kept. */
@@ -133,11 +133,11 @@ export class PeersServer {
   }
 
   /** Handles a message of a worker. The result of its question is sent with the function with which it joined. */
-  hear(member: number, word: PeerWord): void {
+  receive(member: number, word: WorkerPeerMessage): void {
     switch (word.kind) {
       case 'gather':
         void this.gather(word.topic, word.question).then((gathered) =>
-          this.#members.get(member)?.tell({ kind: 'gathered', id: word.id, gathered }),
+          this.#members.get(member)?.send({ kind: 'gathered', id: word.id, gathered }),
         );
         return;
       case 'leave':
@@ -169,15 +169,15 @@ export class PeersServer {
       const timer = setTimeout(end, this.#patience);
       const isFull = this.#rounds.size >= mostOpen;
       this.#rounds.set(id, round);
-      for (const [number, { tell }] of this.#members) {
-        if (!isFull && tell({ kind: 'asked', id, topic, question })) round.waiting.add(number);
+      for (const [number, { send }] of this.#members) {
+        if (!isFull && send({ kind: 'asked', id, topic, question })) round.waiting.add(number);
         else round.silent.push(number);
       }
       round.finish();
     });
   }
 
-  #answered(member: number, { id, topic, answer }: Extract<PeerWord, { kind: 'answer' }>): void {
+  #answered(member: number, { id, topic, answer }: Extract<WorkerPeerMessage, { kind: 'answer' }>): void {
     // Also for a late answer, because its totals are the latest.
     if (answer?.totals !== undefined) this.#members.get(member)?.totals.set(topic, answer.totals);
     const round = this.#rounds.get(id);

@@ -1,5 +1,5 @@
 /*
- * How a part of the gateway asks itself in every process: the metrics of all workers as one scrape, the calls of all workers in one view.
+ * Queries that all workers of a gateway answer, for example the metrics of all workers in one scrape, or the calls of all workers in one view.
  */
 
 import type { WorkerAnswer, WorkerAnswers, Workers } from '../../sdk/author/workers.ts';
@@ -13,13 +13,13 @@ export type PeerAnswer = WorkerAnswer;
 /** See `WorkerAnswers` of sdk/author/workers.ts. */
 export type Gathered = WorkerAnswers;
 
-/** The processes of this gateway, as they ask each other. The topics of all parts and plugins are in one table. */
+/** Queries to the processes of this gateway. All parts and plugins share one table of topics. */
 export type Peers = Workers;
 
-/** Answers a question, which may come from a process that runs another version of the code. What it throws counts as no answer. */
+/** Answers a query, which may come from a process that runs another version of the code. An error counts as no answer. */
 export type Answerer = Parameters<Workers['answer']>[1];
 
-/** Returns the workers as a plugin asks them: under topics of its own. */
+/** Returns the workers for a plugin, with the plugin's name in front of each topic. */
 export function workersOf(peers: Peers, plugin: string): Workers {
   const own = (topic: string): string => `${plugin}: ${topic}`;
   return {
@@ -29,7 +29,7 @@ export function workersOf(peers: Peers, plugin: string): Workers {
   };
 }
 
-/** Those in one process who answer. */
+/** Answerers of one process, by topic. */
 export class Answerers {
   readonly #byTopic = new Map<string, Answerer>();
 
@@ -41,8 +41,8 @@ export class Answerers {
     };
   }
 
-  /** Undefined when nobody answers, or could not. Never rejects. */
-  async ask(topic: string, question: unknown): Promise<PeerAnswer | undefined> {
+  /** Returns the answer for a topic; undefined when there is no answerer or it fails. Never rejects. */
+  async respond(topic: string, question: unknown): Promise<PeerAnswer | undefined> {
     try {
       return await this.#byTopic.get(topic)?.(question);
     } catch {
@@ -51,7 +51,7 @@ export class Answerers {
   }
 }
 
-/** The only process of a gateway: it asks itself. */
+/** Peers of a gateway that has one process: it answers its own queries. */
 export class OnlyPeer implements Peers {
   readonly #answerers = new Answerers();
 
@@ -60,7 +60,7 @@ export class OnlyPeer implements Peers {
   }
 
   async gather(topic: string, question?: unknown): Promise<Gathered> {
-    const answer = await this.#answerers.ask(topic, question);
+    const answer = await this.#answerers.respond(topic, question);
     return {
       answers: answer === undefined ? [] : [{ from: process.pid, value: answer.value }],
       silent: answer === undefined ? [process.pid] : [],

@@ -68,12 +68,12 @@ export class SharedServers {
     const [node] = address.nodes;
     if (address.kind === 'single' && node !== undefined) return Promise.resolve(node);
     if (address.kind === 'sentinel')
-      return this.#ask(address, 'sentinel', (client) => masterOf(client, address));
-    return this.#ask(address, 'server', (client, seed) => ownerOf(client, key, seed));
+      return this.#queryInOrder(address, 'sentinel', (client) => masterOf(client, address));
+    return this.#queryInOrder(address, 'server', (client, seed) => ownerOf(client, key, seed));
   }
 
-  /** Asks one Sentinel or node after the other. */
-  async #ask(
+  /** Runs the query at one Sentinel or node after the other, until one succeeds. */
+  async #queryInOrder(
     { nodes }: SharedAddress,
     role: 'sentinel' | 'server',
     question: (client: StoreClient, node: SharedNode) => Promise<SharedNode>,

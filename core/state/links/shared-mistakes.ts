@@ -8,29 +8,29 @@ export class SharedStoreMistake extends Error {
     this.name = 'SharedStoreMistake';
   }
 
-  /** Returns the mistake behind an error of the driver; undefined for a server that is only unavailable now. */
-  static in(error: unknown, asked: Asked): SharedStoreMistake | undefined {
+  /** Returns the mistake behind an error of the driver; undefined when the server is only unavailable. */
+  static in(error: unknown, source: ErrorSource): SharedStoreMistake | undefined {
     if (error instanceof SharedStoreMistake) return error;
     if (!(error instanceof Error)) return undefined;
-    const advice = adviceOn(error, asked);
+    const advice = adviceOn(error, source);
     if (advice === undefined) return undefined;
-    const what = asked.role === 'sentinel' ? 'Sentinel' : 'Redis';
-    return new SharedStoreMistake(`The ${what} at ${asked.server} ${advice}`, error);
+    const what = source.role === 'sentinel' ? 'Sentinel' : 'Redis';
+    return new SharedStoreMistake(`The ${what} at ${source.server} ${advice}`, error);
   }
 }
 
 /** The server that returned the error, and its expected role. */
-export interface Asked {
+export interface ErrorSource {
   readonly server: string;
   readonly role: 'sentinel' | 'server';
   readonly kind: 'single' | 'sentinel' | 'cluster';
 }
 
 /** Returns the end of the message: the meaning of the error, and what to do. */
-function adviceOn(error: Error, asked: Asked): string | undefined {
+function adviceOn(error: Error, source: ErrorSource): string | undefined {
   const { message } = error;
   const password =
-    asked.role === 'sentinel' ? '"shared.sentinelPassword"' : '"shared.url" or "shared.password"';
+    source.role === 'sentinel' ? '"shared.sentinelPassword"' : '"shared.url" or "shared.password"';
   if (message.startsWith('WRONGPASS')) return `refuses the user or the password: correct ${password}.`;
   if (message.startsWith('NOAUTH')) return `asks for a password: set ${password}.`;
   if (/AUTH.* called without any password configured/.test(message))
@@ -41,10 +41,10 @@ function adviceOn(error: Error, asked: Asked): string | undefined {
     return 'has no database of this number: correct it at the end of "shared.url".';
   if (message.startsWith('DENIED'))
     return 'is in protected mode: give it a password, and set it in "shared.url".';
-  return topologyAdvice(message, asked) ?? tlsAdvice(error);
+  return topologyAdvice(message, source) ?? tlsAdvice(error);
 }
 
-function topologyAdvice(message: string, { kind, role }: Asked): string | undefined {
+function topologyAdvice(message: string, { kind, role }: ErrorSource): string | undefined {
   if (
     kind !== 'cluster' &&
     (message.startsWith('MOVED ') || /SELECT is not allowed in cluster mode/.test(message))

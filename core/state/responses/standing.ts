@@ -8,7 +8,7 @@ import { nowInSeconds } from './tables.ts';
 const times = { pause: 600_000, pauseWhenFull: 10_000 };
 
 /** Starts the reports to `upkeep`, until the returned function is called. */
-export function tellResponses(database: Database, upkeep: Upkeep): () => void {
+export function startResponseReports(database: Database, upkeep: Upkeep): () => void {
   return startSweeping(
     async () => {
       for (const kept of await responsesStanding(database)) upkeep.set(kept);
@@ -22,11 +22,11 @@ export function tellResponses(database: Database, upkeep: Upkeep): () => void {
 
 /** Returns the state of stored responses and conversations, compared with their retention. */
 export async function responsesStanding(database: Database): Promise<readonly Kept[]> {
-  const ask = async (sql: string): Promise<number | undefined> => {
+  const queryFigure = async (sql: string): Promise<number | undefined> => {
     const [row] = await (database.kind === 'sqlite' ? database.read(sql, []) : database.query(sql));
     return row === undefined ? undefined : Number(row['figure']);
   };
-  const oldest = await ask('SELECT expires AS figure FROM responses ORDER BY expires LIMIT 1');
+  const oldest = await queryFigure('SELECT expires AS figure FROM responses ORDER BY expires LIMIT 1');
   const overdueSeconds = oldest === undefined ? 0 : Math.max(0, nowInSeconds() - oldest);
   return [
     {
@@ -40,7 +40,7 @@ export async function responsesStanding(database: Database): Promise<readonly Ke
     {
       what: 'conversations',
       rule: 'Conversations are kept until a client deletes them.',
-      rows: (await ask('SELECT COUNT(*) AS figure FROM conversations')) ?? 0,
+      rows: (await queryFigure('SELECT COUNT(*) AS figure FROM conversations')) ?? 0,
       overdueSeconds: 0,
     },
   ];

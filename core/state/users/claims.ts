@@ -1,4 +1,4 @@
-/** Emails, identities and members of users, each of which belongs to one user however many gateways write. */
+/** Claims of emails, identities and members, so that each belongs to one user even if several gateways write at once. */
 import { hash } from 'node:crypto';
 import type { NewEntry, Stores } from '../stores.ts';
 import { UserConflict } from './index.ts';
@@ -6,7 +6,7 @@ import type { UserRecord } from './records.ts';
 
 const NAMESPACE = 'user-claims';
 
-/** Age from which a claim that its user does not hold is left over from a process that died, in milliseconds. */
+/** Age in milliseconds after which a claim that its user does not hold is stale: left over from a process that died. */
 const staleMs = 60_000;
 
 interface Claim {
@@ -16,7 +16,7 @@ interface Claim {
 
 type Claiming = Pick<UserRecord, 'email' | 'identities' | 'member'>;
 
-/** Returns the names under which a user claims what is its alone, with the words for a refusal. */
+/** Returns the names of a user's claims, with the text for the error when another user holds one. */
 function claimsOf({ email, identities, member }: Claiming): ReadonlyMap<string, string> {
   const all = new Map([
     [`email:${email}`, `the email ${email}`],
@@ -27,7 +27,7 @@ function claimsOf({ email, identities, member }: Claiming): ReadonlyMap<string, 
   return all;
 }
 
-/** Claims what users hold alone. A claim is written before the user and removed after it. */
+/** Claims of unique values. A claim is written before its user and removed after it. */
 export class UserClaims {
   readonly #stores: Stores;
   readonly #read: (id: string) => Promise<UserRecord | undefined>;
@@ -37,13 +37,13 @@ export class UserClaims {
     this.#read = read;
   }
 
-  /** Returns the entries of claims that nobody has made yet, to be written together with the user. In one order, because users may be made at once. */
+  /** Returns the entries of new claims, to be written together with the user. Sorted, because users may be created at the same time. */
   entriesOf(user: string, wanted: Claiming): readonly NewEntry[] {
     const value: Claim = { user, at: Date.now() };
     return [...claimsOf(wanted).keys()].toSorted().map((key) => ({ namespace: NAMESPACE, key, value }));
   }
 
-  /** Claims all that the user is to hold. Throws a {@link UserConflict} where another user holds it; then nothing is claimed anew. */
+  /** Claims all unique values of a user. Throws a {@link UserConflict} when another user holds one, and then releases the new claims. */
   async take(user: string, wanted: Claiming): Promise<readonly string[]> {
     const taken: string[] = [];
     try {
@@ -58,14 +58,14 @@ export class UserClaims {
     return taken;
   }
 
-  /** Releases claims by their names, where they are this user's. */
+  /** Releases claims by name if they belong to this user. */
   async release(user: string, names: readonly string[]): Promise<void> {
     const kept = this.#stores.namespace<Claim>(NAMESPACE);
     // oxlint-disable-next-line no-await-in-loop -- a few
     for (const name of names) if ((await kept.get(name))?.user === user) await kept.delete(name);
   }
 
-  /** Releases what the user held before and does not hold now. */
+  /** Releases claims of `before` that `now` does not have. */
   async releaseOld(user: string, before: Claiming, now?: Claiming): Promise<void> {
     const held = now === undefined ? new Map<string, string>() : claimsOf(now);
     await this.release(
@@ -74,7 +74,7 @@ export class UserClaims {
     );
   }
 
-  /** Returns true when the claim is new, false when it was this user's already. */
+  /** Returns true when the claim is new, false when this user already held it. */
   async #takeOne(name: string, user: string, words: string): Promise<boolean> {
     const claim: Claim = { user, at: Date.now() };
     if (await this.#stores.add<Claim>(NAMESPACE, name, claim)) return true;

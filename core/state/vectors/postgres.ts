@@ -70,8 +70,8 @@ export class PostgresVectors implements VectorStore {
 
   async nearest(partition: string, vector: Float32Array): Promise<NearestVector | undefined> {
     if (!isStorable(vector)) return undefined;
-    const asked = [this.#namespace, partition, vector.length, textOf(vector), Date.now()];
-    const [row] = await this.#database.query(this.#nearest, asked);
+    const parameters = [this.#namespace, partition, vector.length, textOf(vector), Date.now()];
+    const [row] = await this.#database.query(this.#nearest, parameters);
     const distance = row?.['distance'];
     // A vector of zeros has no direction.
     if (typeof distance !== 'number' || !Number.isFinite(distance)) return undefined;

@@ -2,10 +2,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Semaphore } from '../../../../core/sdk/semaphore.ts';
 import { answerQuestions } from '../../../../core/state/database/thread-answers.ts';
-import { inTurn } from '../../../../core/state/database/turns.ts';
+import { limitConcurrency } from '../../../../core/state/database/limit-concurrency.ts';
 
 let count = 0;
-const ask = inTurn(async () => {
+const ask = limitConcurrency(async () => {
   await pause(10);
   count += 1;
   return [];

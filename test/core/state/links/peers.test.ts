@@ -3,9 +3,9 @@ import { OnlyPeer, type Peers } from '../../../../core/state/links/peers.ts';
 import {
   PeersServer,
   WorkerPeers,
-  type PeerLine,
-  type PeerNews,
-  type PeerWord,
+  type PeerConnection,
+  type PrimaryPeerMessage,
+  type WorkerPeerMessage,
 } from '../../../../core/state/links/peers-primary.ts';
 import { eventually } from '../../../support/eventually.ts';
 
@@ -13,17 +13,17 @@ const copied = <Message>(message: Message): Message => JSON.parse(JSON.stringify
 
 /** A worker that is reached as another process is. `deaf`: it reads nothing. */
 function joined(desk: PeersServer, number: number) {
-  let listener: ((news: PeerNews) => void) | undefined;
+  let listener: ((news: PrimaryPeerMessage) => void) | undefined;
   const state = { deaf: false, gone: false };
-  const line: PeerLine = {
-    send(word: PeerWord, sent) {
+  const line: PeerConnection = {
+    send(word: WorkerPeerMessage, sent) {
       if (state.gone) {
         sent?.();
         return false;
       }
       const copy = copied(word);
       setImmediate(() => {
-        desk.hear(number, copy);
+        desk.receive(number, copy);
         sent?.();
       });
       return true;
