@@ -9,24 +9,23 @@ import { table } from './describe.ts';
 
 /** The command. */
 export const backup: Command = {
-  summary: 'Saves the database to a file, while the gateway runs.',
+  summary: 'Saves the database to a file. The gateway may run meanwhile.',
   help: `Usage: sluice backup FILE [--config FILE]
 
-Saves the config's database, SQLite or PostgreSQL, as it is at one moment. Gateways go on meanwhile.
-The file is new, compressed, and checked after it was written. "sluice restore" fills a database of
-either kind from it.
+Saves a consistent snapshot of the config's database, SQLite or PostgreSQL, to a new compressed file, and verifies the file.
+Gateways may run meanwhile. "sluice restore" fills a database of either kind from the file.
 
-It holds keys (as hashes), budgets and what was spent, the usage log, stored responses, conversations,
-tasks, the hash of the admin password, and the key that seals what clients keep, unless SLUICE_SECRET
-is set. Only you may read it (mode 600): keep it as safe as the database.`,
+The file contains API keys (as hashes), budgets and their spending, the usage log, stored responses, conversations, tasks, the
+hash of the admin password, secrets of the run-time configuration (encrypted), and, unless SLUICE_SECRET is set, the key that
+decrypts them. Only your user can read the file (mode 600). Protect it like the database.`,
   async run(args) {
     const { values, positionals } = readArguments(args, {});
     const [file] = positionals;
     if (file === undefined || positionals.length > 1)
-      throw new UsageError('Say where to: sluice backup FILE.');
+      throw new UsageError('Name one file: sluice backup FILE.');
     const config = await loadConfig(values.config, { only: 'settings' });
     const contents = await backUp(databaseOf(config), resolve(file), version);
-    console.log(`${describeContents(contents)}\n\nSaved to ${file}, and checked.`);
+    console.log(`${describeContents(contents)}\n\nSaved to ${file}, and verified.`);
     return 0;
   },
 };

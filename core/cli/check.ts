@@ -1,4 +1,4 @@
-/** `sluice check`: prints every problem of a config and its stores, or else the pipeline, the channels and the models that it would run. */
+/** `sluice check`: prints all problems of a config and its stores; without problems, its plugins, channels and models. */
 import { ConfigError, importConfig, type LoadedConfig } from '../config/config.ts';
 import { inspectWithSecrets, loadConfig } from '../config/load-config.ts';
 import type { KnownSecret } from '../config/secrets/known.ts';
@@ -17,23 +17,23 @@ import { tryGateway } from '../try-gateway.ts';
 
 /** The command. */
 export const check: Command = {
-  summary: 'Checks the config: shows every problem at once, or the pipeline and the channels.',
+  summary: 'Checks the config: prints all its problems, or its plugins, channels and models.',
   help: `Usage: sluice check [--config FILE] [--matrix]
        sluice check --live [CHANNEL] [--model LIST] [--yes] [--config FILE]
 
-Reads the config, its plugins and its channels as "start" would, without listening or writing anything.
-Prints every problem at once and ends with code 1, or prints the plugins in their order, the channels,
-the formats they speak and the models they serve.
+Loads the config, its plugins and its channels as "sluice start" does, but neither listens nor writes anything.
+Prints all problems and exits with code 1. Without problems it prints the plugins in their order, the channels with
+their formats, and the models.
 
---matrix prints which kind of channel speaks which endpoint in which form instead, as a table in Markdown.
-
---live asks the providers themselves, with the keys of the config: texts, streams, tools, images, documents,
-structured output, reasoning, caches, limits, errors and what else a channel serves, some thirty requests each.
-It says before what that may cost, and asks whether to go on; --yes goes on at once. Each line then says what
-holds, what differs, and what the provider refuses. Code 1 when a channel does not even answer with a text.
-  CHANNEL  only this channel, by its id
-  --model  models to ask, by their public names, with commas between. Default: for each endpoint the cheapest
-           that the channel is known to serve`,
+--matrix   Prints a Markdown table of all channel kinds with the formats of each endpoint instead.
+--live     Sends about thirty requests to each provider, with the keys of the config. They test text, streams, tools,
+           images, documents, structured output, reasoning, caching, limits, errors and the other endpoints of a channel.
+           Prints the maximum cost first, and asks for confirmation. Each line of the output is a test and its result:
+           holds, differs, or refused by the provider. Exits with code 1 if a channel returns no text.
+CHANNEL    With --live: id of the only channel to test. Default: all channels.
+--model    With --live: public names of the models to test, separated by commas. Default: for each endpoint the cheapest
+           model that the channel is known to serve.
+--yes      With --live: skips the confirmation.`,
   async run(args) {
     const { values, positionals } = readArguments(args, {
       matrix: { type: 'boolean' },
@@ -58,7 +58,7 @@ holds, what differs, and what the provider refuses. Code 1 when a channel does n
       console.error(`\n${problems.length === 1 ? '1 problem' : `${problems.length} problems`}.`);
       return 1;
     }
-    console.log(`${description}\n\nThe config is sound.`);
+    console.log(`${description}\n\nThe config is valid.`);
     return 0;
   },
 };
@@ -77,13 +77,13 @@ export async function examine(
 interface ConfigExamination {
   readonly problems: readonly string[];
   readonly description: string;
-  /** Everything in the config that is sound; absent when the file cannot be loaded. */
+  /** The valid part of the config; absent when the file cannot be loaded. */
   readonly config?: LoadedConfig;
 }
 
 /**
- * Returns the problems of a config, its plugins and its channels. Connects to no store. `known` are secrets that stand in for those that cannot
- * be read now.
+ * Returns the problems of a config, its plugins and its channels. Connects to no store. `known`: secrets to use in place of those that
+ * cannot be read.
  */
 export async function examineConfig(
   option: string | undefined,
@@ -103,13 +103,13 @@ export async function examineConfig(
       const names = await listedModels(gateway);
       return [
         describeGateway(gateway),
-        section('Models in the lists', names),
+        section('Models in the model list', names),
         section(
           'Models without a price (a key with a budget in dollars gets 403 for them: set "prices", or "baseModel" in the channel\'s "models")',
           names.filter((name) => isUnpriced(gateway, name)),
         ),
         section(
-          "Packages that are not installed where they are imported (Sluice's own copy is used; tests and editors find none)",
+          'Packages that your files import but that are not installed (the gateway uses its own copy; tests and editors do not find one)',
           [...lentPackages()].map(([name, importer]) => `${name}, by ${importer}: npm install ${name}`),
         ),
       ]
@@ -135,7 +135,7 @@ async function storeProblems(config: LoadedConfig): Promise<string[]> {
   );
 }
 
-/** Lines of a section that are printed; the rest is counted. */
+/** Maximum number of lines of a section. The last line counts the others. */
 const maxLines = 40;
 
 /** Returns a title with a name on each line, or nothing without names. */

@@ -1,4 +1,4 @@
-/** The type of a command, and the parsing of its arguments. */
+/** Type of a command, and the parser of its arguments. */
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 
 /** One command of the command line. */
@@ -9,7 +9,7 @@ export interface Command {
   readonly help: string;
   /** Returns the help for a subcommand that the arguments name; undefined where only the whole help exists. */
   helpFor?(args: readonly string[]): Promise<string | undefined>;
-  /** Does the work and returns the exit code. The message of an error that it throws is printed. */
+  /** Runs the command and returns the exit code. The command line prints the message of an error that it throws. */
   run(args: readonly string[]): Promise<number>;
 }
 

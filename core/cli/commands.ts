@@ -3,7 +3,7 @@ import type { Group } from './admin/rows.ts';
 import type { Command } from './command.ts';
 import { lookupTable } from '../model/lookup-table.ts';
 
-/** Each is loaded when it is wanted: the process that starts the others stays small. */
+/** Loads a command when it is first used, so that the primary process loads none of the others. */
 export const commands = lookupTable<() => Promise<Command>>({
   start: async () => (await import('./start.ts')).start,
   doctor: async () => (await import('./doctor.ts')).doctor,

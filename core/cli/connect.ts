@@ -15,23 +15,23 @@ const help = `Usage: sluice connect
                       [--write] [--offline] [--dir FOLDER]
        sluice connect AGENT --undo [--dir FOLDER]
 
-Makes an agent use this gateway: changes its own settings, keeps everything else in them, and shows what changes.
-Without AGENT it lists the agents.
+Connects a coding agent to this gateway: prints the changes of the agent's settings files, and makes them with --write.
+All other settings in the files are kept. Without AGENT it lists the supported agents.
 
 --url          Address of the gateway. Default: $SLUICE_URL, else http://localhost:8080.
---key          The API key, or - to read it from standard input. Default: $SLUICE_KEY. It is written into the
-               agent's settings, which no other user may be able to read.
---key-env      The variable that holds the key whenever the agent runs. No file gets the key.
---model        Model that the agent asks for. Default: the only one that the gateway lists.
---small-model  Model for titles and summaries, where the agent has one. Default: --model.
---write        Writes the settings. Without it they are only shown.
---offline      Does not ask the gateway whether it knows the key and serves the models.
---dir          Home directory to write into. Default: yours.
---undo         Takes the changes back. What was changed by others since stays.`;
+--key          API key, or - to read it from standard input. Default: $SLUICE_KEY. The key is written into the agent's
+               settings, so other users must not be able to read those files.
+--key-env      Name of the environment variable from which the agent reads the key. The key is written to no file.
+--model        Model for the agent. Default: the model of the gateway, if it lists only one.
+--small-model  Model for titles and summaries, if the agent uses one. Default: --model.
+--write        Writes the changes. Without this option they are only printed.
+--offline      Skips the check that the gateway accepts the key and serves the models.
+--dir          Home folder with the settings. Default: your home folder.
+--undo         Reverts the changes. Keeps changes that others have made since.`;
 
-/** `sluice connect`: makes agents use this gateway. */
+/** `sluice connect`: connects coding agents to this gateway. */
 export const connect: Command = {
-  summary: 'Makes coding agents use this gateway.',
+  summary: 'Connects coding agents to this gateway.',
   help,
   async run(args) {
     const { values, positionals } = readArguments(args, {
@@ -49,7 +49,7 @@ export const connect: Command = {
     const agent = agentNamed(name);
     if (agent === undefined)
       throw new UsageError(
-        `Unknown agent "${name}". There are: ${agents.map(({ name: word }) => word).join(', ')}.`,
+        `Unknown agent "${name}". Known agents: ${agents.map(({ name: word }) => word).join(', ')}.`,
       );
     const places = placesOf(values.dir);
     if (values.undo === true) return undoAll(agent, places);
@@ -75,16 +75,16 @@ function carryOut(agent: Agent, plan: Plan, { key }: Access, isWriting: boolean)
   if (isWriting) for (const change of changes) write(change);
   printPlan(plan);
   if (plan.files.length === 0) return 0;
-  if (changes.length === 0) console.log(`${agent.title} is connected already.`);
+  if (changes.length === 0) console.log(`${agent.title} is already connected.`);
   else if (isWriting)
-    console.log(`${agent.title} is connected. Take it back with: sluice connect ${agent.name} --undo`);
-  else console.log('Nothing was written. Add --write.');
+    console.log(`${agent.title} is connected. To undo this run: sluice connect ${agent.name} --undo`);
+  else console.log('Nothing was written. To write the changes add --write.');
   return 0;
 }
 
 function printPlan({ exports = {}, notes = [] }: Plan): void {
   const lines = Object.entries(exports).map(([name, value]) => `  export ${name}=${value}`);
-  if (lines.length > 0) console.log(`Add this to your shell's profile:\n${lines.join('\n')}\n`);
+  if (lines.length > 0) console.log(`Add these lines to the profile of your shell:\n${lines.join('\n')}\n`);
   if (notes.length > 0) console.log(`${notes.join('\n')}\n`);
 }
 

@@ -13,7 +13,7 @@ export function describeGateway({ plugins, catalog, warnings }: Gateway): string
   const channels = catalog.channels.flatMap(({ id, kind, models, speaks }) => [
     [
       id === kind ? id : `${id} (${kind})`,
-      `serves ${models.length === 0 ? 'what its provider lists' : short(models)}`,
+      `serves ${models.length === 0 ? 'all models that its provider lists' : short(models)}`,
     ],
     ...Object.entries(speaks).map(([operation, formats]) => [
       '',
@@ -21,13 +21,13 @@ export function describeGateway({ plugins, catalog, warnings }: Gateway): string
     ]),
   ]);
   return [
-    section('Plugins, in the order in which a call meets them', pipeline),
+    section('Plugins, in the order in which they run', pipeline),
     section('Channels', channels.length > 0 ? channels : [['none', '']]),
     ...(warnings.length > 0 ? [`Warnings\n${warnings.map((warning) => `  ${warning}`).join('\n')}`] : []),
   ].join('\n\n');
 }
 
-/** A title above two columns. */
+/** Returns a title above two columns. */
 function section(title: string, rows: readonly (readonly string[])[]): string {
   return `${title}\n${table(rows)
     .map((line) => `  ${line}`)

@@ -1,4 +1,4 @@
-/** `sluice doctor`: looks at everything a gateway needs, and prints what to do. */
+/** `sluice doctor`: checks everything that a gateway needs, and prints what to do. */
 import { databaseUrl } from '../config/database-of.ts';
 import { examineConfig } from './check.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
@@ -10,21 +10,21 @@ const { ok, error } = findingsOf('config');
 
 const gibibyte = 1024 ** 3;
 
-/** Where each finding is explained. */
+/** Page that explains each finding. */
 const page = 'docs/guides/doctor.md';
 
-/** `sluice doctor`: looks at everything around a gateway, and says what to do. */
+/** The command. */
 export const doctor: Command = {
-  summary: 'Looks at config, database, Redis, disk, limits and providers, and says what to do.',
+  summary: 'Checks config, database, Redis, disk, limits and providers, and tells what to fix.',
   help: `Usage: sluice doctor [--json] [--providers] [--min-free GIB] [--certificate-days N] [--config FILE]
 
-Looks at everything that a gateway with this config needs, and prints a page of findings: ok, warning or error, each with what to do.
-Changes nothing, and sends no call. Code 1 when there is an error. ${page} explains the findings.
+Checks everything that a gateway with this config needs. Prints each finding as ok, warning or error, with what to do.
+Changes nothing and sends no call to a model. Exits with code 1 if there is an error. ${page} explains the findings.
 
 --json              Prints the findings as JSON.
---providers         Also asks each provider for its list of models, with the key of its channel. Costs nothing.
---min-free          Free space of the data folder below which there is a warning, in GiB. Default: 1.
---certificate-days  Days before its end at which a certificate is a warning. Default: 21.
+--providers         Also requests the list of models from each provider, with the key of its channel. This is free.
+--min-free          Warns when the disk of the data folder has less free space than this, in GiB. Default: 1.
+--certificate-days  Warns when a certificate expires within so many days. Default: 21.
 
 ${agentsHelp}`,
   async run(args) {
@@ -49,7 +49,7 @@ ${agentsHelp}`,
 function numberOf(option: string, text: string | undefined, otherwise: number): number {
   if (text === undefined) return otherwise;
   const number = Number(text);
-  if (!/^\d{1,6}(\.\d{1,6})?$/.test(text)) throw new UsageError(`${option} takes a number.`);
+  if (!/^\d{1,6}(\.\d{1,6})?$/.test(text)) throw new UsageError(`${option} must be a number.`);
   return number;
 }
 
@@ -61,10 +61,10 @@ async function findingsOfConfig(
   const findings = problems.map((message) => error(message, 'Correct the config, and run: sluice check'));
   if (config === undefined) return findings;
   const found = await examineAll({ config, databaseUrl: databaseUrl(config), now: Date.now, ...options });
-  return [...(findings.length === 0 ? [ok(`${config.file} is sound.`)] : findings), ...found];
+  return [...(findings.length === 0 ? [ok(`${config.file} is valid.`)] : findings), ...found];
 }
 
-/** The page: errors first. */
+/** Returns the findings as text, errors first. */
 function shown(findings: readonly Finding[]): string {
   const order = ['error', 'warning', 'ok'];
   const sorted = findings.toSorted((one, other) => order.indexOf(one.status) - order.indexOf(other.status));

@@ -4,8 +4,8 @@ import { CommandFailure } from './admin/failure.ts';
 import { PostgresError } from '../state/database/postgres-error.ts';
 
 /**
- * Describes an error for a person, without secrets: errors of ours are sentences; errors of the language are bugs, and their report needs
- * the stack.
+ * Returns the message of an error with secrets masked. Adds the stack for errors of the language, because they are bugs, and their report
+ * needs it.
  */
 export function explain(error: unknown): string {
   return maskSecrets(describe(error));

@@ -7,17 +7,17 @@ import { openRuntimeConfigStore } from '../state/runtime-config/store.ts';
 import { openStores } from '../state/stores.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 
-/** `sluice export`: prints what administrators have changed at run time. */
+/** The command. */
 export const exportConfig: Command = {
   summary: 'Prints the run-time configuration as TypeScript.',
   help: `Usage: sluice export [--config FILE]
 
-Prints what administrators have changed at run time, as TypeScript for gateway.config.ts, to standard output. Works on the
-config's database, also while the gateway runs. Secrets are not printed: the comment at the top lists the variables of the
-environment from which they are read. Once an entry is in the config file, the run-time entry is shadowed, and can be deleted.`,
+Prints the run-time configuration as TypeScript for gateway.config.ts. Reads it from the config's database. The gateway may run
+meanwhile. Secrets are not printed: the comment at the top lists the environment variables from which the code reads them.
+An entry in the config file overrides the run-time entry of the same name, which you can then delete.`,
   async run(args) {
     const { values, positionals } = readArguments(args, {});
-    if (positionals.length > 0) throw new UsageError(`"${positionals[0]}" is one word too many.`);
+    if (positionals.length > 0) throw new UsageError(`Unexpected argument "${positionals[0]}".`);
     const config = await loadConfig(values.config, { only: 'settings' });
     const stores = openStores(databaseOf(config), (error) => console.error(error.message));
     try {

@@ -4,23 +4,22 @@ import { packageFolder, version } from '../config/installation/home.ts';
 import { env } from '../settings/environment.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 
-/** `sluice init`: a folder with everything that a gateway of one's own begins with. */
+/** `sluice init`: creates a project folder for a gateway. */
 export const init: Command = {
-  summary: 'Makes a folder with a config, a plugin and a channel to begin with.',
+  summary: 'Creates a project with a config, an example plugin and an example channel.',
   help: `Usage: sluice init FOLDER
 
-Writes package.json, gateway.config.ts, a plugin in plugins/, a channel in channels/, their tests in test/, and what git and an editor want,
-into a new or empty folder. Start the gateway there with "npm start", after "npm install".`,
+Creates a project in a new or empty folder: package.json, gateway.config.ts, .gitignore, tsconfig.json, an example plugin in plugins/,
+an example channel in channels/, and their tests in test/. To start its gateway, run "npm install" and "npm start" in the folder.`,
   async run(args) {
     const { positionals } = readArguments(args, {});
     const [name, ...others] = positionals;
-    if (name === undefined || others.length > 0)
-      throw new UsageError('One folder is needed: sluice init FOLDER.');
+    if (name === undefined || others.length > 0) throw new UsageError('Name one folder: sluice init FOLDER.');
     const folder = resolve(name);
     const present = existsSync(folder) ? readdirSync(folder) : [];
     if (present.length > 0) {
       console.error(
-        `${folder} is not empty: it has ${listed(present)}. Name a new folder, or empty this one.`,
+        `${folder} is not empty. It contains: ${listed(present)}. Name a new folder, or empty this one.`,
       );
       return 1;
     }
@@ -30,7 +29,7 @@ into a new or empty folder. Start the gateway there with "npm start", after "npm
     for (const [path, text] of Object.entries(written(basename(folder))))
       writeFileSync(join(folder, path), text);
     const { install, start } = commandsOf(env('npm_config_user_agent', ''));
-    console.log(`Made ${folder}. Start the gateway with:
+    console.log(`Created ${folder}. Start the gateway with:
 
   cd ${name}
   ${install}
@@ -52,7 +51,7 @@ function copyFolder(from: string, to: string): void {
 /** Returns the commands of the package manager that runs this program, by its `npm_config_user_agent`. */
 function commandsOf(agent: string): { readonly install: string; readonly start: string } {
   if (agent.startsWith('pnpm/')) return { install: 'pnpm install', start: 'pnpm start' };
-  // Without a lock file of its own, Yarn takes the folder for a part of the project around it.
+  // Without its own lock file, Yarn treats the folder as part of the project around it.
   if (agent.startsWith('yarn/')) return { install: 'touch yarn.lock && yarn install', start: 'yarn start' };
   return { install: 'npm install', start: 'npm start' };
 }
@@ -78,9 +77,9 @@ function written(name: string): Record<string, string> {
     '.gitignore': 'node_modules/\ndata/\n.env\n',
     'README.md': `# ${name}
 
-\`npm install && npm start\` starts the gateway, \`npm run check\` says what it runs, or what is wrong.
-Providers are switched on by their keys in \`.env\` (see \`.env.example\`) and configured in \`gateway.config.ts\`.
-Plugins and channels of your own stand in \`plugins/\` and \`channels/\`, their tests in \`test/\`: \`npm test\` runs them, \`npm run types\` checks their types.
+\`npm install && npm start\` starts the gateway, \`npm run check\` checks the config.
+A provider is enabled by its key in \`.env\` (see \`.env.example\`) and configured in \`gateway.config.ts\`.
+Your plugins and channels are in \`plugins/\` and \`channels/\`, with their tests in \`test/\`. \`npm test\` runs the tests, and \`npm run types\` checks the types.
 `,
   };
 }
@@ -105,8 +104,8 @@ function manifestIn(folder: string): Manifest | undefined {
 }
 
 /**
- * Returns what a package.json asks for to get this installation: what the project asks for in whose folder `init` runs, or, without one,
- * this version. A path is made absolute, because the new project stands in another folder.
+ * Returns the version range of Sluice for the new package.json: that of the project in which `init` runs, else this version. Makes a path
+ * absolute, because the new project is in another folder.
  */
 function sluiceRange(): string {
   if (basename(dirname(packageFolder)) !== 'node_modules') return `file:${resolve(packageFolder)}`;

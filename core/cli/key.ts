@@ -1,4 +1,4 @@
-/** `sluice key`: makes, lists, rotates and deletes API keys, here or at another gateway. */
+/** `sluice key`: creates, lists, rotates and revokes API keys, in the database of the config or at another gateway. */
 import { loadConfig } from '../config/load-config.ts';
 import { databaseOf } from '../config/database-of.ts';
 import { createApiKeys } from '../state/api-keys/open.ts';
@@ -25,36 +25,36 @@ const help = `Usage: sluice key create --name NAME [--models LIST] [--budget AMO
        sluice key end-grace KEY [--config FILE]
        sluice key revoke KEY [--config FILE]
 
-Works on the config's database, also while the gateway runs: the gateway follows within a second. With --gateway URL it works by the
-admin API of that gateway instead.
+Works on the config's database. Running gateways apply a change within a second. With --gateway URL the command uses the admin API
+of that gateway instead. KEY is the id, the name or the first characters of a key.
 
-create     Creates a key. Prints its value to standard output, this once; all else goes to standard error,
-           so that KEY=$(sluice key create --name ci) holds the value alone.
-             --models       Models the key may use: names and * patterns, separated by commas. Default: all.
-             --budget       Most that the key may spend in the last hours (1h to 168h), a day, a week, a month or in total,
-                            in dollars or tokens: 2usd/5h, 25usd/month, 2000000tokens/total; in a time zone other than
-                            UTC: 0.5usd/day@Europe/Berlin. Repeat it for several budgets.
-             --tags         Words by which usage is attributed, separated by commas: at most 20.
-             --rpm          Requests per minute.
-             --tpm          Tokens per minute.
-             --concurrency  Calls at the same time.
-             --addresses    IP addresses and CIDR ranges the key may be used from, separated by commas. Default: all.
-             --expires      A time from now (12h, 30d, 8w) or a day (2027-01-31: the last on which it works, in UTC).
-             --team         Id of its team, whose limits bind it too.
-             --member       Id of its member or service account.
-             --note         Any text, for people.
-list       Shows the keys, never their values.
-rotate     Gives a key a new value, which is printed as that of a new key.
-             --grace        For how long the old value goes on working: 12h, 7d, 4w, 30d at the most. Default: not at all.
-end-grace  Ends the old value of a rotated key at once.
-revoke     Deletes a key. KEY is its id, its name or its first characters.
+create     Creates a key. Prints its value to standard output, only this once, and everything else to standard error,
+           so that KEY=$(sluice key create --name ci) contains the value alone.
+             --models       Models that the key may use: names and * patterns, separated by commas. Default: all.
+             --budget       Maximum spending in the last hours (1h to 168h), in a day, week or month, or in total, in dollars
+                            or tokens: 2usd/5h, 25usd/month, 2000000tokens/total. Append a time zone other than UTC:
+                            0.5usd/day@Europe/Berlin. Repeat the option for several budgets.
+             --tags         Labels of the usage of this key, separated by commas. Maximum: 20.
+             --rpm          Maximum requests per minute.
+             --tpm          Maximum tokens per minute.
+             --concurrency  Maximum concurrent calls.
+             --addresses    IP addresses and CIDR ranges from which the key may be used, separated by commas. Default: all.
+             --expires      Time from now (12h, 30d, 8w), or the last day on which the key is valid, in UTC (2027-01-31).
+             --team         Id of the team of the key. The limits of the team apply too.
+             --member       Id of the member or the service account that owns the key.
+             --note         Note for people.
+list       Lists the keys, without their values.
+rotate     Replaces the value of a key, and prints the new value as "create" does.
+             --grace        How long the old value stays valid: 12h, 7d, 4w. Maximum: 30d. Default: not at all.
+end-grace  Ends the grace period of a rotated key: its old value becomes invalid at once.
+revoke     Deletes a key.
 
-  --json     Prints JSON: one object, or for list an array.
-  --gateway  Address of a gateway, such as https://gateway.example.com. Default: the variable SLUICE_GATEWAY.
-  --token    A token of its admin API; - reads it from standard input. Default: the variable SLUICE_TOKEN, which other
-             users of the machine cannot see, as they can see arguments.`;
+  --json     Prints JSON: an object, or for "list" an array.
+  --gateway  Address of a gateway, such as https://gateway.example.com. Default: $SLUICE_GATEWAY.
+  --token    Token of its admin API, or - to read it from standard input. Default: $SLUICE_TOKEN. Prefer the variable,
+             because other users of the machine can see the arguments of a command.`;
 
-/** The work of each action, with the name of a key where it takes one. */
+/** The subcommands, and whether each takes a key. */
 const actions = {
   create: { hasKey: false },
   list: { hasKey: false },
@@ -63,9 +63,9 @@ const actions = {
   revoke: { hasKey: true },
 } as const;
 
-/** `sluice key`: makes, lists, rotates and revokes API keys. */
+/** The command. */
 export const key: Command = {
-  summary: 'Makes, lists, rotates and revokes API keys.',
+  summary: 'Creates, lists, rotates and revokes API keys.',
   help,
   async run(args) {
     const { values, positionals } = readArguments(args, {
@@ -87,13 +87,14 @@ export const key: Command = {
     });
     const [action, which = '', ...more] = positionals;
     const known = Object.keys(actions).join(', ');
-    if (action === undefined) throw new UsageError(`Say what to do: ${known}.`);
-    if (!Object.hasOwn(actions, action)) throw new UsageError(`"${action}" is none of ${known}.`);
+    if (action === undefined) throw new UsageError(`Name a subcommand: ${known}.`);
+    if (!Object.hasOwn(actions, action))
+      throw new UsageError(`Unknown subcommand "${action}". Use one of: ${known}.`);
     const { hasKey } = actions[action as keyof typeof actions];
-    if (hasKey && which === '') throw new UsageError(`Say which key: sluice key ${action} KEY.`);
+    if (hasKey && which === '') throw new UsageError(`Name a key: sluice key ${action} KEY.`);
     if (!hasKey && which !== '')
-      throw new UsageError(`"${which}" is too much here. Give the name with --name.`);
-    if (more.length > 0) throw new UsageError(`"${more[0]}" is too much here.`);
+      throw new UsageError(`Unexpected argument "${which}". Set the name of a key with --name.`);
+    if (more.length > 0) throw new UsageError(`Unexpected argument "${more[0]}".`);
     const json = values.json === true;
     const work = workOf(action as keyof typeof actions, which, values, json);
     const access = remoteAccess(values);
@@ -113,7 +114,7 @@ function workOf(
   switch (action) {
     case 'create': {
       const wanted = newKey(values);
-      return async (keys) => print(await keys.create(wanted), 'Made', json);
+      return async (keys) => print(await keys.create(wanted), 'Created', json);
     }
     case 'rotate': {
       const graceMs = values.grace === undefined ? 0 : graceOf(values.grace);
@@ -128,8 +129,8 @@ function workOf(
           json
             ? JSON.stringify({ ended })
             : ended
-              ? 'The old value works no longer.'
-              : 'No old value worked.',
+              ? 'The old value is invalid from now on.'
+              : 'The key has no old value: it was not rotated with --grace, or its grace period has ended.',
         );
       };
     case 'revoke':
@@ -165,7 +166,7 @@ function print({ key: record, value }: KeyWithValue, verb: string, json: boolean
     console.log(JSON.stringify({ key: record, value }));
     return;
   }
-  console.error(`${verb} the key "${record.name}" (${record.id}). Its value is shown this once:`);
+  console.error(`${verb} the key "${record.name}" (${record.id}). Its value is shown only this once:`);
   console.log(value);
 }
 
@@ -176,7 +177,7 @@ async function list(keys: KeyAdministration, json: boolean): Promise<void> {
     return;
   }
   if (records.length === 0) {
-    console.log('There are no keys. Make one with: sluice key create --name NAME');
+    console.log('There are no keys. Create one with: sluice key create --name NAME');
     return;
   }
   const rows = records.map((record) => [
@@ -186,14 +187,14 @@ async function list(keys: KeyAdministration, json: boolean): Promise<void> {
     record.models?.join(', ') ?? 'all models',
     limitsOf(record),
     stateOf(record),
-    `made ${day(record.createdAt)}`,
-    record.lastUsedAt === undefined ? 'never used' : `used ${day(record.lastUsedAt)}`,
+    `created ${day(record.createdAt)}`,
+    record.lastUsedAt === undefined ? 'never used' : `last used ${day(record.lastUsedAt)}`,
     record.note ?? '',
   ]);
   console.log(table(rows).join('\n'));
 }
 
-/** A budget as `--budget` takes it. */
+/** Returns a budget in the form of `--budget`. */
 function budgetText({ unit, period, amount, hours, timeZone }: Budget): string {
   const most = unit === 'token' ? `${amount}tokens` : `${amount / 1e6}usd`;
   const zone = timeZone === undefined ? '' : `@${timeZone}`;

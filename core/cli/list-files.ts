@@ -14,7 +14,7 @@ export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Error(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}.`, {
+    throw new Error(`Cannot read ${file}: ${error instanceof Error ? error.message : String(error)}.`, {
       cause: error,
     });
   }
@@ -26,7 +26,7 @@ export function readList(file: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : String(error)}.`, {
+    throw new Error(`${file} is not valid JSON: ${error instanceof Error ? error.message : String(error)}.`, {
       cause: error,
     });
   }
@@ -34,6 +34,6 @@ export function readList(file: string): unknown {
 
 /** Writes a file. Throws when the file exists and `force` is false. */
 export function save(text: string, out: string, force: boolean): void {
-  if (existsSync(out) && !force) throw new Error(`${out} exists. Replace it with --force.`);
+  if (existsSync(out) && !force) throw new Error(`${out} exists already. To replace it add --force.`);
   writeFileSync(out, text);
 }

@@ -22,7 +22,7 @@ export interface LiveOptions {
   readonly yes: boolean | undefined;
 }
 
-/** A name that no provider has. */
+/** Name of a model that no provider has. */
 const stranger = 'sluice-no-such-model';
 
 type ConfiguredChannel = LoadedConfig['channels'][number];
@@ -33,7 +33,7 @@ interface Plan {
   readonly id: string;
   readonly format: string;
   readonly rows: readonly PlannedTrial[];
-  /** Micro-dollars at most; undefined when a model has no price. */
+  /** Maximum cost in micro-dollars; undefined when a model has no price. */
   readonly cost: number | undefined;
   /** Reasons why trials are left out. */
   readonly left: readonly string[];
@@ -41,7 +41,7 @@ interface Plan {
 
 interface PlannedTrial {
   readonly trial: Trial;
-  /** The public name, and the provider's. */
+  /** Public name of the model; `upstreamModel` is its name at the provider. */
   readonly model: string;
   readonly upstreamModel: string;
 }
@@ -51,7 +51,7 @@ export async function liveCheck(config: LoadedConfig, options: LiveOptions): Pro
   const all = await tryGateway(config, (gateway) => plans(config, gateway, options));
   if (all.length === 0) {
     const ids = config.channels.map(({ entry }) => idOf(entry)).join(', ');
-    throw new Error(`There is no channel "${String(options.channel)}". The config has: ${ids || 'none'}.`);
+    throw new Error(`Unknown channel "${String(options.channel)}". The config has: ${ids || 'none'}.`);
   }
   for (const plan of all) console.log(announcement(plan));
   if (all.every(({ rows }) => rows.length === 0)) return 1;
@@ -83,7 +83,7 @@ function plans(config: LoadedConfig, { catalog, prices }: Gateway, options: Live
         if (channel.speaks[operation] === undefined) return [];
         const chosen = modelFor(operation, channel, prices, options.models);
         if (chosen === undefined) {
-          const why = `${operation}: no model is known to be for it. Name one with --model.`;
+          const why = `${operation}: the channel has no known model for this. Name one with --model.`;
           if (!left.includes(why)) left.push(why);
           return [];
         }
@@ -122,24 +122,26 @@ function announcement({ id, rows, cost, left }: Plan): string {
   const sum = (pick: (trial: Trial) => number): number =>
     rows.reduce((total, { trial }) => total + pick(trial), 0);
   const models = [...new Set(rows.map(({ model }) => model))].join(', ');
-  const price = cost === undefined ? 'of a price that is not known' : `$${(cost / 1e6).toFixed(4)} at most`;
+  const price = cost === undefined ? 'unknown cost' : `at most $${(cost / 1e6).toFixed(4)}`;
   const lines =
     rows.length === 0
-      ? [`${id}: nothing can be tried.`]
+      ? [`${id}: there is nothing to test.`]
       : [
-          `${id}: ${sum(({ requests }) => requests)} requests to ${models}, with at most ${sum(({ input }) => input)} tokens in and ${sum(({ output }) => output)} out, ${price}.`,
+          `${id}: ${sum(({ requests }) => requests)} requests to ${models}, with at most ${sum(({ input }) => input)} input and ${sum(({ output }) => output)} output tokens, ${price}.`,
         ];
   return [...lines, ...left.map((why) => `  ${why}`)].join('\n');
 }
 
 async function mayGoOn(): Promise<boolean> {
   if (!process.stdin.isTTY) {
-    console.log('Nothing was asked. Say --yes to go on.');
+    console.log(
+      'Sent nothing, because there is no terminal to confirm it. To go on without confirmation use --yes.',
+    );
     return false;
   }
   const lines = createInterface({ input: process.stdin, output: process.stdout });
   try {
-    return /^y(es)?$/i.test((await lines.question('Go on? [y/N] ')).trim());
+    return /^y(es)?$/i.test((await lines.question('Send these requests? [y/N] ')).trim());
   } finally {
     lines.close();
   }
@@ -180,7 +182,7 @@ const wrongKey = 'a wrong key';
 async function withWrongKey(target: TrialTarget): Promise<Finding> {
   const finding = await tryOut(trials[0] as Trial, target);
   if (finding.result === 'refused') return { result: 'holds', remark: '' };
-  return { result: 'differs', remark: 'the provider answers whoever asks' };
+  return { result: 'differs', remark: 'the provider accepts any key' };
 }
 
 /** Returns the channel with only the models of the trials. */

@@ -1,4 +1,4 @@
-/** `sluice login`: signs in where a channel needs it. */
+/** `sluice login`: signs in at a provider or a service, and prints the key or credential. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ConfigError } from '../config/config.ts';
 import { findChannelKinds, findPlugins } from '../config/definitions.ts';
@@ -12,30 +12,30 @@ import { readArguments, UsageError, type Command } from './command.ts';
 const help = `Usage: sluice login KIND [--host HOST]
        sluice login PLUGIN ADDRESS [--scope SCOPES] [--port PORT] [--client-id ID] [--client-metadata URL]
 
-The first form gets the key of a channel for providers whose keys are had by signing in, such as github-copilot. Shows an address and a
-code to enter there, and waits until that is done. The second form gets a credential for a service of a plugin, such as
-sluice login mcp https://mcp.example.com/mcp. Shows an address at which to sign in, and waits for the browser to come back.
+The first form gets the key of a channel from a provider that issues keys after a sign-in, such as github-copilot. It prints an address
+and a code to enter there, and waits for the sign-in. The second form gets a credential for a service that a plugin uses, such as
+sluice login mcp https://mcp.example.com/mcp. It prints an address for the sign-in, and waits for the redirect of the browser.
 
-Prints the key or credential to standard output, this once; all else goes to standard error, so that
-KEY=$(sluice login github-copilot) holds the key alone. Nothing is stored: keep the key where the config reads it, as
-key: env('GITHUB_COPILOT_TOKEN') or oauth: { signIn: env('TICKETS_SIGN_IN') }.
+Prints the key or credential to standard output, only this once, and everything else to standard error, so that
+KEY=$(sluice login github-copilot) contains the key alone. Sluice does not store it. Set it in the environment, and read it in the
+config: key: env('GITHUB_COPILOT_TOKEN') or oauth: { signIn: env('TICKETS_SIGN_IN') }.
 
-  --host             Signs in at a company's own host, such as COMPANY.ghe.com, where the provider has those.
-  --scope            Asks for these scopes, separated by spaces. Default: those that the service names.
-  --port             Port on 127.0.0.1 to which the browser comes back. Default: any free one.
-  --client-id        Uses this registration. Default: the service registers Sluice by itself. The secret is read from the
-                     environment variable SLUICE_LOGIN_CLIENT_SECRET.
-  --client-metadata  Uses this document (HTTPS) as the registration, where the service takes that.`;
+  --host             Host of the sign-in of your company, such as COMPANY.ghe.com, for providers that support this.
+  --scope            OAuth scopes to request, separated by spaces. Default: the scopes that the service names.
+  --port             Port on 127.0.0.1 for the redirect of the browser. Default: any free port.
+  --client-id        Id of an OAuth client that you registered. Its secret is read from SLUICE_LOGIN_CLIENT_SECRET.
+                     Default: Sluice registers a client at the service.
+  --client-metadata  HTTPS address of a client metadata document, for services that accept one in place of a registration.`;
 
-/** A name of a host, without scheme, path and port. */
+/** Matches a host name without scheme, path and port. */
 const hostName = /^(?!-)[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i;
 
-/** Returns the sign-in at a company's own host. Throws UsageError where the provider has none, or where this is no name of a host. */
+/** Returns the sign-in at the host of a company. Throws UsageError when the provider does not support this, or when the name is invalid. */
 export function loginAt(name: string, login: DeviceLogin, host: string | undefined): DeviceLogin {
   if (host === undefined) return login;
-  if (login.hasOwnHosts !== true) throw new UsageError(`"${name}" has no sign-in at hosts of companies.`);
+  if (login.hasOwnHosts !== true) throw new UsageError(`"${name}" does not support --host.`);
   if (!hostName.test(host))
-    throw new UsageError(`"${host}" is no name of a host: write it without https:// and without a path.`);
+    throw new UsageError(`Invalid --host "${host}". Use a host name without https:// and without a path.`);
   const at = (address: string): string => {
     const url = new URL(address);
     url.host = host;
@@ -58,7 +58,9 @@ export const login: Command = {
     });
     const [name, address, ...more] = positionals;
     if (name === undefined || more.length > 0)
-      throw new UsageError('Name one channel kind, or a plugin and an address: sluice login KIND.');
+      throw new UsageError(
+        'Name a channel kind (sluice login KIND), or a plugin and an address (sluice login PLUGIN ADDRESS).',
+      );
     if (address !== undefined) return await signInAt(name, address, values);
     const problems: string[] = [];
     const kinds = await findChannelKinds(home, problems);
@@ -66,7 +68,9 @@ export const login: Command = {
     const grant = kinds.find(({ spec }) => spec.name === name)?.spec.login;
     if (grant === undefined) {
       const known = kinds.flatMap(({ spec }) => (spec.login === undefined ? [] : [spec.name]));
-      throw new UsageError(`"${name}" is no channel kind with a sign-in. There is: ${known.join(', ')}.`);
+      throw new UsageError(
+        `"${name}" is not a channel kind with a sign-in. Use one of: ${known.join(', ')}.`,
+      );
     }
     const services = openServices();
     try {
@@ -92,14 +96,15 @@ async function signInAt(
 ): Promise<number> {
   const text = (option: string): string | undefined => values[option]?.toString();
   const port = text('port');
-  if (port !== undefined && !/^\d{1,5}$/.test(port)) throw new UsageError(`"${port}" is no port.`);
+  if (port !== undefined && !/^\d{1,5}$/.test(port))
+    throw new UsageError(`Invalid --port "${port}". Use a number such as 8765.`);
   const problems: string[] = [];
   const plugins = await findPlugins(home, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   const signIn = plugins.find(({ spec }) => spec.name === name)?.spec.signIn;
   if (signIn === undefined) {
     const known = plugins.flatMap(({ spec }) => (spec.signIn === undefined ? [] : [spec.name]));
-    throw new UsageError(`"${name}" is no plugin with a sign-in. There is: ${known.join(', ')}.`);
+    throw new UsageError(`"${name}" is not a plugin with a sign-in. Use one of: ${known.join(', ')}.`);
   }
   const services = openServices();
   try {

@@ -23,7 +23,7 @@ async function main([name = 'help', ...rest]: readonly string[]): Promise<number
     return command === undefined && rest.length > 0 && wantsHelp ? 2 : 0;
   }
   if (command === undefined) {
-    console.error(`There is no command "${name}".\n\n${await overview()}`);
+    console.error(`Unknown command "${name}".\n\n${await overview()}`);
     return 2;
   }
   try {
@@ -42,12 +42,12 @@ async function overview(): Promise<string> {
   const lines = Object.entries(commands).map(
     async ([name, load]) => `  ${name.padEnd(17)}${(await load()).summary}`,
   );
-  return `Sluice ${version}: a gateway in front of model providers.
+  return `Sluice ${version}: a self-hosted LLM gateway.
 
 Usage: sluice COMMAND [options]
 
 ${(await Promise.all(lines)).join('\n')}
-  help             Explains a command: sluice help key.
+  help             Shows the help of a command, such as: sluice help key
 
-Every command takes --config FILE (default: SLUICE_CONFIG, else gateway.config.ts in the current folder).`;
+All commands accept --config FILE. Default: SLUICE_CONFIG, else gateway.config.ts in the current folder.`;
 }

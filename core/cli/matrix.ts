@@ -5,7 +5,7 @@ import type { Operation } from '../sdk/format.ts';
 import { home } from '../config/installation/home.ts';
 import { createLog, type Log } from '../log.ts';
 
-/** Endpoints that providers have together or not at all, as the columns of the table. */
+/** Columns of the table. A column groups endpoints that a provider usually has together. */
 const columns: readonly (readonly [title: string, operations: readonly Operation[]])[] = [
   ['chat', ['chat']],
   ['token counts', ['count-tokens']],
@@ -21,7 +21,7 @@ const columns: readonly (readonly [title: string, operations: readonly Operation
   ['video', ['create-video']],
 ];
 
-/** Operations by the words that stand in a cell when a channel has only some of a column. */
+/** Names of operations in a cell, for channels that have only some operations of a column. */
 const words: { readonly [O in Operation]?: string } = {
   'generate-image': 'generate',
   'edit-image': 'edit',
@@ -31,8 +31,8 @@ const words: { readonly [O in Operation]?: string } = {
 };
 
 /**
- * Which kind of channel speaks which endpoint in which form, as a table in Markdown. It is asked of the kinds themselves: each is set up
- * with a key that is none, and sends nothing. Throws ConfigError when a kind does not load.
+ * Returns a Markdown table of all channel kinds with the formats of each endpoint. Sets up each kind with a placeholder key; no requests
+ * are sent. Throws ConfigError when a kind does not load.
  */
 export async function channelMatrix(root = home): Promise<string> {
   const problems: string[] = [];
@@ -49,7 +49,7 @@ export async function channelMatrix(root = home): Promise<string> {
   return [titles, titles.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-/** The forms of a column; where its operations differ each form names those that it is for. */
+/** Returns the formats of a column. A format that only some operations of the column have is followed by their names. */
 function cell(speaks: ChannelParts['speaks'], operations: readonly Operation[]): string {
   const byForm = new Map<string, Operation[]>();
   for (const operation of operations)
@@ -65,7 +65,7 @@ function cell(speaks: ChannelParts['speaks'], operations: readonly Operation[]):
 
 function partsOf(kind: ChannelKind, log: Log): ChannelParts {
   const options: ChannelOptions = { key: 'none|none' };
-  const nothing = (): Promise<never> => Promise.reject(new Error('Nothing is sent for a table.'));
+  const nothing = (): Promise<never> => Promise.reject(new Error('The matrix sends no requests.'));
   const tools = {
     log,
     keys: ['none|none'],
@@ -76,7 +76,7 @@ function partsOf(kind: ChannelKind, log: Log): ChannelParts {
   } as unknown as ChannelTools;
   const own = kind.spec.options?.parse({});
   try {
-    // At the provider's own address some kinds have endpoints that stand beside it.
+    // Without `baseUrl`, because some kinds have further endpoints only at the provider's own address.
     return kind.spec.setup({ ...own, ...options }, tools);
   } catch {
     return kind.spec.setup({ ...own, ...options, baseUrl: 'http://127.0.0.1' }, tools);

@@ -1,4 +1,4 @@
-/** `sluice models`: the catalogue of models, and what contradicts it. */
+/** `sluice models`: lists models, and checks and imports the model catalogue. */
 import { ConfigError } from '../config/config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { home } from '../config/installation/home.ts';
@@ -18,23 +18,24 @@ const help = `Usage: sluice models list [PATTERN] [--config FILE]
        sluice models import FILE --source TEXT --date DATE --licence FILE --out FILE [--force]
                                  [--provider LIST] [--without LIST]
 
-list     Shows the models that can be called now, or those whose names fit a pattern with *: who serves each, what it is
-         for, its context and longest output in tokens, what it takes besides text, and what it is known to do.
-check    Lists where channel kinds and the catalogue contradict each other about a model, with the correction that settles it
-         (core/models/corrections.json). Ends with 1 when a contradiction is not settled, or a correction is for no model.
-import   Writes a list of models by provider, with prices, limits and what each can do, as Sluice brings one along
-         (core/models/catalogue.json), from a price list in the form of LiteLLM's model_prices_and_context_window.json.
-           --source    Where the figures come from.
-           --date      The day for which they hold: 2026-01-31. Models whose end was announced for a day before are marked.
-           --licence   A file with the terms under which they may be used.
-           --provider  Only entries of these providers, as the list names them, with commas between.
-                       Default: those that the kinds of channels name as their catalogue.
-           --without   Entries of the price list that are no models: names and * patterns, with commas between.
-           --force     Replaces the file when it exists.`;
+list     Lists the models that the gateway serves, or those that match a pattern with *: channel, operation, maximum input and
+         output in tokens, accepted input besides text, and known capabilities.
+check    Lists contradictions between channel kinds and the catalogue about a model, and the correction that resolves each
+         (core/models/corrections.json). Exits with code 1 if one has no correction, or if a correction matches no model.
+import   Writes a catalogue of models with their prices, limits and capabilities, such as core/models/catalogue.json. Reads a
+         price list in the format of LiteLLM's model_prices_and_context_window.json.
+           --source    Source of the figures.
+           --date      Day on which the figures were valid: 2026-01-31. Models that are retired by then are marked.
+           --licence   File with the licence of the price list.
+           --provider  Providers to import, by their names in the list, separated by commas.
+                       Default: all providers that channel kinds name as their catalogue.
+           --without   Entries to skip, because they are not models: names and * patterns, separated by commas.
+           --out       File to write.
+           --force     Replaces the file if it exists.`;
 
-/** `sluice models`: shows what the models of the config can do, and makes the catalogue that tells it. */
+/** The command. */
 export const models: Command = {
-  summary: 'Shows the models and what they can do; checks and imports a catalogue of them.',
+  summary: 'Lists models with their capabilities; checks and imports a model catalogue.',
   help,
   async run(args) {
     const { values, positionals } = readArguments(args, {
@@ -50,12 +51,12 @@ export const models: Command = {
     if (action !== 'import' && action !== 'list' && action !== 'check')
       throw new UsageError(
         action === undefined
-          ? 'Say what to do: list, check or import.'
-          : `"${action}" is none of list, check and import.`,
+          ? 'Name a subcommand: list, check or import.'
+          : `Unknown subcommand "${action}". Use list, check or import.`,
       );
-    if (more.length > 0) throw new UsageError(`"${more.join(' ')}" is one word too many.`);
+    if (more.length > 0) throw new UsageError(`Unexpected argument "${more.join(' ')}".`);
     if (action === 'check') {
-      if (word !== undefined) throw new UsageError(`"${word}" is one word too many.`);
+      if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
       return checked();
     }
     if (action === 'list') {
@@ -68,7 +69,8 @@ export const models: Command = {
     const { source, date, licence, out } = values;
     if (source === undefined || date === undefined || licence === undefined || out === undefined)
       throw new UsageError('A catalogue needs --source, --date, --licence and --out.');
-    if (!/^\d{4}-\d\d-\d\d$/.test(date)) throw new UsageError(`"${date}" is no day: write 2026-01-31.`);
+    if (!/^\d{4}-\d\d-\d\d$/.test(date))
+      throw new UsageError(`Invalid --date "${date}". Use a day such as 2026-01-31.`);
     const without = listOf(values.without);
     const known = importKnownModels(readList(word), {
       source,
@@ -79,7 +81,7 @@ export const models: Command = {
     });
     save(writeKnownModels(known), out, values.force === true);
     const count = Object.values(known.models).reduce((sum, own) => sum + Object.keys(own).length, 0);
-    console.error(`Took ${count} models of ${Object.keys(known.models).length} providers.`);
+    console.error(`Imported ${count} models of ${Object.keys(known.models).length} providers.`);
     return 0;
   },
 };
@@ -95,16 +97,16 @@ async function checked(): Promise<number> {
     trait,
     JSON.stringify(code),
     JSON.stringify(catalogue),
-    correction === undefined ? 'NOT SETTLED' : `${correction.date} ${correction.source}`,
+    correction === undefined ? 'NOT RESOLVED' : `${correction.date} ${correction.source}`,
   ]);
   if (rows.length > 0)
-    console.log(table([['kind', 'model', 'trait', 'code', 'catalogue', 'settled by'], ...rows]).join('\n'));
+    console.log(table([['kind', 'model', 'trait', 'code', 'catalogue', 'resolved by'], ...rows]).join('\n'));
   for (const { kinds: names, models: about } of idle)
     console.log(
-      `The correction for ${about.join(', ')} of ${names.join(', ')} is for no model of the catalogue.`,
+      `The correction for ${about.join(', ')} of ${names.join(', ')} matches no model of the catalogue. Remove it.`,
     );
   const open = found.filter(({ correction }) => correction === undefined).length;
-  console.error(`${found.length} contradictions, ${open} of them not settled.`);
+  console.error(`${found.length} contradictions, ${open} of them not resolved.`);
   return open > 0 || idle.length > 0 ? 1 : 0;
 }
 
@@ -115,7 +117,7 @@ async function channelKinds(): ReturnType<typeof findChannelKinds> {
   return kinds;
 }
 
-/** The providers that the kinds of channels name. */
+/** Returns the providers that channel kinds name as their catalogue. */
 async function catalogues(): Promise<readonly string[]> {
   const kinds = await channelKinds();
   return [...new Set(kinds.flatMap(({ spec }) => spec.catalogue ?? []))];
@@ -123,7 +125,7 @@ async function catalogues(): Promise<readonly string[]> {
 
 const titles = ['model', 'channel', 'for', 'context', 'output', 'takes', 'can'];
 
-/** The models whose names fit a pattern, as a table. */
+/** Returns the models that match a pattern, as a table. */
 function listed({ catalog }: Gateway, pattern: string): readonly string[] {
   const rows = catalog
     .list()
@@ -137,5 +139,5 @@ function listed({ catalog }: Gateway, pattern: string): readonly string[] {
       takes?.join(', ') ?? '',
       can?.join(', ') ?? '',
     ]);
-  return rows.length === 0 ? ['No model fits.'] : table([titles, ...rows]);
+  return rows.length === 0 ? ['No model matches the pattern.'] : table([titles, ...rows]);
 }

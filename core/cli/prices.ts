@@ -1,4 +1,4 @@
-/** `sluice prices`: the prices that calls are charged by. */
+/** `sluice prices`: imports price lists, and shows the price of a model. */
 import { loadConfig } from '../config/load-config.ts';
 import type { JsonObject } from '../model/json.ts';
 import { createPrices } from '../money/prices/index.ts';
@@ -12,17 +12,17 @@ import { listOf, readList, save } from './list-files.ts';
 const help = `Usage: sluice prices import FILE [--provider LIST] [--models LIST] [--out FILE [--force]]
        sluice prices show MODEL [--config FILE]
 
-import   Reads a price list in the form of LiteLLM's model_prices_and_context_window.json and writes it in the form of
-         the config's "prices": to standard output, or to a file. What was left out is told on standard error.
-           --provider  Only entries of these providers, as the list names them, with commas between; their name and
-                       a slash are taken off the beginning of models.
-           --models    Only these models: names and * patterns, with commas between.
-           --out       A .ts file, or .json. The config imports what it exports by default, as "imported" say, and
-                       takes it in with prices: { ...imported }.
-           --force     Replaces the file when it exists.
-show     Shows the price of a model: that of the config, or else what each channel that serves it is known to charge.`;
+import   Converts a price list in the format of LiteLLM's model_prices_and_context_window.json into "prices" for the config.
+         Prints them to standard output, or writes a file. Lists skipped entries on standard error.
+           --provider  Providers to import, by their names in the list, separated by commas. The name of the provider and
+                       a slash are removed from the beginning of model names. Default: all.
+           --models    Models to import: names and * patterns, separated by commas. Default: all.
+           --out       .ts or .json file to write. To use it in the config: import imported from './FILE', and set
+                       prices: { ...imported }.
+           --force     Replaces the file if it exists.
+show     Shows the price of a model: the one in the config, else the known price of each channel that serves the model.`;
 
-/** `sluice prices`: imports price lists, and shows the price of a model. */
+/** The command. */
 export const prices: Command = {
   summary: 'Imports price lists, and shows the price of a model.',
   help,
@@ -36,7 +36,9 @@ export const prices: Command = {
     const [action, word, ...more] = positionals;
     if (action !== 'import' && action !== 'show')
       throw new UsageError(
-        action === undefined ? 'Say what to do: import or show.' : `"${action}" is none of import and show.`,
+        action === undefined
+          ? 'Name a subcommand: import or show.'
+          : `Unknown subcommand "${action}". Use import or show.`,
       );
     if (word === undefined || more.length > 0)
       throw new UsageError(
@@ -58,29 +60,32 @@ export const prices: Command = {
 };
 
 function write({ rows }: ImportedPrices, out: string | undefined, force: boolean): void {
-  if (Object.keys(rows).length === 0) throw new Error('No entry was taken: nothing is written.');
+  if (Object.keys(rows).length === 0)
+    throw new Error(
+      'No entry was imported, and no file was written. Check the list, --provider and --models.',
+    );
   const text = JSON.stringify(rows, undefined, 2);
-  const script = `/** Dollars per million tokens, and dollars for what is not counted in tokens: written by \`sluice prices import\`. */\nexport default ${text};\n`;
+  const script = `/** Prices in dollars: per million tokens, or per unit for what is not counted in tokens. Written by \`sluice prices import\`. */\nexport default ${text};\n`;
   if (out === undefined) {
     process.stdout.write(script);
     return;
   }
-  if (!/\.(ts|json)$/.test(out)) throw new UsageError(`"${out}" is neither a .ts nor a .json file.`);
+  if (!/\.(ts|json)$/.test(out)) throw new UsageError(`Invalid --out "${out}". Use a .ts or a .json file.`);
   save(out.endsWith('.json') ? `${text}\n` : script, out, force);
 }
 
-/** Lines of the report on entries that were left out. */
+/** Maximum number of skipped entries that are printed. */
 const shown = 20;
 
 function printImport({ rows, leftOut, unknown }: ImportedPrices): void {
-  console.error(`Took ${Object.keys(rows).length} models.`);
+  console.error(`Imported ${Object.keys(rows).length} models.`);
   if (leftOut.length > 0) {
-    console.error(`Left out ${leftOut.length} entries:`);
+    console.error(`Skipped ${leftOut.length} entries:`);
     for (const sentence of leftOut.slice(0, shown)) console.error(`  ${sentence}`);
     if (leftOut.length > shown) console.error(`  and ${leftOut.length - shown} more`);
   }
   if (unknown.size > 0) {
-    console.error('Left out of entries that were taken, since nothing here is charged by it:');
+    console.error('Skipped fields of imported entries, because Sluice charges nothing by them:');
     for (const [member, count] of [...unknown].toSorted(([, one], [, other]) => other - one))
       console.error(`  ${member} (${count})`);
   }
@@ -101,7 +106,7 @@ async function show(model: string, option: string | undefined): Promise<number> 
     missing: inForce.unpriced(model),
   }));
   for (const { channel, row } of rows) {
-    if (row === undefined) console.error(`The channel "${channel}" has no price of its own for it.`);
+    if (row === undefined) console.error(`The channel "${channel}" has no known price for this model.`);
     else printRow(model, row, channel);
   }
   if (missing)
@@ -111,7 +116,7 @@ async function show(model: string, option: string | undefined): Promise<number> 
   return missing ? 1 : 0;
 }
 
-/** `channel`: where it is charged, when it is not what the config says for all. */
+/** Prints a price. `channel`: channel that charges it; undefined for a price of the config. */
 function printRow(requested: string, row: JsonObject, channel?: string): void {
   const { model, source, tiers, serviceTiers, providerCost, ...members } = row;
   if (channel !== undefined)
@@ -143,5 +148,5 @@ function printRow(requested: string, row: JsonObject, channel?: string): void {
     printTiers(steps, `service tier ${name}, `);
   }
   if (providerCost === false)
-    console.log('These prices count, also where the provider states what a call cost.');
+    console.log('These prices are charged even when the provider reports the cost of a call.');
 }

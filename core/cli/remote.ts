@@ -1,4 +1,4 @@
-/** Asks the admin API of a gateway, for commands that work on it. */
+/** Client of the admin API for the commands that use it. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -28,21 +28,21 @@ export interface RemoteAccess {
 
 const refusal = z.object({ error: z.object({ message: z.string().max(2_000) }) });
 
-/** Returns the address that the options, or the variable SLUICE_GATEWAY, name. Throws a UsageError for one that is none. */
+/** Returns the address that the options, or the variable SLUICE_GATEWAY, name. Throws a UsageError when the address is invalid. */
 export function remoteAddress(options: RemoteOptions): string | undefined {
   const address = options.gateway ?? env('SLUICE_GATEWAY');
   if (address === undefined || address === '') return undefined;
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
     throw new UsageError(
-      'The address of the gateway cannot be read. Write it as https://gateway.example.com.',
+      'Invalid address of the gateway. Use an address such as https://gateway.example.com.',
     );
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
 }
 
 /**
  * Returns the gateway that the options, or the variables SLUICE_GATEWAY and SLUICE_TOKEN, name; undefined without one. Throws a UsageError
- * for an address or a token that is none. No message shows the token.
+ * when the address or the token is invalid. The message does not contain the token.
  */
 export function remoteAccess(options: RemoteOptions): RemoteAccess | undefined {
   const url = remoteAddress(options);
@@ -54,7 +54,7 @@ export function remoteAccess(options: RemoteOptions): RemoteAccess | undefined {
   const token = given ?? env('SLUICE_TOKEN') ?? '';
   if (!new RegExp(`^${adminTokenPrefix}[0-9A-Za-z]{1,100}$`).test(token))
     throw new UsageError(
-      `Give a token of the admin API, which begins with ${adminTokenPrefix}, in SLUICE_TOKEN, or by --token - on standard input.`,
+      `A valid token of the admin API is missing. Set SLUICE_TOKEN, or use --token - and standard input. Tokens begin with ${adminTokenPrefix}.`,
     );
   return { url, token };
 }
@@ -67,16 +67,16 @@ export type AdminRequester = (
   headers?: Readonly<Record<string, string>>,
 ) => Promise<JsonValue>;
 
-/** Writes an answer of any length to standard output, as fast as that is read. */
+/** Streams a response to standard output, with backpressure. */
 export type WriteAdmin = (path: string) => Promise<void>;
 
-/** Longest time for an answer, in milliseconds: a change is answered when it is applied, a test when its provider has answered. */
+/** Timeouts in milliseconds. A change takes longer, because the gateway responds when it is applied, or when the provider of a test has responded. */
 const longest = { read: 30_000, change: 120_000 } as const;
 
-/** Largest answer, in bytes. */
+/** Maximum size of a response, in bytes. */
 const largest = 64 * 1024 * 1024;
 
-/** Runs `work` with access to the admin API. Certificates are checked. Rejects with the sentence of the gateway when it refuses. */
+/** Runs `work` with access to the admin API. Verifies certificates. Rejects with the error message of the gateway. */
 export async function withRemote<Result>(
   { url, token }: RemoteAccess,
   work: (request: AdminRequester, write: WriteAdmin) => Promise<Result>,
@@ -94,7 +94,7 @@ export async function withRemote<Result>(
           timeout: method === 'GET' ? longest.read : longest.change,
           headers: {
             authorization,
-            // A connection that breaks and is opened anew must not create two things.
+            // A retry after a broken connection must not create the same thing twice.
             ...(method === 'POST' && { 'idempotency-key': randomUUID() }),
             ...headers,
           },
@@ -138,17 +138,17 @@ export async function fetchPublic(url: string, path: string): Promise<JsonValue>
   }
 }
 
-/** Returns the failure with the sentence of the gateway, and when it may be tried again. */
+/** Returns the failure with the error message of the gateway and the time to wait before a retry. */
 function failureOf(
   url: string,
   answer: Pick<ServiceAnswer, 'status' | 'headers'> & { json(): JsonValue },
 ): CommandFailure {
   const reason = reasonOf(answer);
   const sentence =
-    reason ?? `${url} answered with ${answer.status}. It is no gateway of Sluice, or has no admin API.`;
+    reason ??
+    `${url} returned status ${answer.status} without an error message. It is not a Sluice gateway, or its admin API is disabled.`;
   const seconds = answer.headers['retry-after'];
-  const again =
-    answer.status === 429 && typeof seconds === 'string' ? ` Try again in ${seconds} seconds.` : '';
+  const again = answer.status === 429 && typeof seconds === 'string' ? ` Retry in ${seconds} seconds.` : '';
   return new CommandFailure(`${sentence}${again}`, exitCodeOf(answer.status));
 }
 

@@ -7,18 +7,18 @@ import { readArguments, UsageError, type Command } from './command.ts';
 
 /** `sluice restore`: fills the database from a file. */
 export const restore: Command = {
-  summary: 'Fills the database from a file of "sluice backup".',
+  summary: 'Restores the database from a file of "sluice backup".',
   help: `Usage: sluice restore FILE [--replace] [--check] [--config FILE]
 
-Fills the config's database, SQLite or PostgreSQL, from a file that "sluice backup" made of either kind.
-The file is read to its end and checked before anything is written. The database is as before until the
-very end, when all of it is in place. Stop all gateways on this database first.
+Fills the config's database, SQLite or PostgreSQL, from a file that "sluice backup" made of a database of either kind. Verifies the
+whole file first, and then replaces the database in one step: if restoring fails, the database is unchanged. Stop all gateways
+that use this database before.
 
---replace  Replaces all that the database has. An SQLite file is kept beside the new one, under another
-           name; of PostgreSQL nothing is kept. Without it a database that has rows is refused.
---check    Only checks the file, and prints what it holds.
+--replace  Replaces a database that has rows. Without this option such a database is an error. The old SQLite file is kept under
+           another name; the old rows of PostgreSQL are deleted.
+--check    Only verifies the file, and prints its contents.
 
-A file of an older version is brought up to date. One of a newer version is refused.`,
+A file of an older version of Sluice is upgraded. A file of a newer version is an error.`,
   async run(args) {
     const { values, positionals } = readArguments(args, {
       replace: { type: 'boolean' },
@@ -26,9 +26,9 @@ A file of an older version is brought up to date. One of a newer version is refu
     });
     const [file] = positionals;
     if (file === undefined || positionals.length > 1)
-      throw new UsageError('Say what from: sluice restore FILE.');
+      throw new UsageError('Name one file: sluice restore FILE.');
     if (values.check === true) {
-      console.log(`${describeContents(await checkArchive(resolve(file)))}\n\n${file} is whole.`);
+      console.log(`${describeContents(await checkArchive(resolve(file)))}\n\n${file} is complete and valid.`);
       return 0;
     }
     const config = await loadConfig(values.config, { only: 'settings' });
@@ -36,8 +36,7 @@ A file of an older version is brought up to date. One of a newer version is refu
       replace: values.replace === true,
     });
     console.log(`${describeContents(contents)}\n\nRestored from ${file}.`);
-    if (contents.before !== undefined)
-      console.log(`What the database had before is kept as ${contents.before}.`);
+    if (contents.before !== undefined) console.log(`The previous database is kept as ${contents.before}.`);
     return 0;
   },
 };

@@ -22,13 +22,13 @@ import { describeGateway } from './describe.ts';
 import { explain } from './explain.ts';
 
 /*
- * What a worker process does: one gateway, started and ended by the primary. When the primary is gone, node:cluster ends it at once.
+ * A worker process runs one gateway, which the primary starts and ends. When the primary exits, node:cluster ends the worker at once.
  */
 
-/** Beyond the time for open calls, in milliseconds: for what they leave behind to be written down. */
+/** Milliseconds after `timeouts.drain` in which a worker writes the remaining records before it exits. */
 const grace = 4_000;
 
-// A signal to the whole group is the primary's to answer.
+// The primary handles signals that are sent to the whole process group.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 
 let log = createLog(firstLogLevel());
@@ -67,7 +67,7 @@ async function start(order: StartOrder): Promise<void> {
     );
     running = { server, drain: config.settings.timeouts.drain };
     const facts = await factsOf(config, workers, server, order);
-    // Modules are read one after the other: only what stood still meanwhile is known to be one configuration.
+    // Modules are loaded one after the other, so that they are one configuration only if no file changed meanwhile.
     const files = filesOf(config.file);
     const read = `${files} ${server.runtimeRevision}`;
     link.send({ type: 'ready', facts: files === before ? { ...facts, files: read } : facts });
@@ -75,7 +75,7 @@ async function start(order: StartOrder): Promise<void> {
     giveBackMemory(server);
     collectSeldom();
   } catch (error) {
-    // A source may have logged in at its manager: it logs out, for which the primary does not wait for long.
+    // A source of secrets may have a session at its secret manager, which it closes. The primary does not wait long for that.
     await Promise.race([secrets?.close(), pause(grace)]);
     const known = [...(order.secrets ?? []), ...(secrets?.known() ?? [])];
     link.send({ type: 'failed', problems: await whyNot(order, known, error) }, () => process.exit(1));
@@ -85,14 +85,14 @@ async function start(order: StartOrder): Promise<void> {
 async function end(how: 'retire' | 'close'): Promise<void> {
   if (running === undefined) process.exit(0);
   const { server, drain } = running;
-  // Nothing that is stuck while it closes may keep the process.
+  // The process exits even when closing hangs.
   if (how === 'close') setTimeout(() => process.exit(0), drain + grace).unref();
   const ended = server[how]();
-  // The listener is closed by now, and messages arrive in order: the primary hands out no connection to this process after it has read this one.
+  // The listener is closed, and messages arrive in order. After this message the primary passes no connection to this process.
   link.send({ type: 'retired' });
   await ended;
   cluster.worker?.disconnect();
-  // What was logged is written before a process without anything to do ends by itself.
+  // A process without work exits on its own after it has written its log. The timer covers a process that does not.
   setTimeout(() => process.exit(0), 500).unref();
 }
 
@@ -100,7 +100,7 @@ function filesOf(file: string): string {
   return digestOfFiles(file, dirname(file));
 }
 
-/** A port that was found stays the same for all workers, and over reloads. */
+/** Returns the config with the free port that the first worker found, which all workers use, also after reloads. */
 function withFreePort(config: LoadedConfig, { freePort }: StartOrder): LoadedConfig {
   const { settings } = config;
   if (settings.listen.port !== 0) return config;
@@ -111,12 +111,12 @@ function countOf({ settings }: LoadedConfig): number {
   return settings.workers === 'auto' ? availableParallelism() : settings.workers;
 }
 
-/** What stands against this config that no other check can know of. */
+/** Returns the problems of a reload: settings that only a restart can change. */
 function problemsOf(config: LoadedConfig, { before }: StartOrder): string[] {
   const problems: string[] = [];
   if (before !== undefined && before.database !== digestOf(config))
     problems.push(
-      'A reload cannot change the database or the data folder: restart the gateway, or take the change back.',
+      'A reload cannot change the database or the data folder: restart the gateway, or undo the change.',
     );
   const { host, port } = config.settings.listen;
   if (before !== undefined && before.port === port && before.host !== host)
@@ -126,7 +126,7 @@ function problemsOf(config: LoadedConfig, { before }: StartOrder): string[] {
   return problems;
 }
 
-/** Tells whether the data is the same, without telling where it is: the address may hold a password. */
+/** Returns a hash of the database address and the data folder. A hash, because the address may contain a password. */
 function digestOf(config: LoadedConfig): string {
   return createHash('sha256')
     .update(`${databaseUrl(config)}\0${config.settings.data}`)
@@ -165,7 +165,7 @@ async function factsOf(
   };
 }
 
-/** Every reason why it cannot start: the first step that fails knows only its own. */
+/** Returns all problems that prevent a start. The error alone names only those of the first step that failed. */
 async function whyNot(
   { config }: StartOrder,
   known: readonly KnownSecret[],
@@ -178,7 +178,7 @@ async function whyNot(
   return [...new Set([...error.problems, ...problems].map(maskSecrets))];
 }
 
-/** The admin password, when this start is the first that has an admin API. */
+/** Returns the admin password when this is the first start with an admin API. */
 async function firstPassword({ gateway, stores }: RunningServer): Promise<string | undefined> {
   if (!gateway.routes.some(({ path }) => path === '/api/admin/login')) return undefined;
   const password = await openAdminPassword(stores).ensure();
@@ -192,22 +192,21 @@ function bannerOf({ url, firstKey, gateway }: RunningServer, password: string | 
     port === undefined
       ? url.replace('127.0.0.1', 'localhost')
       : `http://localhost:${port} (on every address of this machine)`;
-  const key =
-    firstKey === undefined ? [] : [`The first API key, which is shown only this once:\n  ${firstKey}`];
+  const key = firstKey === undefined ? [] : [`First API key (shown only once):\n  ${firstKey}`];
   const admin =
     password === undefined
       ? []
-      : [`The password of the dashboard (at /dashboard), which is shown only this once:\n  ${password}`];
+      : [`Password of the dashboard at /dashboard (shown only once):\n  ${password}`];
   return [`Sluice ${version} listens on ${address}`, ...admin, ...key, describeGateway(gateway)].join('\n\n');
 }
 
-/** After a failure that nobody caught the state is unknown: it is written down, and the primary starts another process. */
+/** Logs an uncaught error and exits, because the state of the process is unknown. The primary starts another process. */
 function endOnBugs(): void {
   const fail = (what: string) => (error: unknown) => {
     log.fatal({ error }, what);
     process.exit(1);
   };
-  process.on('uncaughtException', fail('an exception was not caught'));
-  process.on('unhandledRejection', fail('a rejection was not handled'));
-  process.on('warning', (error) => log.warn({ error }, 'the process was warned'));
+  process.on('uncaughtException', fail('uncaught exception'));
+  process.on('unhandledRejection', fail('unhandled rejection'));
+  process.on('warning', (error) => log.warn({ error }, 'process warning'));
 }

@@ -6,20 +6,23 @@ import { giveBackMemory } from '../performance/memory.ts';
 import { Primary } from '../processes/primary.ts';
 import { readArguments, type Command } from './command.ts';
 
-/** `sluice start`: runs the gateway until it is told to stop. */
+/** `sluice start`: runs the gateway until a signal stops it. */
 export const start: Command = {
   summary: 'Runs the gateway.',
   help: `Usage: sluice start [--config FILE] [--watch]
 
-Starts the gateway and says what is in force; from then on every line is a log line in JSON.
-The first start makes a database, an admin password and a first API key, which are shown this once.
+Starts the gateway, and prints its address, plugins and channels. All further output is the log: one JSON object a line.
+The first start creates a database, an admin password and an API key. It shows the password and the key only once.
 
---watch: a change to the config, to .env, or to a plugin or channel beside the config is followed at once.
+--watch  Reloads after each change to the config, to .env, or to a plugin or channel beside the config.
 
-SIGHUP: follows such changes. Open calls are not touched; a config that is wrong changes nothing, and the log says why.
-SIGTERM: announces the stop for timeouts.drainDelay (/readyz answers 503), then takes no more calls, lets open ones
-finish, and ends. SIGINT (Ctrl-C in a terminal) does the same without the announcement.
-A second signal ends the announcement; where there is none it ends everything at once.`,
+Signals:
+  SIGHUP   Reloads the config, .env, plugins and channels. Running calls continue. If the config is invalid, the gateway
+           keeps the configuration that it has, and logs the problems.
+  SIGTERM  Stops: /readyz answers 503 for the time of timeouts.drainDelay. Then the gateway accepts no more calls, finishes
+           the running ones, and exits.
+  SIGINT   (Ctrl-C in a terminal) Stops in the same way, but without the delay.
+A second signal skips the delay. Without a delay, or after it, the gateway ends all calls and exits at once.`,
   async run(args) {
     const { values } = readArguments(args, { watch: { type: 'boolean' } });
     const primary = new Primary({
@@ -55,10 +58,10 @@ A second signal ends the announcement; where there is none it ends everything at
   },
 };
 
-/** One Ctrl-C may arrive twice: from the terminal, and from npm or our launcher, which pass it on. */
+/** Milliseconds within which a second signal is ignored, because one Ctrl-C may arrive from the terminal and again from npm or the launcher. */
 const sameKeyPress = 500;
 
-/** Waits for the first signal that asks for an end. The next one ends the announcement or else everything. SIGHUP asks for a reload. */
+/** Waits for the first signal to stop. A second one skips the drain delay, or else kills all processes. SIGHUP reloads. */
 function stopSignal(primary: Primary): Promise<NodeJS.Signals> {
   const hadTerminal = hasTerminal();
   return new Promise((resolve) => {
@@ -73,7 +76,7 @@ function stopSignal(primary: Primary): Promise<NodeJS.Signals> {
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);
     process.on('SIGHUP', (signal) => {
-      // The same signal says that the terminal in which it was started has been closed.
+      // The system sends the same signal when the terminal of the gateway is closed.
       if (hadTerminal && !hasTerminal()) onSignal(signal);
       else void primary.reload(signal);
     });

@@ -1,8 +1,8 @@
-/** The program of the processes that serve. */
+/** Entry point of a worker process. */
 import { resolveHere } from '../config/installation/resolve.ts';
 
 /*
- * The program of a worker process. What it loads is found by the short way, which has to be open before.
+ * `resolveHere` must run before the import, because it registers the hook that resolves the modules of this installation.
  */
 
 resolveHere();

@@ -282,7 +282,7 @@ describe('the package', () => {
         ),
     );
     const checked = await run(folder, process.execPath, '--run', 'check');
-    expect(checked).toContain('The config is sound.');
+    expect(checked).toContain('The config is valid.');
     expect(checked).not.toContain('Packages that are not installed');
     const tested = await run(folder, process.execPath, '--run', 'test', '--', '--test-reporter=tap');
     expect(tested).toMatch(/^ok \d+ - replies tell by whom they were served$/m);
@@ -380,7 +380,7 @@ describe('the package', () => {
        export default defineConfig({ plugins: [of(quota(z.object({}).parse({}))) && quota()], channels: [demo()] });`,
     );
     const outcome = await start(join(place, 'node_modules/.bin/sluice'), ['check'], environment, alone).ended;
-    expect(outcome).toMatchObject({ code: 0, stdout: expect.stringContaining('The config is sound.') });
+    expect(outcome).toMatchObject({ code: 0, stdout: expect.stringContaining('The config is valid.') });
     expect(outcome.stdout).toContain(`zod, by ${join(alone, 'gateway.config.ts')}: npm install zod`);
     expect(outcome.stdout).toContain(`rxjs, by ${join(alone, 'gateway.config.ts')}: npm install rxjs`);
   });
@@ -412,7 +412,7 @@ describe('the package', () => {
     const outcome = await start(join(place, 'node_modules/.bin/sluice'), ['init', folder], environment).ended;
     expect(outcome).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('is not empty: it has letter.txt.'),
+      stderr: expect.stringContaining('is not empty. It contains: letter.txt.'),
     });
     expect(readdirSync(folder)).toEqual(['letter.txt']);
   });

@@ -1,4 +1,4 @@
-/** Opens the admin API: that of a gateway elsewhere, or of the one that runs here with the config's database. */
+/** Opens the admin API of a remote gateway, or of the gateway of the config on this machine. */
 import { hostname, userInfo } from 'node:os';
 import { z } from 'zod';
 import { loadConfig } from '../../config/load-config.ts';
@@ -10,15 +10,15 @@ import { withUndo } from './ending.ts';
 import { CommandFailure } from './failure.ts';
 import type { Operations } from './operations.ts';
 
-/** Lifetime of the token of one command, in milliseconds. It matters only where the token could not be revoked. */
+/** Lifetime of the token of one command, in milliseconds. Applies only when revoking the token fails. */
 const tokenMs = 3_600_000;
 
-/** How a command names its gateway. */
+/** Options that name the gateway of a command. */
 export interface AccessOptions extends RemoteOptions {
   readonly config?: string | undefined;
 }
 
-/** Returns the name of whoever uses the command line, for the audit log. */
+/** Returns user and host of the command line, for the audit log. */
 export function commandLineName(): string {
   let user = 'somebody';
   try {
@@ -30,9 +30,9 @@ export function commandLineName(): string {
 }
 
 /**
- * Lets `work` ask the gateway that the options name. Without one it is that of the config on this machine, with a token that is made in the
- * database for this command, and revoked after it: whoever may write the database may do everything.
- * `describe` asks a gateway for its operations.
+ * Runs `work` with access to the gateway that the options name, else to the gateway of the config on this machine. For the latter it creates
+ * a token in the database, and revokes it after the command. That is safe because a user who may write the database may do everything.
+ * `describe` fetches the operations of a gateway.
  */
 export async function withAccess<Result>(
   options: AccessOptions,
@@ -46,7 +46,7 @@ export async function withAccess<Result>(
   const operations = await describe(url).catch((cause: unknown) => {
     if (cause instanceof CommandFailure) throw cause;
     throw new CommandFailure(
-      `No gateway answers at ${url}. Start it with sluice start, or name another one with --gateway URL.`,
+      `No gateway is running at ${url}. Start one with "sluice start", or name another one with --gateway URL.`,
       1,
       { cause },
     );
@@ -83,7 +83,9 @@ export async function withAccess<Result>(
 /** Returns the address of the gateway of a config, as this machine reaches it. */
 export function localUrl({ host, port }: { readonly host: string; readonly port: number }): string {
   if (port === 0)
-    throw new CommandFailure('The config takes any free port: name the gateway with --gateway URL.');
+    throw new CommandFailure(
+      'The config uses any free port, so the address of the gateway is unknown. Name it with --gateway URL.',
+    );
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`;
 }
@@ -92,6 +94,9 @@ export function localUrl({ host, port }: { readonly host: string; readonly port:
 function scopesOf(operations: Operations): readonly string[] {
   const field = operations.get('createToken')?.fields.find(({ name }) => name === 'scopes');
   const { data } = z.object({ items: z.object({ enum: z.array(z.string()) }) }).safeParse(field?.schema);
-  if (data === undefined) throw new CommandFailure('This gateway is of another version: it has no tokens.');
+  if (data === undefined)
+    throw new CommandFailure(
+      'The gateway has no operation to create tokens, because it runs another version of Sluice. Use the same version for both.',
+    );
   return data.items.enum;
 }

@@ -44,12 +44,12 @@ function rowOf(
   const known = own.map((one) => one.verb).filter((one) => one !== '');
   throw new UsageError(
     verb === '' || verb.startsWith('-')
-      ? `Say what to do: ${known.join(', ')}.`
-      : `"${verb}" is none of ${known.join(', ')}.`,
+      ? `Name a subcommand: ${known.join(', ')}.`
+      : `Unknown subcommand "${verb}". Use one of: ${known.join(', ')}.`,
   );
 }
 
-/** Reads the options that name the gateway, before all others are known. */
+/** Parses the options that name the gateway. Ignores all other options. */
 function accessOptions(args: readonly string[]): AccessOptions {
   const { values } = parseArgs({
     args: [...args],

@@ -1,14 +1,14 @@
-/** Undoes what a command has made for itself, however its process ends. */
+/** Cleanup of temporary things of a command, also when a signal ends its process. */
 import { setTimeout as pass } from 'node:timers/promises';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Longest time to undo something before the process ends all the same, in milliseconds. */
+/** Maximum time for the cleanup, in milliseconds. After it the process exits. */
 const longest = 10_000;
 
 /**
- * Runs `work`, and `undo` after it: also where a signal ends this process meanwhile, or the reader of its output has gone. Call it before the
- * process does anything that needs to be undone.
+ * Runs `work`, and `undo` after it, also when a signal ends this process or the reader of its output closes the pipe. Call it before the
+ * process creates anything that needs a cleanup.
  */
 export async function withUndo<Result>(
   work: () => Promise<Result>,
@@ -17,7 +17,7 @@ export async function withUndo<Result>(
   let undoing: Promise<void> | undefined;
   let isLeaving = false;
   const undoOnce = (): Promise<void> => (undoing ??= undo());
-  /** Signals that come meanwhile change nothing: a terminal sends one to each of its processes, and one may pass it on to another. */
+  /** Cleans up and exits. Ignores further signals, because one Ctrl-C can arrive from the terminal and from a parent process. */
   const leave = (end: () => void): void => {
     if (isLeaving) return;
     isLeaving = true;
@@ -30,8 +30,8 @@ export async function withUndo<Result>(
   const onSignal = (signal: NodeJS.Signals): void => leave(() => process.kill(process.pid, signal));
   const onBroken = (error: NodeJS.ErrnoException): void =>
     leave(() => {
-      // A reader such as `head` closes the pipe when it has enough, which is no failure.
-      if (error.code !== 'EPIPE') console.error(`Standard output failed: ${error.message}`);
+      // A reader such as `head` closes the pipe when it has enough lines. That is not an error.
+      if (error.code !== 'EPIPE') console.error(`Cannot write to standard output: ${error.message}`);
       process.exit(error.code === 'EPIPE' ? 0 : 1);
     });
   const forget = (): void => {
@@ -43,7 +43,7 @@ export async function withUndo<Result>(
   try {
     return await work();
   } finally {
-    // The work may fail because the process ends: that is no error of the command.
+    // The work may fail because the process ends. That error is not reported.
     if (isLeaving) await new Promise<never>(() => {});
     await undoOnce().finally(forget);
   }

@@ -1,4 +1,4 @@
-/** Makes the value of an entry of the configuration from `--type`, `--set`, `--secret` and `--file`. Options marked as secret are never arguments. */
+/** Builds the value of a configuration entry from `--type`, `--set`, `--secret` and `--file`. Rejects secrets in arguments. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
@@ -14,11 +14,12 @@ export const valueOptions = {
 } as const;
 
 /** Help for the options. */
-export const valueHelp = `  --type TYPE         Kind of the channel: see sluice channel types.
-  --set PATH=VALUE    Sets an option, such as priority=2 or headers.set.x-team=blue. Repeat it for several.
-  --secret PATH=FROM  Sets a secret, such as key: FROM is a file, - for standard input, env:NAME or file:PATH for what
-                      the gateway reads by itself. Options marked as secret are never arguments, because other users see those.
-  --file FILE         Reads all options from a file with a JSON object, - for standard input.
+export const valueHelp = `  --type TYPE         Channel kind. "sluice channel types" lists them.
+  --set PATH=VALUE    Sets an option, such as priority=2 or headers.set.x-team=blue. Repeat it for several options.
+  --secret PATH=FROM  Sets a secret option, such as key. FROM is a file, or - for standard input. With env:NAME or
+                      file:PATH the gateway itself reads the secret. --set rejects secrets, because other users of the machine can
+                      see arguments.
+  --file FILE         Reads all options from a JSON file, or - from standard input.
 `;
 
 /** Values of the options. */
@@ -32,7 +33,7 @@ export interface ValueOptions {
 const object = z.record(z.string(), z.json());
 const channelValue = z.object({ type: z.string(), options: object });
 
-/** Returns the value of a channel. `before` is what a change begins with. */
+/** Returns the value of a channel. `before`: the value that a change starts from. */
 export async function channelValueOf(
   request: AdminRequester,
   given: ValueOptions,
@@ -41,7 +42,9 @@ export async function channelValueOf(
   const known = channelValue.safeParse(before).data;
   const type = given.type ?? known?.type;
   if (type === undefined)
-    throw new UsageError('Say which kind of channel: --type TYPE, one of sluice channel types.');
+    throw new UsageError(
+      'The channel kind is missing: add --type TYPE. "sluice channel types" lists all kinds.',
+    );
   const form = z
     .object({ schema: object })
     .parse(await request('GET', `/config/channel-types/${encodeURIComponent(type)}`));
@@ -49,14 +52,14 @@ export async function channelValueOf(
   return { type, options: objectOf(given, start, form.schema as JsonObject) };
 }
 
-/** Returns the object that the options make. `schema` tells secrets and types of fields. */
+/** Returns the object that the options describe. `schema` has the types of fields and which ones are secret. */
 export function objectOf(
   given: ValueOptions,
   before: JsonValue | undefined,
   schema?: JsonObject,
 ): JsonObject {
   const reads = [given.file === '-', ...(given.secret ?? []).map(isFromStdin)].filter(Boolean).length;
-  if (reads > 1) throw new UsageError('Standard input can be read once.');
+  if (reads > 1) throw new UsageError('Only one option can read standard input.');
   const start = given.file === undefined ? object.safeParse(before).data : fileObject(given.file);
   const value = structuredClone(start ?? {});
   for (const text of given.set ?? []) {
@@ -64,7 +67,7 @@ export function objectOf(
     const field = schema === undefined ? undefined : schemaAt(schema, path);
     if (field?.['secret'] !== undefined)
       throw new UsageError(
-        `${path.join('.')} may hold a secret: write --secret ${path.join('.')}=FILE, or - for standard input.`,
+        `${path.join('.')} may contain a secret. Use --secret ${path.join('.')}=FILE, or =- for standard input.`,
       );
     put(value, path, valueOf(wanted, field));
   }
@@ -81,7 +84,7 @@ function split(option: string, text: string): readonly [path: readonly string[],
   const at = text.indexOf('=');
   const path = text.slice(0, Math.max(at, 0)).split('.');
   if (at < 1 || path.some((step) => step === '' || step === '__proto__'))
-    throw new UsageError(`${option} takes PATH=VALUE.`);
+    throw new UsageError(`${option} must have the form PATH=VALUE.`);
   return [path, text.slice(at + 1)];
 }
 
@@ -114,7 +117,7 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Reads a value: as its schema says, else JSON where it is some, else a text. */
+/** Parses a value by its schema; without one as JSON, or as text if it is not JSON. */
 function valueOf(text: string, schema: JsonObject | undefined): JsonValue {
   const types = JSON.stringify(schema ?? {});
   const parsed = parse(text);
@@ -143,11 +146,11 @@ function secretOf(from: string): JsonValue {
 
 function fileObject(file: string): Record<string, z.core.util.JSONType> {
   const { data } = object.safeParse(parse(textFrom(file)));
-  if (data === undefined) throw new UsageError('--file takes a file with one JSON object.');
+  if (data === undefined) throw new UsageError('--file must name a file with one JSON object.');
   return data;
 }
 
-/** Largest file that is read, in characters. */
+/** Maximum length of a file, in characters. */
 const mostText = 1024 * 1024;
 
 function textFrom(file: string): string {
@@ -155,11 +158,11 @@ function textFrom(file: string): string {
   try {
     text = readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch {
-    // A mistyped secret must not be repeated.
+    // The message does not contain the name, because it may be a secret that was typed in place of a file.
     throw new UsageError(
-      'The file cannot be read. A secret itself is no argument: give a file, or - for standard input.',
+      'The file cannot be read. --secret takes a file, or - for standard input, not the secret itself.',
     );
   }
-  if (text.length > mostText) throw new UsageError('The file is too large.');
+  if (text.length > mostText) throw new UsageError('The file is larger than 1 MiB.');
   return text;
 }

@@ -1,9 +1,9 @@
-/** Failures of commands, with the exit codes that tell scripts of what kind they are. */
+/** Failures of commands, with exit codes for scripts. */
 
 /** Exit codes beside 0 for success, 1 for any other failure and 2 for a wrong command line. */
 export const exitCodes = { denied: 3, missing: 4, conflict: 5 } as const;
 
-/** A failure whose message is a sentence for people. */
+/** Failure whose message is printed without a stack. */
 export class CommandFailure extends Error {
   readonly exitCode: number;
 

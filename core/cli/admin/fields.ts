@@ -1,4 +1,4 @@
-/** Fields of a request that are read from the gateway, and the checks of all of them. */
+/** Fields of a request that come from the gateway, and the validation of all fields. */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { UsageError } from '../command.ts';
 import type { AdminRequester } from '../remote.ts';
@@ -50,9 +50,9 @@ export async function ownFieldsOf(
     row.value !== undefined &&
     [options.set, options.secret, options.file, options.type].every((one) => one === undefined)
   )
-    throw new UsageError('Say what to change: --set, --secret or --file.');
+    throw new UsageError('No change is given. Use --set, --secret or --file.');
   if (takes('version') && found['version'] === undefined)
-    throw new CommandFailure(`${String(found['id'])} stands in gateway.config.ts, and is changed there.`);
+    throw new CommandFailure(`${String(found['id'])} is defined in gateway.config.ts. Change it there.`);
   const revision = takes('revision')
     ? ((await request('GET', '/config?limit=1')) as JsonObject)['revision']
     : undefined;
@@ -64,21 +64,21 @@ export async function ownFieldsOf(
   };
 }
 
-/** Throws where a change changes nothing, or where an option is missing that the gateway needs. */
+/** Throws a UsageError when a required option is missing, or when an update has no changes. */
 export function checkFields(operation: Operation, options: readonly Option[], fields: JsonObject): void {
   const missing = options.find(({ field }) => field.isRequired && fields[field.name] === undefined);
   if (missing !== undefined)
     throw new UsageError(`${`--${missing.flag} ${missing.shows}`.trimEnd()} is missing.`);
   if (operation.method === 'PATCH' && Object.keys(fields).length === 0)
     throw new UsageError(
-      `Say what to change: ${options
+      `No change is given. Use options such as ${options
         .slice(0, 4)
         .map(({ flag }) => `--${flag}`)
         .join(', ')} ….`,
     );
 }
 
-/** Divides fields among the query and the body. */
+/** Splits fields into query and body. */
 export function parts(operation: Operation, fields: Readonly<Record<string, JsonValue>>) {
   const query: Record<string, string> = {};
   const body: Record<string, JsonValue> = {};

@@ -7,10 +7,10 @@ import { wordText } from './words.ts';
 import type { Row } from './row.ts';
 import { rows, type Group } from './rows.ts';
 
-const access = `  --gateway URL       Address of the gateway. Default: SLUICE_GATEWAY, else the gateway of the config on this machine.
-  --token -           Reads a token of the admin API from standard input. Default: the variable SLUICE_TOKEN. Without
-                      --gateway none is needed: a token is made in the database of the config for the one command.
-  --json              Prints JSON for programs.`;
+const access = `  --gateway URL       Address of the gateway. Default: $SLUICE_GATEWAY, else the gateway of the config on this machine.
+  --token -           Reads the token of the admin API from standard input. Default: $SLUICE_TOKEN. For the gateway of the
+                      config the command creates a temporary token in its database.
+  --json              Prints JSON.`;
 
 /** Returns the help of a group. */
 export function groupHelp(group: Group): string {
@@ -21,18 +21,18 @@ export function groupHelp(group: Group): string {
 
 ${lines.join('\n')}
 
-Things are named by their ids or their names. sluice ${group} COMMAND --help --gateway URL lists all options of a command, as that
-gateway has them.
+Arguments are ids or names. To list all options of a command, as the gateway supports them, run:
+sluice ${group} COMMAND --help --gateway URL
 
 ${access}
-  --csv               Prints CSV for lists.
-  --limit N, --all    So many items of a list, or all of them. Default: 100.
-${hasConfirmation ? '  --yes               Does not ask before something is deleted.\n' : ''}${own.some(({ value }) => value !== undefined) ? valueHelp : ''}
-Exit codes: 0 done, 1 failed, 2 wrong command line, ${exitCodes.denied} not allowed, ${exitCodes.missing} not found, ${exitCodes.conflict} changed by somebody else meanwhile or
-there already.`;
+  --csv               Prints a list as CSV.
+  --limit N, --all    Maximum number of items of a list, or all items. Default: 100.
+${hasConfirmation ? '  --yes               Skips the confirmation.\n' : ''}${own.some(({ value }) => value !== undefined) ? valueHelp : ''}
+Exit codes: 0 success, 1 failure, 2 invalid command line, ${exitCodes.denied} not allowed, ${exitCodes.missing} not found, ${exitCodes.conflict} conflict: it exists already, or was
+changed by somebody else meanwhile.`;
 }
 
-/** Returns a command with its words: `sluice team show TEAM`. */
+/** Returns a command with its arguments: `sluice team show TEAM`. */
 export function usageOf({ group, verb, words = [] }: Row): string {
   return ['sluice', group, verb, ...words.map(wordText)].filter((text) => text !== '').join(' ');
 }
@@ -41,15 +41,15 @@ export function usageOf({ group, verb, words = [] }: Row): string {
 const common: Readonly<Record<string, string>> = {
   json: 'Prints JSON.',
   csv: 'Prints CSV.',
-  limit: 'Number of items. Default: 100.',
-  all: 'All items.',
-  yes: 'Does not ask before it does it.',
-  'idempotency-key': 'Makes repeated commands with the same key create one thing, within 24 hours.',
-  'if-match': 'Version that is changed, from an earlier answer. Default: the present one.',
-  type: 'Kind of the channel.',
+  limit: 'Maximum number of items. Default: 100.',
+  all: 'Prints all items.',
+  yes: 'Skips the confirmation.',
+  'idempotency-key': 'Repeating the command with the same key within 24 hours creates nothing new.',
+  'if-match': 'Changes this version only. Take it from an earlier response. Default: the current version.',
+  type: 'Channel kind.',
   set: 'PATH=VALUE: sets an option.',
-  secret: 'PATH=FROM: sets a secret from a file, - for standard input, env:NAME or file:PATH.',
-  file: 'Reads all options from a file with a JSON object, - for standard input.',
+  secret: 'PATH=FROM: sets a secret option. FROM: a file, - for standard input, env:NAME or file:PATH.',
+  file: 'Reads all options from a JSON file, or - from standard input.',
 };
 
 /** One option of a command, for its help and the reference. */
@@ -60,7 +60,7 @@ export interface OptionHelp {
   readonly isRequired: boolean;
 }
 
-/** Returns the options of a command as the gateway has them. */
+/** Returns the options of a command that the gateway supports. */
 export function optionHelp(row: Row, operations: Operations): readonly OptionHelp[] {
   const operation = operationOf(row, operations);
   const own = optionsOf(row, operation).map(({ flag, shows, field, mayClear, kind }): OptionHelp => {
@@ -68,8 +68,8 @@ export function optionHelp(row: Row, operations: Operations): readonly OptionHel
     const notes = [
       typeof description === 'string' ? `${sentence(description)}` : '',
       kind === 'switch' ? `--no-${flag} disables it.` : '',
-      kind === 'list' ? 'Separate entries by commas, or repeat it.' : '',
-      mayClear ? `--clear-${flag} takes it away.` : '',
+      kind === 'list' ? 'Separate entries by commas, or repeat the option.' : '',
+      mayClear ? `--clear-${flag} removes the value.` : '',
       row.defaults?.[field.name] === undefined ? '' : `Default: ${row.defaults[field.name]}.`,
     ];
     return { flag, shows, text: notes.filter((note) => note !== '').join(' '), isRequired: field.isRequired };
@@ -91,7 +91,7 @@ function sentence(text: string): string {
 /** Returns the help of one command. */
 export function rowHelp(row: Row, operations: Operations): string {
   const lines = optionHelp(row, operations)
-    // It is among those of every command, which follow.
+    // The options of all commands follow, with --json among them.
     .filter(({ flag }) => flag !== 'json')
     .map(
       ({ flag, shows, text }) =>

@@ -15,7 +15,7 @@ export function momentOf(flag: string, text: string, isPast: boolean): number {
   const at = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(at))
     throw new UsageError(
-      `--${flag} "${text}" is no time. Write 12h or 30d for so long ago, a day such as 2027-01-31 (UTC), or 2027-01-31T12:00:00Z.`,
+      `Invalid --${flag} "${text}". Use 12h or 30d for that long ago, a day such as 2027-01-31 (UTC), or 2027-01-31T12:00:00Z.`,
     );
   return at;
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { ServiceRequest } from '../../sdk/author/services.ts';
 import { CommandFailure } from './failure.ts';
 
-/** JSON Schema of one field, as far as options are made of it. */
+/** JSON Schema of one field. */
 export type FieldSchema = JsonObject;
 
 /** One field of a body or a query. */
@@ -19,15 +19,15 @@ export interface Field {
 export interface Operation {
   readonly name: string;
   readonly method: NonNullable<ServiceRequest['method']>;
-  /** With `{id}` where an id belongs. */
+  /** Path with `{id}` in place of an id. */
   readonly path: string;
   readonly fields: readonly Field[];
   readonly hasBody: boolean;
-  /** True: it creates something, and takes an idempotency key. */
+  /** True when the operation creates something and accepts an idempotency key. */
   readonly creates: boolean;
-  /** True: it answers with CSV, of any length. */
+  /** True when the response is CSV of any length. */
   readonly isCsv: boolean;
-  /** True: it takes the version that is changed. */
+  /** True when the operation accepts `if-match` with the version to change. */
   readonly takesVersion: boolean;
 }
 
@@ -64,7 +64,9 @@ export type Operations = ReadonlyMap<string, Operation>;
 export function readOperations(document: unknown): Operations {
   const { data } = documentSchema.safeParse(document);
   if (data === undefined)
-    throw new CommandFailure('The gateway describes its admin API in a way that this command cannot read.');
+    throw new CommandFailure(
+      'The OpenAPI document of the gateway is invalid. The gateway may run another version of Sluice: use the same version for both.',
+    );
   const found = Object.entries(data.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, spec]) => operationOf(path, method, spec)),
   );

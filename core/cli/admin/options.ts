@@ -7,7 +7,7 @@ import type { Field, FieldSchema } from './operations.ts';
 import { momentOf } from './moments.ts';
 import { ownerFlags, type ThingKind } from './things.ts';
 
-/** Short names of fields, the same as `sluice key` has. */
+/** Options that differ from the name of their field, as in `sluice key`. */
 const shortNames: Readonly<Record<string, string>> = {
   requestsPerMinute: 'rpm',
   tokensPerMinute: 'tpm',
@@ -25,9 +25,9 @@ export interface Option {
   readonly kind: 'switch' | 'list' | 'value';
   /** Placeholder in the help. */
   readonly shows: string;
-  /** The thing whose id the field takes, which the option takes by name too. */
+  /** Kind of thing whose id the field takes. The option also accepts a name. */
   readonly thing: ThingKind | undefined;
-  /** True: `--clear-…` takes the value away. */
+  /** True when `--clear-…` removes the value. */
   readonly mayClear: boolean;
   read(text: string): JsonValue;
 }
@@ -95,25 +95,25 @@ function placeholder(type: JsonValue | undefined): string {
 function membershipOf(text: string): JsonValue {
   const [team = '', duty] = text.split(':');
   if (duty !== undefined && duty !== 'lead')
-    throw new UsageError(`--teams "${text}" cannot be read. Write TEAM, or TEAM:lead for who leads it.`);
+    throw new UsageError(`Invalid --teams "${text}". Use TEAM, or TEAM:lead for a lead of the team.`);
   return { team, lead: duty === 'lead' };
 }
 
-/** Reads a text as its schema says. The gateway checks what else it must be. */
+/** Parses a text by the type in its schema. The gateway validates the rest. */
 function readAs(flag: string, { type }: FieldSchema, text: string): JsonValue {
   if (type === 'integer' || type === 'number') {
-    if (!/^-?\d{1,15}(?:\.\d{1,9})?$/.test(text)) throw new UsageError(`--${flag} takes a number.`);
+    if (!/^-?\d{1,15}(?:\.\d{1,9})?$/.test(text)) throw new UsageError(`--${flag} must be a number.`);
     return Number(text);
   }
   if (type !== 'object') return text;
   try {
     return JSON.parse(text) as JsonValue;
   } catch {
-    throw new UsageError(`--${flag} takes JSON, such as '{"factor":1.2}'.`);
+    throw new UsageError(`--${flag} must be JSON, such as '{"factor":1.2}'.`);
   }
 }
 
-/** Returns the options as `readArguments` takes them. */
+/** Returns the options in the form that `readArguments` accepts. */
 export function configOf(options: readonly Option[]): ParseArgsOptionsConfig {
   const config: ParseArgsOptionsConfig = {};
   for (const { flag, kind, mayClear } of options) {
@@ -127,7 +127,7 @@ export function configOf(options: readonly Option[]): ParseArgsOptionsConfig {
   return config;
 }
 
-/** Values of options as they were given. */
+/** Values of options as on the command line. */
 export type Given = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 /** Reads the fields that options set. */
@@ -145,8 +145,7 @@ export function readFields(options: readonly Option[], given: Given): Record<str
         .map(read);
     } else if (typeof value === 'string') fields[field.name] = read(value);
     if (mayClear && given[`clear-${flag}`] === true) {
-      if (Object.hasOwn(fields, field.name))
-        throw new UsageError(`Give --${flag} or --clear-${flag}, not both.`);
+      if (Object.hasOwn(fields, field.name)) throw new UsageError(`Use either --${flag} or --clear-${flag}.`);
       fields[field.name] = null;
     }
   }

@@ -5,33 +5,33 @@ import type { AdminRequester } from '../remote.ts';
 import { CommandFailure } from './failure.ts';
 import type { Operation } from './operations.ts';
 
-/** Number of items that are listed unless the options say otherwise, and with `--all` at the most. */
+/** Default number of items of a list, and the maximum with `--all`. */
 export const listLimits = { usual: 100, most: 100_000 } as const;
 
-/** Largest page of most lists. */
+/** Maximum page size of most lists. */
 const largestPage = 500;
 
-/** Which items of a list are wanted. */
+/** Query of a list. */
 export interface ListOptions {
   readonly operation: Operation;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Member of the answer that is the list. */
+  /** Member of the response that contains the list. */
   readonly member: string;
   readonly keeps: ((item: JsonObject) => boolean) | undefined;
-  /** Number of items; undefined for all. */
+  /** Maximum number of items; undefined for all. */
   readonly limit: number | undefined;
 }
 
-/** Items of a list, and whether there are more. */
+/** Items of a list. */
 export interface ListedItems {
   readonly items: readonly JsonObject[];
   readonly hasMore: boolean;
-  /** True: the list has pages. */
+  /** True when the list has pages. */
   readonly isPaged: boolean;
 }
 
-/** Reads as many pages as are needed. Rejects where `--all` means more than can be held. */
+/** Reads the pages of a list until it has enough items. Rejects when `--all` exceeds the maximum. */
 export async function readList(request: AdminRequester, options: ListOptions): Promise<ListedItems> {
   const { operation, member, keeps = () => true, limit } = options;
   const cursor = operation.fields.find(({ name }) => name === 'after' || name === 'before')?.name;
@@ -60,7 +60,9 @@ export async function readList(request: AdminRequester, options: ListOptions): P
     next = isCursor ? String(after) : undefined;
   } while (next !== undefined && items.length < most);
   if (limit === undefined && next !== undefined)
-    throw new CommandFailure(`There are more than ${listLimits.most} of them. Ask for fewer by the options.`);
+    throw new CommandFailure(
+      `The list has more than ${listLimits.most} items. Narrow it with other options, or set --limit.`,
+    );
   return {
     items: items.slice(0, most),
     hasMore: next !== undefined || hasRest || items.length > most,

@@ -1,4 +1,4 @@
-/** Does the work of one command on top of the admin API. */
+/** Runs one command that uses the admin API. */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { readArguments, UsageError } from '../command.ts';
 import { remoteOptions, type AdminRequester, type RemoteAccess, type WriteAdmin } from '../remote.ts';
@@ -12,7 +12,7 @@ import type { Row } from './row.ts';
 import { commonOptions, operationOf, optionsOf } from './row-options.ts';
 import { checkRecord, foundOf, idOf, nameOf, wordFields, wordsOf } from './words.ts';
 
-/** The gateway that is asked. */
+/** Access to the gateway of a command. */
 export interface Gateway {
   readonly access: RemoteAccess;
   readonly operations: Operations;
@@ -81,7 +81,7 @@ function limitOf(given: Given): number {
   if (text === undefined) return listLimits.usual;
   const limit = Number(text);
   if (!/^\d{1,6}$/.test(String(text)) || limit < 1 || limit > listLimits.most)
-    throw new UsageError(`--limit takes a number of 1 to ${listLimits.most}.`);
+    throw new UsageError(`--limit must be a number from 1 to ${listLimits.most}.`);
   return limit;
 }
 

@@ -1,4 +1,4 @@
-/** Prints answers of the admin API: for people, or as JSON or CSV for programs. */
+/** Prints responses of the admin API as text, JSON or CSV. */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { Given } from './options.ts';
 import type { ListedItems } from './page.ts';
@@ -13,7 +13,7 @@ export function printList(
 ): number {
   if (given['json'] === true) console.log(JSON.stringify(items));
   else if (given['csv'] === true) console.log(csvOf(items, columns));
-  else if (items.length === 0) console.error('There is nothing to show.');
+  else if (items.length === 0) console.error('The list is empty.');
   else
     console.log(
       tableOf(
@@ -22,11 +22,11 @@ export function printList(
       ),
     );
   if (hasMore)
-    console.error(`There are more: --limit N shows so many${isPaged ? ', --all all of them' : ''}.`);
+    console.error(`There are more items. To print more use --limit N${isPaged ? ' or --all' : ''}.`);
   return 0;
 }
 
-/** What is printed beside an answer. */
+/** Further input of {@link printAnswer}. */
 interface PrintContext {
   /** The thing that the command named. */
   readonly found: JsonObject;
@@ -35,7 +35,7 @@ interface PrintContext {
   readonly url: string;
 }
 
-/** Prints an answer and returns the exit code: 1 where it says that something failed. */
+/** Prints a response and returns the exit code: 1 when the response reports a failure, else 0. */
 export function printAnswer(
   { output, says, link, columns }: Shown,
   answer: JsonObject,
@@ -54,7 +54,7 @@ export function printAnswer(
   return code;
 }
 
-/** Members of answers that hold the thing itself. */
+/** Members of responses that contain the thing itself. */
 const wrappers = ['key', 'channel', 'entry', 'token', 'user'] as const;
 
 function thingOf(answer: JsonObject): JsonObject {
@@ -70,7 +70,7 @@ function failureIn(answer: JsonObject): boolean {
   return answer['ok'] === false || valueAt(answer, 'applied.ok') === false;
 }
 
-/** Returns warnings of the gateway, and why something failed. */
+/** Returns the warnings and problems that the gateway reports. */
 function sentences(answer: JsonObject): readonly string[] {
   const lists = [answer['warnings'], valueAt(answer, 'applied.problems')];
   return lists.flatMap((list) => (Array.isArray(list) ? list.map((one) => textOf('', one)) : []));

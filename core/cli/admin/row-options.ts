@@ -1,4 +1,4 @@
-/** Operations and options of the rows of the table. */
+/** Finds the operations and options of the commands in the table. */
 import type { ParseArgsOptionsConfig } from 'node:util';
 import type { JsonObject } from '../../model/json.ts';
 import { valueOptions } from './entry-value.ts';
@@ -7,10 +7,10 @@ import { bodyFields, type Operation, type Operations } from './operations.ts';
 import { optionOf, type Option } from './options.ts';
 import type { Row } from './row.ts';
 
-/** Fields that commands set by themselves. */
+/** Fields that commands set without an option. */
 const ownFields: ReadonlySet<string> = new Set(['limit', 'after', 'before', 'version', 'revision', 'value']);
 
-/** Returns the operation of a row. `thing` is what its first word names; an empty one where that is not known yet. */
+/** Returns the operation of a row. `thing`: the thing that its first argument names; empty when it is not known. */
 export function operationOf(row: Row, operations: Operations, thing: JsonObject = {}): Operation {
   const wanted = typeof row.operation === 'function' ? row.operation(thing) : row.operation;
   if (typeof wanted === 'object')
@@ -26,11 +26,13 @@ export function operationOf(row: Row, operations: Operations, thing: JsonObject 
     };
   const found = operations.get(wanted);
   if (found === undefined)
-    throw new CommandFailure(`This gateway is of another version: it has no operation ${wanted}.`);
+    throw new CommandFailure(
+      `The gateway has no operation ${wanted}, because it runs another version of Sluice. Use the same version for both.`,
+    );
   return found;
 }
 
-/** Returns the options of a row that are made from its operation. */
+/** Returns the options of a row for the fields of its operation. */
 export function optionsOf(row: Row, operation: Operation): readonly Option[] {
   const words = new Set((row.words ?? []).map(({ field }) => field));
   return operation.fields
@@ -44,7 +46,7 @@ export function optionsOf(row: Row, operation: Operation): readonly Option[] {
     .map(optionOf);
 }
 
-/** Returns the options that a row has beside those of its operation. */
+/** Returns the options of a row that are not fields of its operation. */
 export function commonOptions(
   row: Row,
   { creates, takesVersion, fields }: Operation,

@@ -4,30 +4,30 @@ import type { ThingKind } from './things.ts';
 
 /** One positional argument of a command. */
 export interface Word {
-  /** As the help shows it: `TEAM`. */
+  /** Name in the help, such as `TEAM`. */
   readonly name: string;
-  /** Field of the body or the query that it fills; `id` is that of the path. */
+  /** Field of the body or the query that the argument sets; `id` for the id in the path. */
   readonly field: string;
-  /** The thing that it names by id or name. Absent: the text itself. */
+  /** Kind of thing that the argument names by id or name. Absent: the argument is the value. */
   readonly thing?: ThingKind;
-  /** True: all further arguments belong to it. */
+  /** True when all further arguments belong to this one. */
   readonly many?: true;
   readonly optional?: true;
 }
 
-/** What a command does with the answer. Default: it prints all fields. */
+/** Output of a command. Default: all fields of the response. */
 export interface Shown {
-  /** Member of the answer that is a list of things. */
+  /** Member of the response that contains the list. */
   readonly list?: string;
   /** Fields of the table of a list. */
   readonly columns?: readonly string[];
-  /** Returns false for items that are left out. */
+  /** Returns false for items to skip. */
   readonly keeps?: (item: JsonObject) => boolean;
-  /** Path of the text that goes to standard output alone, such as an id or a secret that is shown once. */
+  /** Path of the only text on standard output, such as an id, or a secret that is shown once. */
   readonly output?: string;
-  /** Path in the dashboard of the link that is made of that text. */
+  /** Path in the dashboard. The text is printed as a link below it. */
   readonly link?: string;
-  /** Sentence about it, for standard error. `{name}` and `{id}` are those of the thing. */
+  /** Message for standard error. `{name}` and `{id}` are replaced by those of the thing. */
   readonly says?: string;
 }
 
@@ -45,22 +45,22 @@ export interface Row {
   /** Empty for the command without a verb, such as `sluice usage`. */
   readonly verb: string;
   readonly summary: string;
-  /** Name of the operation of the admin API, also by the thing that the first word names; or a route that only a plugin knows. */
+  /** Name of the operation of the admin API, or a function that returns it for the thing that the first argument names; or a route of a plugin. */
   readonly operation: string | ((thing: JsonObject) => string) | OwnRoute;
   readonly words?: readonly Word[];
-  /** Fields of the body or the query that are always the same. */
+  /** Constant fields of the body or the query. */
   readonly fixed?: JsonObject;
-  /** Fields of the operation that options set. Default: all that are not set otherwise. */
+  /** Fields of the operation that become options. Default: all that nothing else sets. */
   readonly options?: readonly string[];
-  /** Values of options that are not given. */
+  /** Default values of options. */
   readonly defaults?: Readonly<Record<string, string>>;
   /** Prefix of the id in the path. */
   readonly prefix?: string;
-  /** The value of an entry of the configuration is made from `--set`, `--secret` and `--file`: that of a channel, or any object. */
+  /** Kind of the value of a configuration entry, which is built from `--set`, `--secret` and `--file`. */
   readonly value?: 'channel' | 'object';
-  /** The first word names a record of the history of the configuration. Returns false for one that the command refuses. */
+  /** For a first argument that names a record of the configuration history. Returns false for records that the command rejects. */
   readonly undoes?: (record: JsonObject) => boolean;
-  /** Question that is asked before anything is done, unless `--yes` is given. */
+  /** Question for the confirmation before the command runs. `--yes` skips it. */
   readonly asks?: string;
   readonly shown?: Shown;
 }

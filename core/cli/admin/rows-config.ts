@@ -8,7 +8,7 @@ const isInFile = ({ origin }: Readonly<Record<string, unknown>>): boolean => ori
 
 type EntryKind = 'channel' | 'alias' | 'price';
 
-/** Returns what the commands about one kind of entries have in common. `word` names an entry. */
+/** Returns the commands that all kinds of entries have. `name`: name of an entry in the help. */
 function entryRows(kind: EntryKind, name: string): readonly Row[] {
   const prefix = `${kind}:`;
   const aKind = kind === 'alias' ? 'an alias' : `a ${kind}`;
@@ -70,7 +70,7 @@ function entryRows(kind: EntryKind, name: string): readonly Row[] {
       words: [entry],
       options: ['wait'],
       asks: `Delete the ${kind} "{name}"?`,
-      shown: { says: `Deleted the ${kind} "{name}". Use sluice ${kind} history and undo to restore it.` },
+      shown: { says: `Deleted the ${kind} "{name}". To restore it use sluice ${kind} history and undo.` },
     },
     ...historyRows(kind),
   ];
@@ -98,12 +98,12 @@ function historyRows(kind: EntryKind): readonly Row[] {
     {
       group: kind,
       verb: 'undo',
-      summary: 'Restores what was before a change of the history',
+      summary: 'Reverts a change of the history',
       operation: 'undoConfig',
       words: [{ name: 'REVISION', field: 'id' }],
       undoes: isOwn,
       options: ['wait'],
-      shown: { says: 'Restored what was before.' },
+      shown: { says: 'Reverted the change.' },
     },
   ];
 }
@@ -138,14 +138,14 @@ const channelRows: readonly Row[] = [
   {
     group: 'channel',
     verb: 'test',
-    summary: 'Sends a tiny chat call through a channel',
+    summary: 'Tests a channel with a small chat call',
     operation: 'testChannel',
     words: [channel],
   },
   {
     group: 'channel',
     verb: 'try',
-    summary: 'Sends a tiny chat call through a channel that is not stored; takes the options of create',
+    summary: 'Tests a channel with a small chat call without storing it; has the options of create',
     operation: 'testConfig',
     words: [{ name: 'CHANNEL', field: 'name' }],
     options: ['model'],
@@ -154,31 +154,31 @@ const channelRows: readonly Row[] = [
   {
     group: 'channel',
     verb: 'reset',
-    summary: 'Forgets the failures of a channel on all gateways: it is asked again at once',
+    summary: 'Closes the circuit breaker of a channel on all gateways: calls use it again at once',
     operation: 'resetChannel',
     words: [channel],
-    shown: { says: 'The health of the channel "{channel.id}" is as new.' },
+    shown: { says: 'Reset the health of the channel "{channel.id}".' },
   },
   {
     group: 'channel',
     verb: 'order',
-    summary: 'Puts the channels that were added at run time in an order: name all of them',
+    summary: 'Sets the order of all run-time channels: name each of them',
     operation: 'orderConfig',
     words: [{ name: 'CHANNEL', field: 'names', many: true }],
     options: ['wait'],
-    shown: { says: 'The channels have the new order.' },
+    shown: { says: 'Changed the order of the channels.' },
   },
   {
     group: 'channel',
     verb: 'types',
-    summary: 'Lists the kinds of channels',
+    summary: 'Lists the channel kinds',
     operation: 'listChannelTypes',
     shown: { columns: ['types'] },
   },
   {
     group: 'channel',
     verb: 'options',
-    summary: 'Prints the options of a kind of channel as a JSON Schema',
+    summary: 'Prints the options of a channel kind as JSON Schema',
     operation: 'findChannelType',
     words: [{ name: 'TYPE', field: 'id' }],
   },
@@ -187,8 +187,8 @@ const channelRows: readonly Row[] = [
 /** The commands. */
 export const configRows: readonly Row[] = [
   ...channelRows,
-  listRow('alias', 'Lists the other names of models'),
+  listRow('alias', 'Lists model aliases'),
   ...entryRows('alias', 'ALIAS'),
-  listRow('price', 'Lists the prices of models'),
+  listRow('price', 'Lists model prices'),
   ...entryRows('price', 'MODEL'),
 ];

@@ -26,7 +26,7 @@ function ownerRows(group: ThingKind & string, kind: string, more: readonly strin
     {
       group,
       verb: 'list',
-      summary: `Lists ${what}s with what is spent of their budgets`,
+      summary: `Lists ${what}s with their budgets and spending`,
       operation: 'listOwners',
       fixed: { kind },
       options: ['search', ...(kind === 'organisation' ? [] : ['organisation'])],
@@ -55,7 +55,7 @@ function ownerRows(group: ThingKind & string, kind: string, more: readonly strin
     {
       group,
       verb: 'update',
-      summary: `Changes ${aThing}; --clear-… takes a limit away`,
+      summary: `Changes ${aThing}; --clear-… removes a limit`,
       operation: 'updateOwner',
       words: [one],
       options: [...limits, ...more],
@@ -65,8 +65,8 @@ function ownerRows(group: ThingKind & string, kind: string, more: readonly strin
       group,
       verb: enabled ? 'enable' : 'disable',
       summary: enabled
-        ? `Enables ${aThing}: its keys work again`
-        : `Disables ${aThing}: none of its keys works`,
+        ? `Enables ${aThing}: its keys are valid again`
+        : `Disables ${aThing}: all its keys become invalid`,
       operation: 'updateOwner',
       words: [one],
       fixed: { enabled },
@@ -76,7 +76,7 @@ function ownerRows(group: ThingKind & string, kind: string, more: readonly strin
     {
       group,
       verb: 'delete',
-      summary: `Deletes ${aThing} permanently; its keys do not work until another owner is set`,
+      summary: `Deletes ${aThing} permanently; its keys are invalid until they get another owner`,
       operation: 'deleteOwner',
       words: [one],
       asks: `Delete the ${what} "{name}" ({id})?`,
@@ -92,7 +92,7 @@ const userRows: readonly Row[] = [
   {
     group: 'user',
     verb: 'list',
-    summary: 'Lists the people who may sign in',
+    summary: 'Lists users',
     operation: 'listUsers',
     options: ['organisation', 'team', 'role', 'search'],
     shown: { list: 'users', columns: userColumns },
@@ -101,13 +101,13 @@ const userRows: readonly Row[] = [
   {
     group: 'user',
     verb: 'create',
-    summary: 'Creates a user and prints the link of an invitation to set a password',
+    summary: 'Creates a user and prints an invitation link, with which the user sets a password',
     operation: 'createUser',
     words: [{ name: 'EMAIL', field: 'email' }],
     shown: {
       output: 'invitation.token',
       link: '/dashboard/#/invitation/',
-      says: 'Created the user. The invitation is shown this once, and works until {invitation.expiresAt}:',
+      says: 'Created the user. The invitation link is shown only this once, and is valid until {invitation.expiresAt}:',
     },
   },
   {
@@ -122,7 +122,9 @@ const userRows: readonly Row[] = [
   ...([true, false] as const).map((enabled): Row => ({
     group: 'user',
     verb: enabled ? 'enable' : 'disable',
-    summary: enabled ? 'Lets a user sign in again' : 'Ends the sessions of a user, and its keys do not work',
+    summary: enabled
+      ? 'Enables a user: the user can sign in again'
+      : 'Disables a user: ends the sessions and invalidates the keys of the user',
     operation: 'updateUser',
     words: [user],
     fixed: { enabled },
@@ -132,23 +134,23 @@ const userRows: readonly Row[] = [
   {
     group: 'user',
     verb: 'invite',
-    summary: 'Prints the link of another invitation, in place of the one before',
+    summary: 'Prints a new invitation link, which replaces the previous one',
     operation: 'inviteUser',
     words: [user],
     shown: {
       output: 'token',
       link: '/dashboard/#/invitation/',
-      says: 'The invitation is shown this once, and works until {expiresAt}:',
+      says: 'The invitation link is shown only this once, and is valid until {expiresAt}:',
     },
   },
   {
     group: 'user',
     verb: 'reset-second-factor',
-    summary: 'Takes a second factor away that its user has lost',
+    summary: 'Removes the second factor of a user who has lost it',
     operation: 'resetSecondFactor',
     words: [user],
-    asks: 'Take the second factor of "{email}" ({id}) away?',
-    shown: { output: 'id', says: 'Took the second factor of "{email}" away:' },
+    asks: 'Remove the second factor of "{email}" ({id})?',
+    shown: { output: 'id', says: 'Removed the second factor of "{email}":' },
   },
   {
     group: 'user',
@@ -165,7 +167,7 @@ const tokenRows: readonly Row[] = [
   {
     group: 'token',
     verb: 'list',
-    summary: 'Lists the tokens of the admin API, never their values',
+    summary: 'Lists the tokens of the admin API, without their values',
     operation: 'listTokens',
     shown: {
       list: 'tokens',
@@ -175,15 +177,18 @@ const tokenRows: readonly Row[] = [
   {
     group: 'token',
     verb: 'create',
-    summary: 'Creates a token of the admin API and prints it, this once',
+    summary: 'Creates a token of the admin API and prints it only this once',
     operation: 'createToken',
     words: [{ name: 'NAME', field: 'name' }],
-    shown: { output: 'value', says: 'Created the token "{token.name}" ({token.id}). It is shown this once:' },
+    shown: {
+      output: 'value',
+      says: 'Created the token "{token.name}" ({token.id}). It is shown only this once:',
+    },
   },
   {
     group: 'token',
     verb: 'revoke',
-    summary: 'Ends a token at once, on all gateways',
+    summary: 'Revokes a token at once on all gateways',
     operation: 'revokeToken',
     words: [{ name: 'TOKEN', field: 'id', thing: 'token' }],
     asks: 'Revoke the token "{name}" ({id})?',
@@ -202,7 +207,7 @@ const budgetRows: readonly Row[] = [
   {
     group: 'budget',
     verb: 'list',
-    summary: 'Lists the owners that have budgets, with what is spent of each',
+    summary: 'Lists owners that have budgets, with their spending',
     operation: 'listOwners',
     options: ['kind', 'organisation', 'search'],
     shown: { list: 'owners', columns: ['id', 'kind', ...budgetColumns.slice(1)], keeps: hasBudget },
@@ -210,7 +215,7 @@ const budgetRows: readonly Row[] = [
   {
     group: 'budget',
     verb: 'keys',
-    summary: 'Lists the API keys that have budgets, with what is spent of each',
+    summary: 'Lists API keys that have budgets, with their spending',
     operation: 'listKeys',
     options: ['owner', 'search'],
     shown: { list: 'keys', columns: budgetColumns, keeps: hasBudget },
@@ -218,7 +223,7 @@ const budgetRows: readonly Row[] = [
   {
     group: 'budget',
     verb: 'show',
-    summary: 'Shows the budgets of a key or an owner, and that of each of its end users',
+    summary: 'Shows the budgets of a key or an owner, and the budget of each of its end users',
     operation: (thing) => (isKey(thing) ? 'findKey' : 'findOwner'),
     words: [target],
     shown: { columns: ['id', 'kind', 'name', 'budgets', 'endUserBudget', 'pricing'] },
@@ -226,7 +231,8 @@ const budgetRows: readonly Row[] = [
   {
     group: 'budget',
     verb: 'set',
-    summary: 'Sets the budgets of a key or an owner, such as 25usd/month 2usd/5h, or those of its end users',
+    summary:
+      'Sets the budgets of a key or an owner, such as 25usd/month 2usd/5h, or the budget of its end users',
     operation: changeBudgets,
     words: [target, { name: 'AMOUNT/PERIOD', field: 'budgets', many: true, optional: true }],
     options: ['endUserBudget'],
@@ -235,12 +241,12 @@ const budgetRows: readonly Row[] = [
   {
     group: 'budget',
     verb: 'clear',
-    summary: 'Takes all budgets of a key or an owner away',
+    summary: 'Removes all budgets of a key or an owner',
     operation: changeBudgets,
     words: [target],
     fixed: { budgets: null },
     options: [],
-    asks: 'Take all budgets of "{name}" ({id}) away?',
+    asks: 'Remove all budgets of "{name}" ({id})?',
     shown: { columns: budgetColumns },
   },
 ];

@@ -8,7 +8,7 @@ export const watchingRows: readonly Row[] = [
   {
     group: 'usage',
     verb: '',
-    summary: 'Sums usage, by day unless --by says otherwise, of the last 30 days unless --since does',
+    summary: 'Sums usage. Default: the last 30 days (--since), by day (--by)',
     operation: 'sumUsage',
     defaults: { by: 'day', since: '30d' },
     shown: {
@@ -65,7 +65,7 @@ export const watchingRows: readonly Row[] = [
   {
     group: 'audit',
     verb: 'list',
-    summary: 'Lists what was changed by whom, newest first',
+    summary: 'Lists the audit log, newest first',
     operation: 'listAudit',
     shown: { list: 'entries', columns: ['at', 'actor.name', 'action', 'target', 'organisation', 'ip'] },
   },
@@ -79,14 +79,14 @@ export const watchingRows: readonly Row[] = [
   {
     group: 'alert',
     verb: 'destinations',
-    summary: 'Lists where alerts are sent, and how the last delivery ended',
+    summary: 'Lists the destinations of alerts with the result of the last delivery',
     operation: { method: 'GET', path: '/api/alerts' },
     shown: { list: 'destinations', columns: ['name', 'waiting', 'last'] },
   },
   {
     group: 'alert',
     verb: 'test',
-    summary: 'Sends a test to a destination',
+    summary: 'Sends a test alert to a destination',
     operation: {
       method: 'POST',
       path: '/api/alerts/test',
@@ -97,7 +97,7 @@ export const watchingRows: readonly Row[] = [
   {
     group: 'alert',
     verb: 'acknowledge',
-    summary: 'Says that somebody takes care of an alert',
+    summary: 'Acknowledges an alert: somebody takes care of it',
     operation: {
       method: 'POST',
       path: '/api/alerts/acknowledge',
@@ -109,7 +109,7 @@ export const watchingRows: readonly Row[] = [
   {
     group: 'alert',
     verb: 'mute',
-    summary: 'Mutes an alert (--id), or a kind of alerts (--kind), for --minutes; 0 ends it',
+    summary: 'Mutes an alert (--id) or all alerts of a kind (--kind) for --minutes; 0 unmutes',
     operation: {
       method: 'POST',
       path: '/api/alerts/mute',
@@ -117,11 +117,11 @@ export const watchingRows: readonly Row[] = [
         properties: {
           id: { type: 'string', description: 'id of an alert' },
           kind: { type: 'string', description: 'kind of alerts, such as budget' },
-          minutes: { type: 'number', description: 'for so long; 0 ends it' },
+          minutes: { type: 'number', description: 'duration in minutes; 0 unmutes' },
         },
         required: ['minutes'],
       },
     },
-    shown: { says: 'Changed what is muted.' },
+    shown: { says: 'Changed the mutes.' },
   },
 ];

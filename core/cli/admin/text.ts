@@ -1,4 +1,4 @@
-/** Shows values of the admin API to people: tables, lists of fields and CSV. */
+/** Formats values of the admin API as tables, lists of fields and CSV. */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { csvCell } from '../../model/csv-cell.ts';
 import { table } from '../describe.ts';
@@ -13,7 +13,7 @@ export function valueAt(item: JsonValue | undefined, path: string): JsonValue | 
 
 const moments = /(?:At|^at|^since|^until|^expires)$/;
 
-/** Moments of which 0 stands for none: the beginning of what has no period, and an end that never comes. */
+/** Times for which 0 means that there is no limit: the start of a total budget, and an end that never comes. */
 const endless = /^(?:since|until|expires)/;
 
 const isMoney = (field: string): boolean => field.endsWith('icroDollars');
@@ -31,7 +31,7 @@ export function textOf(field: string, value: JsonValue | undefined): string {
   return objectText(value as JsonObject);
 }
 
-/** The widest text of a value that is shown as JSON. */
+/** Maximum length of a value that is printed as JSON, in characters. */
 const mostJson = 300;
 
 function objectText(value: JsonObject): string {
@@ -53,7 +53,7 @@ function dollars(microDollars: number): string {
   return `$${(microDollars / 1e6).toFixed(6).replace(/\.?0+$/, '')}`;
 }
 
-/** Takes out what could steer a terminal. */
+/** Replaces control characters, which could control the terminal, by spaces. */
 function plain(text: string): string {
   return text.replaceAll(/\p{C}+/gu, ' ');
 }

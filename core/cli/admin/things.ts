@@ -1,4 +1,4 @@
-/** Finds the things that commands name, by their ids or their names. */
+/** Finds things by id or name. */
 import { z } from 'zod';
 import type { JsonObject } from '../../model/json.ts';
 import { UsageError } from '../command.ts';
@@ -13,7 +13,7 @@ interface ThingList {
   /** Pattern of its ids. */
   readonly id: RegExp;
   readonly also?: string;
-  /** True: the list has one page and takes no search. */
+  /** True when the list has one page and no search. */
   readonly isWhole?: true;
 }
 
@@ -41,17 +41,17 @@ export const ownerFlags: Readonly<Record<string, ThingKind>> = {
   keyId: 'key',
 };
 
-/** True for a text that looks like an id of the kind, also of a thing that is gone. */
+/** Returns true for a text in the form of an id, also if the thing does not exist. */
 export function isId(kind: ThingKind, text: string): boolean {
   return kind !== 'budgeted' && lists[kind].id.test(text);
 }
 
 const named = z.looseObject({ id: z.string() });
 
-/** Finds one thing. Rejects where none, or more than one, is meant. */
+/** Finds one thing. Rejects when nothing, or more than one thing, matches. */
 export async function findThing(request: AdminRequester, kind: ThingKind, text: string): Promise<JsonObject> {
   if (text.startsWith('sk-') && text.length > 32)
-    throw new UsageError('Name a key by its id or its name, not by its secret.');
+    throw new UsageError('Use the id or the name of the key, not its secret.');
   const kinds = kind === 'budgeted' ? (['owner', 'key'] as const) : [kind];
   const byId = kinds.map((one): ThingList => lists[one]).find(({ id }) => id.test(text));
   if (byId !== undefined && byId.isWhole !== true)
@@ -64,7 +64,9 @@ export async function findThing(request: AdminRequester, kind: ThingKind, text: 
   if (first === undefined) throw new CommandFailure(`There is no ${what} "${text}".`, exitCodes.missing);
   if (others.length === 0) return first;
   const ids = found.slice(0, 10).map(({ id, name }) => `${String(id)} (${String(name)})`);
-  throw new CommandFailure(`"${text}" means ${found.length} things. Name one by its id: ${ids.join(', ')}.`);
+  throw new CommandFailure(
+    `"${text}" matches ${found.length} entries. Use the id of one: ${ids.join(', ')}.`,
+  );
 }
 
 /** Maximum number of pages that are searched for a name. */

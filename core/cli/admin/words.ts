@@ -1,4 +1,4 @@
-/** Positional arguments of commands, and the things that they name. */
+/** Parses positional arguments of commands, and finds the things that they name. */
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { UsageError } from '../command.ts';
@@ -11,10 +11,10 @@ import { findThing } from './things.ts';
 
 const history = z.object({ records: z.array(z.record(z.string(), z.json())) });
 
-/** Texts of the words, by their fields. */
+/** Positional arguments by the field that they set. */
 export type Words = ReadonlyMap<string, readonly string[]>;
 
-/** Reads the words. Throws a UsageError where one is missing or too much. */
+/** Parses the positional arguments. Throws a UsageError when one is missing or unexpected. */
 export function wordsOf({ group, verb, words = [] }: Row, positionals: readonly string[]): Words {
   const left = [...positionals];
   const found = new Map<string, readonly string[]>();
@@ -26,17 +26,17 @@ export function wordsOf({ group, verb, words = [] }: Row, positionals: readonly 
       );
     if (texts.length > 0) found.set(field, texts);
   }
-  if (left.length > 0) throw new UsageError(`"${left[0]}" is too much here.`);
+  if (left.length > 0) throw new UsageError(`Unexpected argument "${left[0]}".`);
   return found;
 }
 
-/** Shows a word as the help does. */
+/** Formats an argument for the help, such as `[TEAM…]`. */
 export function wordText({ name, many, optional }: Word): string {
   const text = many === true ? `${name}…` : name;
   return optional === true ? `[${text}]` : text;
 }
 
-/** Returns what the first word names, as the gateway has it; an empty object where that is not needed. */
+/** Fetches the thing that the first argument names; an empty object when the command does not need it. */
 export async function foundOf(
   row: Row,
   operation: Operation,
@@ -54,7 +54,7 @@ export async function foundOf(
   )) as JsonObject;
 }
 
-/** Rejects where the first word names a record of the history that the command refuses. Of one that is gone the gateway tells. */
+/** Rejects a record of the history that the command does not accept. The gateway itself rejects records that do not exist. */
 export async function checkRecord(
   { group }: Row,
   undoes: NonNullable<Row['undoes']>,
@@ -67,22 +67,24 @@ export async function checkRecord(
   const { records } = history.parse(await request('GET', `/config/history?limit=1&before=${revision + 1}`));
   const [record] = records;
   if (record?.['revision'] === revision && !undoes(record as JsonObject))
-    throw new CommandFailure(`Change ${text} is none of those that sluice ${group} history lists.`);
+    throw new CommandFailure(
+      `Change ${text} is not in the list of "sluice ${group} history". Use a revision from that list.`,
+    );
 }
 
-/** Returns the name of what a command is about. */
+/** Returns the name of the thing that a command changes. */
 export function nameOf(row: Row, words: Words, found: JsonObject): JsonValue {
   return found['name'] ?? words.get(row.words?.[0]?.field ?? '')?.[0] ?? '';
 }
 
-/** Returns the id that belongs into the path. */
+/** Returns the id for the path. */
 export function idOf({ prefix = '' }: Row, { path }: Operation, words: Words, found: JsonObject): string {
   const [text = ''] = words.get('id') ?? [];
   if (prefix !== '') return path.startsWith('/channels/') ? text : `${prefix}${text}`;
   return typeof found['id'] === 'string' ? found['id'] : text;
 }
 
-/** Returns the fields that the words fill. */
+/** Returns the fields that the positional arguments set. */
 export function wordFields(row: Row, operation: Operation, words: Words): Record<string, JsonValue> {
   const fields: Record<string, JsonValue> = {};
   for (const { field, many } of row.words ?? []) {

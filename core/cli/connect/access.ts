@@ -34,7 +34,7 @@ export async function accessOf(options: AccessOptions): Promise<Access & { reado
   const { key, secret } = keyOf(options);
   const small = options['small-model'];
   if (options.offline === true) {
-    if (options.model === undefined) throw new UsageError('With --offline name a model: --model MODEL.');
+    if (options.model === undefined) throw new UsageError('--offline needs a model: add --model MODEL.');
     return { url, key, secret, model: options.model, smallModel: small ?? options.model };
   }
   const served = await fetchServed(url, secret, options.model);
@@ -46,7 +46,7 @@ export async function accessOf(options: AccessOptions): Promise<Access & { reado
 function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.username !== '')
-    throw new UsageError(`"${text}" is no address. Write it as http://localhost:8080.`);
+    throw new UsageError(`Invalid --url "${text}". Use an address such as http://localhost:8080.`);
   return `${url.origin}${url.pathname}`.replace(/\/(v1\/?)?$/, '');
 }
 
@@ -55,15 +55,17 @@ function keyOf(options: AccessOptions): { readonly key: Access['key']; readonly 
   const name = options['key-env'];
   if (name !== undefined) {
     if (options.key !== undefined) throw new UsageError('Use either --key or --key-env.');
-    if (!/^[A-Za-z_]\w{0,99}$/.test(name)) throw new UsageError('--key-env takes the name of a variable.');
+    if (!/^[A-Za-z_]\w{0,99}$/.test(name))
+      throw new UsageError('--key-env must be the name of an environment variable, such as SLUICE_API_KEY.');
     const secret = env(name) ?? '';
     if (secret === '' && options.offline !== true)
-      throw new UsageError(`The variable ${name} is empty. Export it, or add --offline.`);
+      throw new UsageError(`The environment variable ${name} is not set. Export it, or add --offline.`);
     return { key: { env: name }, secret };
   }
   const given = options.key === '-' ? readFileSync(0, 'utf8').trim() : options.key;
   const secret = given ?? env('SLUICE_KEY') ?? '';
-  if (secret === '') throw new UsageError('Give an API key with --key, --key-env or $SLUICE_KEY.');
-  if (!/^[\x21-\x7e]{1,500}$/.test(secret)) throw new UsageError('This is no API key.');
+  if (secret === '') throw new UsageError('The API key is missing. Set --key, --key-env or $SLUICE_KEY.');
+  if (!/^[\x21-\x7e]{1,500}$/.test(secret))
+    throw new UsageError('The API key is invalid: it must have 1 to 500 ASCII characters without spaces.');
   return { key: { value: secret }, secret };
 }

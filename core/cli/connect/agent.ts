@@ -14,7 +14,7 @@ export interface Access {
   readonly model: string;
   /** For titles and summaries, where an agent has a model for them. */
   readonly smallModel: string;
-  /** The most tokens that the model reads, where the gateway knows it. */
+  /** Maximum number of input tokens of the model, where the gateway knows it. */
   readonly inputLimit?: number;
 }
 
@@ -38,7 +38,7 @@ export interface Plan {
   readonly files: readonly FilePlan[];
   /** Variables that the user must export, because the agent reads them nowhere else. */
   readonly exports?: Readonly<Record<string, string>>;
-  /** What else the user must do or know. */
+  /** Further steps and hints for the user. */
   readonly notes?: readonly string[];
 }
 

@@ -1,9 +1,9 @@
 import { maskSecrets } from '../../log.ts';
 
-/** Lines around a change that are shown. */
+/** Number of lines that are shown before and after a change. */
 const context = 2;
 
-/** Longest files that are compared line by line, in lines: the table has as many cells as their product. */
+/** Maximum number of lines of a file for a comparison. The comparison needs memory for the product of both numbers of lines. */
 const maxLines = 2_000;
 
 interface Line {
@@ -12,8 +12,8 @@ interface Line {
 }
 
 /**
- * Returns the changed lines of a text with those around them. Texts that are not in `own` are masked, because any of them may be a secret of
- * somebody else. The first characters of long ones stay, by which their owner knows them.
+ * Returns the changed lines of a text with those around them. Masks texts that are not in `own`, because any of them may be a secret. Keeps
+ * the first characters of long texts, so that the user recognizes them.
  */
 export function shownDiff(before: string, after: string, own: ReadonlySet<string> = new Set()): string {
   const lines = compared(linesOf(before), linesOf(after));
@@ -31,7 +31,7 @@ function linesOf(text: string): readonly string[] {
   return text === '' ? [] : text.replace(/\n$/, '').split('\n');
 }
 
-/** The longest common subsequence of lines, and what is not part of it. */
+/** Returns the lines of both texts, marked as kept, removed or added, by their longest common subsequence. */
 function compared(before: readonly string[], after: readonly string[]): readonly Line[] {
   if (before.length > maxLines || after.length > maxLines)
     return [{ sign: '+', text: `(${after.length} lines: too many to compare)` }];
@@ -73,7 +73,7 @@ const parts = /"(?:[^"\\]|\\.)*"(?:\s*:)?|'[^']*'(?:\s*[:=])?|[\w.-]+\s*=|[{}[\]
 const harmless =
   /^(?:-?\d+(?:\.\d+)?|true|false|null|[|>][+-]?|\{env:\w+\}|\$\w+|\$\{\{? ?[\w.]+ ?\}?\}|[{}[\],\s]+)$/;
 
-/** Shortest text of which some characters are shown. */
+/** Minimum length of a text of which the first characters are shown. */
 const longText = 12;
 
 function maskedLine(text: string, own: ReadonlySet<string>): string {

@@ -48,7 +48,7 @@ function asking(services: Services, url: string, key: string): Get {
       });
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      throw new Error(`${why}\nStart the gateway, or give its address with --url.`, { cause: error });
+      throw new Error(`${why}\nStart the gateway, or set its address with --url.`, { cause: error });
     }
   };
 }
@@ -57,7 +57,7 @@ async function checkHealth(get: Get, url: string): Promise<void> {
   const answer = await get('/healthz', false);
   if (answer.status === 200 && parsed(answer, health) !== undefined) return;
   throw new Error(
-    `${url} is no gateway of Sluice: GET /healthz was answered with ${answer.status}. Give its address with --url, without /v1.`,
+    `${url} is not a Sluice gateway: GET /healthz returned status ${answer.status}. Set the address of the gateway with --url, without /v1.`,
   );
 }
 
@@ -66,13 +66,13 @@ async function listModels(get: Get): Promise<readonly string[]> {
   const names = parsed(answer, list)?.data.map(({ id }) => id);
   if (answer.status === 200 && names !== undefined) return names;
   if (answer.status === 401)
-    throw new Error('The gateway does not know this key. Make one with: sluice key create --name NAME');
-  if (answer.status === 403) throw new Error(`The gateway refuses this key. ${reasonOf(answer)}`.trim());
+    throw new Error('The gateway does not know this API key. Create one with: sluice key create --name NAME');
+  if (answer.status === 403) throw new Error(`The gateway rejected this API key. ${reasonOf(answer)}`.trim());
   throw unexpected('/v1/models', answer);
 }
 
 function unexpected(path: string, answer: ServiceAnswer): Error {
-  return new Error(`The gateway answered GET ${path} with ${answer.status}. ${reasonOf(answer)}`.trim());
+  return new Error(`GET ${path} returned status ${answer.status}. ${reasonOf(answer)}`.trim());
 }
 
 function reasonOf(answer: ServiceAnswer): string {
@@ -85,20 +85,23 @@ function onlyModel(names: readonly string[]): string {
   throw new Error(`Choose a model with --model. ${shownNames(names)}`);
 }
 
-/** Names behind aliases and patterns are not in the list: the gateway is asked for each. */
+/** Returns the input limit of a model. Requests the model itself, because the list does not contain names behind aliases and patterns. */
 async function limitOf(get: Get, model: string, names: readonly string[]): Promise<number | undefined> {
   const path = `/v1beta/models/${model.split('/').map(encodeURIComponent).join('/')}`;
   const answer = await get(path);
   const isKnown = answer.status === 200 || names.includes(model);
   if (!isKnown && answer.status !== 403 && answer.status !== 404) throw unexpected(path, answer);
-  if (!isKnown) throw new Error(`The gateway serves no model "${model}" to this key. ${shownNames(names)}`);
+  if (!isKnown)
+    throw new Error(
+      `The model "${model}" does not exist, or this API key may not use it. ${shownNames(names)}`,
+    );
   return parsed(answer, described)?.inputTokenLimit;
 }
 
 function shownNames(names: readonly string[]): string {
-  if (names.length === 0) return 'It lists no models.';
+  if (names.length === 0) return 'The gateway lists no models.';
   const more = names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '';
-  return `It lists: ${names.slice(0, maxNamed).join(', ')}${more}`;
+  return `The gateway lists: ${names.slice(0, maxNamed).join(', ')}${more}`;
 }
 
 function parsed<Schema extends z.ZodType>(

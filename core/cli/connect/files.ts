@@ -21,7 +21,7 @@ import { indexOfItem, type Edit, type Syntax } from './documents/document.ts';
 /** One settings file, as it is and as it will be. */
 export interface Change {
   readonly path: string;
-  /** Absent: there is no such file. */
+  /** Undefined when the file does not exist. */
   readonly before: string | undefined;
   readonly after: string;
   readonly edits: readonly Edit[];
@@ -57,24 +57,27 @@ export function changeOf({ path: named, syntax, edits: all }: FilePlan): Change 
     return { path, before, after: syntax.apply(before ?? '', edits), edits, own };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`${path} was not changed: ${why}. Repair it, or move it away and run this again.`, {
-      cause: error,
-    });
+    throw new Error(
+      `${path} was not changed: ${why}. Repair the file, or move it away, and run the command again.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
-/** Throws when a key would stand in a file that other users can read. */
+/** Throws when a change would write a key into a file that other users can read. */
 export function checkMode({ path, before, after }: Change, key: string | undefined): void {
   if (key === undefined || before === undefined || !after.includes(key) || process.platform === 'win32')
     return;
   const mode = statSync(path).mode & 0o777;
   if ((mode & 0o077) === 0) return;
   throw new Error(
-    `Other users can read ${path} (mode ${mode.toString(8)}), and your key would be in it. Run: chmod 600 ${path}\nOr let the agent read the key from a variable: --key-env NAME`,
+    `Other users can read ${path} (mode ${mode.toString(8)}), so the key was not written to it. Run: chmod 600 ${path}\nOr let the agent read the key from an environment variable: --key-env NAME`,
   );
 }
 
-/** Writes a change, whole or not at all, and keeps what was there before. New files can be read by their owner alone. */
+/** Writes a change atomically, and keeps a backup. Only the owner can read a new file. */
 export function write(change: Change): void {
   const { path, before, after, edits } = change;
   const old = readBackup(path);
@@ -93,7 +96,7 @@ export function write(change: Change): void {
 /** Result of {@link undo} for one file. */
 export type Undone = 'restored' | 'removed' | 'edited' | 'untouched';
 
-/** Undoes the changes of a file: as it was before them, or member by member where somebody else has changed it since. */
+/** Undoes the changes of a file. Restores the whole file, or only the changed members when another program has changed the file since. */
 export function undo({ path: named, syntax }: FilePlan): Undone {
   const path = existsSync(named) ? realpathSync(named) : named;
   const backup = readBackup(path);
@@ -104,7 +107,7 @@ export function undo({ path: named, syntax }: FilePlan): Undone {
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(
-      `${path} was not restored: ${why}. Repair it and run this again, or take it from "before" in ${backupPath(path)}.`,
+      `${path} was not restored: ${why}. Repair the file and run the command again, or copy the old text from "before" in ${backupPath(path)}.`,
       { cause: error },
     );
   }
@@ -156,7 +159,9 @@ function readBackup(path: string): Backup | undefined {
   if (text === undefined) return undefined;
   const parsed = backupSchema.safeParse(parseObject(text));
   if (parsed.success) return parsed.data;
-  throw new Error(`${backupPath(path)} is no backup of "sluice connect". Move it away.`);
+  throw new Error(
+    `${backupPath(path)} is not a backup of "sluice connect". Move it away, and run the command again.`,
+  );
 }
 
 function readIfThere(path: string): string | undefined {

@@ -35,11 +35,16 @@ export async function examineAll(examined: Examined, some = checks): Promise<rea
 
 async function lookOf(check: Check, examined: Examined): Promise<readonly Finding[]> {
   const failed = (message: string): readonly Finding[] => [
-    { check: check.name, status: 'error', message, fix: 'Correct what the message names, and look again.' },
+    {
+      check: check.name,
+      status: 'error',
+      message,
+      fix: 'Fix the problem that the message names, then run: sluice doctor',
+    },
   ];
   try {
     const looking = Promise.resolve().then(() => check.look(examined));
-    return await withTimeLimit(looking, timeoutMs, `The check did not end within ${timeoutMs} ms.`);
+    return await withTimeLimit(looking, timeoutMs, `The check did not finish within ${timeoutMs} ms.`);
   } catch (error) {
     return failed(error instanceof Error ? error.message : String(error));
   }

@@ -18,7 +18,7 @@ export interface Examined {
   now(): number;
   /** Free bytes of the data folder below which there is a warning. */
   readonly minFree: number;
-  /** Days before its end at which a certificate is a warning. */
+  /** A certificate that expires within so many days is a warning. */
   readonly certificateDays: number;
   /** Requests the list of models from each provider. */
   readonly asksProviders: boolean;

@@ -8,7 +8,7 @@ import { shown } from '../../state/api-keys/records.ts';
 import { UsageError } from '../command.ts';
 import type { AdminRequester } from '../remote.ts';
 
-/** A key as the commands show it: nothing of the secret but its ends. */
+/** A key as the commands show it: of the secret only the first and the last characters. */
 export type ListedKey = Omit<ApiKey, 'hash' | 'owners'>;
 
 /** A key with its secret, which is shown once. */
@@ -17,7 +17,7 @@ export interface KeyWithValue {
   readonly value: string;
 }
 
-/** The work of `sluice key`. Methods that name a key reject with a sentence when none, or more than one, is meant. */
+/** Operations of `sluice key`. Methods that take a key reject when no key, or more than one, matches. */
 export interface KeyAdministration {
   create(wanted: NewApiKey): Promise<KeyWithValue>;
   list(): Promise<readonly ListedKey[]>;
@@ -27,7 +27,7 @@ export interface KeyAdministration {
   revoke(which: string): Promise<ListedKey>;
 }
 
-/** Works on the database. */
+/** Returns the operations on the database of the config. */
 export function localKeys(keys: ApiKeys): KeyAdministration {
   return {
     create: async (wanted) => withoutHash(await keys.create(wanted)),
@@ -72,7 +72,7 @@ const remoteKey: z.ZodType<ListedKey> = z.object({
 const withValue = z.object({ key: remoteKey, value: z.string() });
 const page = z.object({ keys: z.array(remoteKey), next: z.string().optional() });
 
-/** Works by the admin API of a gateway. */
+/** Returns the operations on the admin API of a gateway. */
 export function remoteKeys(request: AdminRequester): KeyAdministration {
   async function pages(search?: string): Promise<ListedKey[]> {
     const keys: ListedKey[] = [];
@@ -91,7 +91,7 @@ export function remoteKeys(request: AdminRequester): KeyAdministration {
     return keys;
   }
 
-  /** By its id, its name or its first characters. A whole secret is never sent. */
+  /** Returns the key with this id, name or first characters. Rejects a whole secret, so that none is sent. */
   async function resolve(which: string): Promise<ListedKey> {
     if (which.length > 32 && which.startsWith('sk-'))
       throw new UsageError('Name the key by its id, its name or its first characters, not by its secret.');
@@ -106,7 +106,7 @@ export function remoteKeys(request: AdminRequester): KeyAdministration {
     if (first === undefined) throw new Error(`There is no key "${shown(which)}".`);
     if (others.length === 0) return first;
     const ids = found.slice(0, 20).map(({ id, name }) => `${id} (${name})`);
-    throw new Error(`"${shown(which)}" means ${found.length} keys. Name one by its id: ${ids.join(', ')}.`);
+    throw new Error(`"${shown(which)}" matches ${found.length} keys. Use the id of one: ${ids.join(', ')}.`);
   }
 
   return {

@@ -5,7 +5,7 @@ import type { AuditLog } from '../../state/audit-log.ts';
 import { commandLineName } from '../admin/access.ts';
 import type { KeyAdministration, ListedKey } from './administration.ts';
 
-/** Returns the same work on keys, which is noted with the command line of this machine as its author. */
+/** Returns the same operations. Each change is recorded in the audit log with the command line of this machine as its actor. */
 export function audited(
   local: KeyAdministration,
   { owners }: Pick<ApiKeys, 'owners'>,
@@ -56,7 +56,7 @@ export function audited(
   };
 }
 
-/** Returns the fields of a key that can be changed: nothing of the secret. */
+/** Returns the fields of a key that can be changed. They contain no part of the secret. */
 function changeableFields({
   id: _id,
   prefix: _prefix,

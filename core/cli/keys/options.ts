@@ -1,4 +1,4 @@
-/** Reads the options of `sluice key`. */
+/** Parses the options of `sluice key`. */
 import { z } from 'zod';
 import type { Budget } from '../../sdk/budget.ts';
 import { apiKeyFields } from '../../state/api-keys/fields.ts';
@@ -22,10 +22,10 @@ export interface CreateOptions {
   readonly tags?: readonly string[] | undefined;
 }
 
-/** Fields that no option sets are set by the admin API alone. */
+/** Fields that options set. The excluded ones can only be set with the admin API. */
 type Field = Exclude<keyof typeof apiKeyFields, 'endUserBudget' | 'callTags'>;
 
-/** The option of the command that sets each field of a key. */
+/** Options by the field of a key that they set. */
 const optionOf: Readonly<Record<Field, string>> = {
   name: '--name',
   note: '--note',
@@ -44,7 +44,7 @@ const optionOf: Readonly<Record<Field, string>> = {
 /** Reads the options into the fields of a key. Throws UsageError, naming the option, for what the admin API would refuse. */
 export function newKey(options: CreateOptions): NewApiKey {
   const { name, expires, note } = options;
-  if (name === undefined) throw new UsageError('A key needs a name: --name NAME.');
+  if (name === undefined) throw new UsageError('A key needs a name: add --name NAME.');
   const fields: { readonly [F in Field]: unknown } = {
     name,
     note,
@@ -73,7 +73,7 @@ function entriesOf(lists: readonly string[] | undefined): readonly string[] | un
     .filter((entry) => entry !== '');
 }
 
-/** Reads a whole number. What is none becomes NaN, which the schema refuses. */
+/** Parses a whole number. Returns NaN for other text, which the schema rejects. */
 function numberOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   return /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
@@ -88,7 +88,7 @@ export function budgetOf(text: string): Budget {
   const isDollars = unit === 'usd';
   if (unit === undefined || (!isDollars && decimals !== ''))
     throw new UsageError(
-      `--budget "${text}" cannot be read. Write an amount, a unit and a period: 25usd/month, 2usd/5h, 0.5usd/day@Europe/Berlin, 2000000tokens/total.`,
+      `Invalid --budget "${text}". Use an amount, a unit and a period, such as 25usd/month, 2usd/5h, 0.5usd/day@Europe/Berlin, 2000000tokens/total.`,
     );
   return {
     unit: isDollars ? 'micro-dollar' : 'token',
@@ -100,7 +100,7 @@ export function budgetOf(text: string): Budget {
   };
 }
 
-/** The day of a time, in UTC. */
+/** Returns the day of a time, in UTC, as 2027-01-31. */
 export function day(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
@@ -112,17 +112,19 @@ export function graceOf(text: string): number {
   const [, count, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   const graceMs = Number(count) * (units[unit] ?? 0);
   if (count === undefined || graceMs > longestGraceMs)
-    throw new UsageError('--grace must be a time such as 12h, 7d or 4w, 30d at the most.');
+    throw new UsageError('--grace must be a time such as 12h, 7d or 4w. Maximum: 30d.');
   return graceMs;
 }
 
-/** When a key ends: `30d` after now, or the last millisecond of a day. */
+/** Returns when a key expires, in milliseconds since 1970: so long after `now` (`30d`), or the last millisecond of a day. */
 export function expiryOf(text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   if (count !== undefined) return now + Number(count) * (units[unit] ?? 0);
   const end = Date.parse(`${text}T23:59:59.999Z`);
-  // Dates that do not exist, such as 30 February, are read as the next one that does.
+  // Date.parse moves dates that do not exist, such as 30 February, to the next month.
   if (Number.isNaN(end) || day(end) !== text)
-    throw new UsageError(`"${text}" is no time. Write 12h, 30d, 8w, or a day such as 2027-01-31.`);
+    throw new UsageError(
+      `Invalid time "${text}". Use a time such as 12h, 30d or 8w, or a day such as 2027-01-31.`,
+    );
   return end;
 }

@@ -196,6 +196,6 @@ class KeyRows {
     const shownKeys = found.slice(0, mostMeant);
     const count = found.length > mostMeant ? `more than ${mostMeant} keys` : `${found.length} keys`;
     const ids = shownKeys.map(({ id, name }) => `${id} (${name})`).join(', ');
-    throw new Error(`"${shown(which)}" means ${count}. Name one by its id: ${ids}.`);
+    throw new Error(`"${shown(which)}" matches ${count}. Use the id of one: ${ids}.`);
   }
 }

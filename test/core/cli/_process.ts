@@ -96,6 +96,6 @@ export async function startGatewayIn(
     },
   );
   const [, url = ''] = await running.wrote(/listens on (http:\S+)/);
-  const [, key = ''] = await running.wrote(/shown only this once:\s+(sk-\w{48})\s/);
+  const [, key = ''] = await running.wrote(/shown only once\):\s+(sk-\w{48})\s/);
   return { ...running, url, key };
 }

@@ -18,9 +18,9 @@ test('what was saved is restored into another gateway, whose keys then work', as
   const file = join(folder, 'monday.sluice');
   const saved = await sluice(['backup', file, ...first]);
   expect(saved).toMatchObject({ code: 0, stderr: '' });
-  expect(saved.stdout).toMatch(/keyv +2\n[\s\S]*Saved to .*monday\.sluice, and checked\./);
+  expect(saved.stdout).toMatch(/keyv +2\n[\s\S]*Saved to .*monday\.sluice, and verified\./);
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect((await sluice(['restore', file, '--check'])).stdout).toMatch(/monday\.sluice is whole/);
+  expect((await sluice(['restore', file, '--check'])).stdout).toMatch(/monday\.sluice is complete and valid/);
 
   expect(await sluice(['restore', file, ...second])).toMatchObject({ code: 0, stderr: '' });
   expect((await sluice(['key', 'list', ...second])).stdout).toContain('kept');

@@ -32,7 +32,7 @@ test('shows the pipeline, the channels, who speaks what, and the models; and wri
   });
   const { code, stdout, stderr } = await sluice(checking(folder));
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toBe(`Plugins, in the order in which a call meets them
+  expect(stdout).toBe(`Plugins, in the order in which they run
   observe    admin, dashboard, logging, metrics, request-id, usage-log
   identify   auth
   admit      rate-limit, video-tasks, model-alias, model-access, realtime-sessions, stored-responses, provider-objects, quota, mine
@@ -47,7 +47,7 @@ Channels
                  chat: speaks responses, messages
                  embed: speaks embeddings
 
-Models in the lists
+Models in the model list
   one
   two
 
@@ -55,7 +55,7 @@ Models without a price (a key with a budget in dollars gets 403 for them: set "p
   one
   two
 
-The config is sound.
+The config is valid.
 `);
   expect(existsSync(join(folder, 'data'))).toBe(false);
 });
@@ -120,7 +120,7 @@ test('lists aliases as callers see them, and the models that keys with a budget 
   });
   const { code, stdout } = await check(folder);
   expect(code).toBe(0);
-  expect(stdout).toContain('Models in the lists\n  chat\n  cheap\n  gpt-4o\n  unknown\n\n');
+  expect(stdout).toContain('Models in the model list\n  chat\n  cheap\n  gpt-4o\n  unknown\n\n');
   expect(stdout).toMatch(/Models without a price \([^\n]+\)\n  unknown\n\n/);
 });
 

@@ -52,7 +52,7 @@ describe.each([
     const rotated = await key('rotate', 'cli-key', '--grace', '7d');
     expect(rotated).toMatchObject({ code: 0, stdout: expect.stringMatching(/^sk-\w{48}\n$/) });
     expect(rotated.stderr).toContain('Rotated the key "cli-key"');
-    expect((await key('end-grace', record.id)).stdout).toBe('The old value works no longer.\n');
+    expect((await key('end-grace', record.id)).stdout).toBe('The old value is invalid from now on.\n');
     expect((await key('end-grace', record.id, '--json')).stdout).toBe('{"ended":false}\n');
     expect((await key('revoke', 'cli-key')).stdout).toBe(`Revoked the key "cli-key" (${record.id}).\n`);
     expect(await key('revoke', 'cli-key')).toMatchObject({
@@ -64,7 +64,7 @@ describe.each([
   test('refuses a grace that is too long before it does anything', async () => {
     expect(await open()('rotate', 'any', '--grace', '31d')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('30d at the most'),
+      stderr: expect.stringContaining('Maximum: 30d'),
     });
   });
 });
@@ -84,7 +84,7 @@ describe('sluice key at a gateway', () => {
     const gone = await sluice(['key', 'list', '--gateway', 'http://127.0.0.1:9', '--token', weak]);
     expect(gone.code).toBe(1);
     const notOne = await sluice(['key', 'list', '--gateway', gateway.url, '--token', gateway.key]);
-    expect(notOne).toMatchObject({ code: 2, stderr: expect.stringContaining('begins with sla_') });
+    expect(notOne).toMatchObject({ code: 2, stderr: expect.stringContaining('begin with sla_') });
     for (const { stdout, stderr } of [told, gone, notOne])
       for (const secret of [weak, gateway.key]) expect(stdout + stderr).not.toContain(secret);
   });

@@ -40,7 +40,9 @@ describe('sluice key', () => {
       'for the build',
     );
     expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^sk-[A-Za-z0-9]{48}\n$/) });
-    expect(made.stderr).toMatch(/^Made the key "ci" \(key_\w{16}\)\. Its value is shown this once:\n$/);
+    expect(made.stderr).toMatch(
+      /^Created the key "ci" \(key_\w{16}\)\. Its value is shown only this once:\n$/,
+    );
     const { stdout } = await key('list');
     const until = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
     expect(stdout).toMatch(/^key_\w{16} {2}ci {2}sk-\w{4}…\w{4} {2}a, b-\*, c {2}no limits {2}valid until /);
@@ -52,7 +54,7 @@ describe('sluice key', () => {
   test('lists nothing with a hint, and revokes by id, name or first characters', async () => {
     const key = keysIn(operatorFolder({ 'gateway.config.ts': config }));
     expect((await key('list')).stdout).toBe(
-      'There are no keys. Make one with: sluice key create --name NAME\n',
+      'There are no keys. Create one with: sluice key create --name NAME\n',
     );
     const made = [
       await key('create', '--name', 'one'),
@@ -73,7 +75,7 @@ describe('sluice key', () => {
     await key('create', '--name', 'twin');
     expect(await key('revoke', 'twin')).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^"twin" means 2 keys\. Name one by its id: key_/),
+      stderr: expect.stringMatching(/^"twin" matches 2 keys\. Use the id of one: key_/),
     });
   });
 
@@ -81,7 +83,7 @@ describe('sluice key', () => {
     const key = keysIn(operatorFolder({ 'gateway.config.ts': config }));
     expect(await key('create', '--name', 'x', '--expires', 'soon')).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/^"soon" is no time\./),
+      stderr: expect.stringMatching(/^Invalid time "soon"\./),
     });
     expect(await key('create', '--name', 'x', '--expires', '2020-01-01')).toMatchObject({
       code: 1,
@@ -93,7 +95,7 @@ describe('sluice key', () => {
     });
     expect(await key('create', 'x')).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/Give the name with --name/),
+      stderr: expect.stringMatching(/Set the name of a key with --name/),
     });
     expect(await key('revoke')).toMatchObject({ code: 2 });
   });
@@ -112,7 +114,7 @@ test('a key is created with every limit that the dashboard can set, under the sa
     ['--tpm', 'many', '--tpm must be a whole number.'],
     ['--concurrency', '1.5', '--concurrency must be a whole number.'],
     ['--addresses', '10.0.0.0/33', '--addresses must be an IP address or a range such as 192.0.2.0/24.'],
-    ['--budget', '25/month', '--budget "25/month" cannot be read. Write an amount, a unit and a period:'],
+    ['--budget', '25/month', 'Invalid --budget "25/month". Use an amount, a unit and a period, such as'],
     ['--name', 'x'.repeat(201), '--name must be at most 200 characters.'],
   ] as const) {
     const { code, stderr } = await key('create', '--name', 'bad', option, value);
@@ -151,7 +153,7 @@ test.each([
   '1.0000001usd/day',
   '1e3usd/day',
 ])('--budget refuses "%s"', (text) => {
-  expect(() => budgetOf(text)).toThrow('cannot be read');
+  expect(() => budgetOf(text)).toThrow('Invalid --budget');
 });
 
 test('--expires takes a time from now, or the end of a day', () => {
@@ -160,7 +162,7 @@ test('--expires takes a time from now, or the end of a day', () => {
   expect(new Date(expiryOf('2w', now)).toISOString()).toBe('2027-01-15T12:00:00.000Z');
   expect(new Date(expiryOf('2027-01-31', now)).toISOString()).toBe('2027-01-31T23:59:59.999Z');
   for (const nonsense of ['', '3', '3m', '2027-13-01', '2027-02-30', 'tomorrow'])
-    expect(() => expiryOf(nonsense, now)).toThrow('is no time');
+    expect(() => expiryOf(nonsense, now)).toThrow('Invalid time');
 });
 
 describe('while the gateway runs', () => {

@@ -101,7 +101,7 @@ describe('signing in with a device code', () => {
 test('sluice login names the kinds that have a sign-in', async () => {
   const { code, stderr } = await sluice(['login', 'openai']);
   expect(code).toBe(2);
-  expect(stderr).toContain('There is: github-copilot.');
+  expect(stderr).toContain('Use one of: github-copilot.');
 });
 
 describe('--host', () => {
@@ -123,11 +123,13 @@ describe('--host', () => {
   test.each(['https://acme.ghe.com', 'acme.ghe.com/x', 'acme', 'a@b.com', 'acme.ghe.com:80', ''])(
     'refuses %j, which is no name of a host',
     (host) => {
-      expect(() => loginAt('copilot', login, host)).toThrow(/no name of a host/);
+      expect(() => loginAt('copilot', login, host)).toThrow(/Invalid --host/);
     },
   );
 
   test('is refused where the provider has no such hosts', () => {
-    expect(() => loginAt('copilot', { ...login, hasOwnHosts: false }, 'acme.ghe.com')).toThrow(/no sign-in/);
+    expect(() => loginAt('copilot', { ...login, hasOwnHosts: false }, 'acme.ghe.com')).toThrow(
+      /does not support --host/,
+    );
   });
 });

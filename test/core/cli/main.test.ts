@@ -45,10 +45,10 @@ describe('sluice', () => {
     ]);
     expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
     expect(outcomes.map(({ stderr }) => stderr.split('\n')[0])).toEqual([
-      'There is no command "strat".',
+      'Unknown command "strat".',
       "Unknown option '--prot'",
-      '"delete" is none of create, list, rotate, end-grace, revoke.',
-      'A key needs a name: --name NAME.',
+      'Unknown subcommand "delete". Use one of: create, list, rotate, end-grace, revoke.',
+      'A key needs a name: add --name NAME.',
     ]);
     expect(outcomes[3]?.stderr).toContain('See: sluice help key');
   });

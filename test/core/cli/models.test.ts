@@ -48,9 +48,9 @@ test('an operator reads who serves each model, what it is for, its limits, and w
 
 test('a pattern chooses among them, and a wrong word is told', async () => {
   expect((await models('list', 'v*')).stdout.trim().split('\n')).toHaveLength(2);
-  expect((await models('list', 'nothing*')).stdout).toBe('No model fits.\n');
+  expect((await models('list', 'nothing*')).stdout).toBe('No model matches the pattern.\n');
   expect(await models('lost')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('"lost" is none of list, check and import') as string,
+    stderr: expect.stringContaining('Unknown subcommand "lost". Use list, check or import') as string,
   });
 });

@@ -56,5 +56,5 @@ test('the configuration in the guide on people and roles is sound', async () => 
     OIDC_CLIENT_SECRET: 'a secret of the provider',
     SCIM_TOKEN: 'a token of the directory with 32 characters or more',
   });
-  expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('The config is sound.') });
+  expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('The config is valid.') });
 });

@@ -265,7 +265,7 @@ describe('sluice prices', () => {
     const out = join(folder, 'prices.ts');
     const imported = await sluice(['prices', 'import', join(folder, 'list.json'), '--out', out]);
     expect(imported).toMatchObject({ code: 0, stdout: '' });
-    expect(imported.stderr).toContain('Took 8 models.\nLeft out 4 entries:\n');
+    expect(imported.stderr).toContain('Imported 8 models.\nSkipped 4 entries:\n');
     expect(imported.stderr).toContain('  input_cost_per_token_batches (1)\n');
 
     const show = (model: string, run: (args: readonly string[]) => Promise<unknown> = sluiceInShell) =>
@@ -299,7 +299,7 @@ describe('sluice prices', () => {
     const out = join(folder, 'old.json');
     expect(await imports('--out', out)).toMatchObject({
       code: 1,
-      stderr: `${out} exists. Replace it with --force.\n`,
+      stderr: `${out} exists already. To replace it add --force.\n`,
     });
     expect(await imports('--out', out, '--force')).toMatchObject({ code: 0 });
     expect(JSON.parse(readFileSync(out, 'utf8'))).toMatchObject({ embedder: { input: 0.02 } });
@@ -312,16 +312,19 @@ describe('sluice prices', () => {
       const { code, stderr } = await sluiceInShell(['prices', ...args]);
       return [code, stderr.split('\n')[0]];
     };
-    expect(await outcome()).toEqual([2, 'Say what to do: import or show.']);
-    expect(await outcome('export')).toEqual([2, '"export" is none of import and show.']);
+    expect(await outcome()).toEqual([2, 'Name a subcommand: import or show.']);
+    expect(await outcome('export')).toEqual([2, 'Unknown subcommand "export". Use import or show.']);
     expect(await outcome('import')).toEqual([2, 'Name one file: sluice prices import FILE.']);
     expect(await outcome('show', 'a', 'b')).toEqual([2, 'Name one model: sluice prices show MODEL.']);
-    expect((await outcome('import', at('bad.json')))[1]).toMatch(/bad\.json is not JSON: /);
-    expect((await outcome('import', at('none.json')))[1]).toMatch(/none\.json cannot be read: /);
+    expect((await outcome('import', at('bad.json')))[1]).toMatch(/bad\.json is not valid JSON: /);
+    expect((await outcome('import', at('none.json')))[1]).toMatch(/Cannot read .*none\.json: /);
     expect(await outcome('import', at('list.json'))).toEqual([
       1,
       'The price list is not a JSON object of models.',
     ]);
-    expect(await outcome('import', at('empty.json'))).toEqual([1, 'No entry was taken: nothing is written.']);
+    expect(await outcome('import', at('empty.json'))).toEqual([
+      1,
+      'No entry was imported, and no file was written. Check the list, --provider and --models.',
+    ]);
   });
 });

@@ -50,7 +50,7 @@ describe('sluice start', () => {
     const { code, signal, stdout, stderr } = await gateway.ended;
     expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
     expect(stdout).toMatch(
-      /^Sluice \d+\.\d+\.\d+ listens on http:\/\/localhost:\d+\n\nThe password of the dashboard \(at \/dashboard\), which is shown only this once:\n {2}(?:\w{6}-){3}\w{6}\n\nThe first API key, which is shown only this once:\n {2}sk-\w{48}\n\nPlugins, .*\n {2}observe +\w.*, request-id/,
+      /^Sluice \d+\.\d+\.\d+ listens on http:\/\/localhost:\d+\n\nPassword of the dashboard at \/dashboard \(shown only once\):\n {2}(?:\w{6}-){3}\w{6}\n\nFirst API key \(shown only once\):\n {2}sk-\w{48}\n\nPlugins, .*\n {2}observe +\w.*, request-id/,
     );
     expect(stdout).toMatch(/\nChannels\n {2}demo +serves demo, /);
     const after = stdout.slice(stdout.indexOf('{'));
@@ -82,7 +82,7 @@ describe('sluice start', () => {
     await first.ended;
     const again = start(process.execPath, [main, ...startArguments(folder)], { SLUICE_PORT: '0' });
     await again.wrote(/Channels/);
-    expect(again.stdout()).not.toContain('shown only this once');
+    expect(again.stdout()).not.toContain('shown only once');
   });
 
   test('finishes open streams when it is told to stop, and does not wait for connections that clients keep open', async () => {
@@ -172,7 +172,7 @@ describe('sluice start', () => {
     const failures = logLines(stdout).filter(({ level }) => level === 'fatal');
     expect(failures.length).toBeGreaterThanOrEqual(3);
     expect(failures[0]).toMatchObject({
-      msg: 'a rejection was not handled',
+      msg: 'unhandled rejection',
       error: { message: 'nobody listens to sk-…' },
     });
     expect(stderr).toMatch(/^(?:Worker processes|A worker process) exited .*3 times.*\n$/);

@@ -244,7 +244,7 @@ function suite(url: () => Promise<string>): void {
     expect((await keys.update('sk-AbCd', { note: 'again' })).id).toBe(record.id);
     for (let number = 0; number < 25; number += 1) await keys.create({ name: 'many' });
     await expect(keys.revoke('many')).rejects.toThrow(
-      '"many" means more than 20 keys. Name one by its id: key_',
+      '"many" matches more than 20 keys. Use the id of one: key_',
     );
   });
 

@@ -237,7 +237,7 @@ describe('revoking', () => {
     await expect(keys.revoke(`sk-AbCd${'x'.repeat(44)}`)).rejects.toThrow('There is no key "sk-AbCd…".');
     const listed = (await keys.list()).map(({ id }) => `${id} (laptop)`).join(', ');
     await expect(keys.revoke('laptop')).rejects.toThrow(
-      `"laptop" means ${made.length} keys. Name one by its id: ${listed}.`,
+      `"laptop" matches ${made.length} keys. Use the id of one: ${listed}.`,
     );
     expect(await keys.list()).toHaveLength(2);
   });

@@ -9,17 +9,17 @@ function shellKey({ key }: Access): string {
   return 'env' in key ? `"$${key.env}"` : 'YOUR-KEY';
 }
 
-/** Cursor has no file for this. https://docs.cursor.com/settings/models */
+/** Cursor has no settings file for providers. https://docs.cursor.com/settings/models */
 export const cursor: Agent = {
   name: 'cursor',
   title: 'Cursor',
   plan: ({ url, model }) => ({
     files: [],
     notes: [
-      'Cursor keeps these settings in its account. In Settings > Models:',
+      'Cursor keeps these settings in your account. Open Settings > Models:',
       `1. Add the model ${model}.`,
-      `2. Switch on "Override OpenAI Base URL" and enter ${url}/v1.`,
-      '3. Enter the key of the gateway under "OpenAI API Key".',
+      `2. Enable "Override OpenAI Base URL" and enter ${url}/v1.`,
+      '3. Enter your API key of the gateway under "OpenAI API Key".',
       "Cursor sends requests from its own servers: the gateway's address must be reachable from the internet, over https.",
     ],
   }),
@@ -33,14 +33,14 @@ export const roo: Agent = {
   plan: ({ url, model }) => ({
     files: [],
     notes: [
-      'Roo Code keeps these settings in the secret storage of VS Code. In its settings under "Providers":',
+      'Roo Code keeps these settings in the secret storage of VS Code. Open its settings, section "Providers":',
       '1. Choose the API provider "OpenAI Compatible".',
-      `2. Enter the base URL ${url}/v1, the key of the gateway and the model ${model}.`,
+      `2. Enter the base URL ${url}/v1, your API key of the gateway, and the model ${model}.`,
     ],
   }),
 };
 
-/** GitHub Copilot CLI with a provider of one's own reads variables alone. Measured with 1.0. */
+/** GitHub Copilot CLI reads a custom provider from environment variables only. Tested with 1.0. */
 export const copilot: Agent = {
   name: 'copilot',
   title: 'GitHub Copilot CLI',
@@ -62,7 +62,7 @@ export const openaiSdk: Agent = {
   plan: (access) => ({
     files: [],
     exports: { OPENAI_BASE_URL: `${access.url}/v1`, OPENAI_API_KEY: shellKey(access) },
-    notes: [`Ask for the model ${access.model}.`],
+    notes: [`Use the model ${access.model} in your requests.`],
   }),
 };
 
@@ -73,7 +73,7 @@ export const anthropicSdk: Agent = {
   plan: (access) => ({
     files: [],
     exports: { ANTHROPIC_BASE_URL: access.url, ANTHROPIC_AUTH_TOKEN: shellKey(access) },
-    notes: [`Ask for the model ${access.model}.`],
+    notes: [`Use the model ${access.model} in your requests.`],
   }),
 };
 
@@ -84,6 +84,6 @@ export const geminiSdk: Agent = {
   plan: (access) => ({
     files: [],
     exports: { GOOGLE_GEMINI_BASE_URL: access.url, GEMINI_API_KEY: shellKey(access) },
-    notes: [`Ask for the model ${access.model}.`],
+    notes: [`Use the model ${access.model} in your requests.`],
   }),
 };

@@ -100,7 +100,7 @@ export const cline: Agent = {
       return {
         files: [],
         notes: [
-          'Cline keeps its key in a file of its own and reads no variable. Run:',
+          'Cline stores its key in its own file and cannot read it from an environment variable. Run:',
           `  cline auth -p openai -k "$${access.key.env}" -m ${access.model} -b ${access.url}/v1`,
         ],
       };
@@ -117,7 +117,7 @@ export const cline: Agent = {
         },
       ],
       notes: [
-        `In the extension for VS Code choose "OpenAI Compatible", the base URL ${access.url}/v1 and the model ${access.model}.`,
+        `In the VS Code extension choose the provider "OpenAI Compatible", the base URL ${access.url}/v1 and the model ${access.model}.`,
       ],
     };
   },
@@ -183,7 +183,7 @@ export const zed: Agent = {
         },
       ],
       notes: [
-        `Zed keeps keys in the keychain: enter yours under "LLM Providers" in its agent settings, or start Zed with SLUICE_API_KEY${'env' in key ? `="$${key.env}"` : ''} in its environment.`,
+        `Zed stores keys in the keychain. Enter your key under "LLM Providers" in the agent settings, or start Zed with SLUICE_API_KEY${'env' in key ? `="$${key.env}"` : ''} in its environment.`,
       ],
     };
   },

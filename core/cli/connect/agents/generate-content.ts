@@ -33,7 +33,7 @@ export const geminiCli: Agent = {
       ...('env' in key && key.env !== 'GEMINI_API_KEY'
         ? { exports: { GEMINI_API_KEY: `"$${key.env}"` } }
         : {}),
-      notes: ['A project with a .env file of its own hides the one in ~/.gemini.'],
+      notes: ['A .env file in the project folder is used in place of the one in ~/.gemini.'],
     };
   },
   run: {

@@ -29,7 +29,7 @@ export const claudeCode: Agent = {
         },
       ],
       notes: [
-        'Unset ANTHROPIC_API_KEY in your shell: Claude Code sends it beside the key of the gateway.',
+        'Unset ANTHROPIC_API_KEY in your shell, because Claude Code also sends that key to the gateway.',
         ...contextNote(access),
       ],
     };
@@ -44,5 +44,7 @@ export const claudeCode: Agent = {
 
 function contextNote({ model, inputLimit }: Access): readonly string[] {
   if (model.startsWith('claude-') || inputLimit === undefined) return [];
-  return [`Claude Code does not know ${model}, which reads ${inputLimit} tokens: it may compact too late.`];
+  return [
+    `Claude Code does not know the context length of ${model}, which is ${inputLimit} tokens, and may compact too late.`,
+  ];
 }

@@ -73,7 +73,7 @@ export const continueDev: Agent = {
           ],
         },
       ],
-      notes: ['The first model of the list is the one that Continue begins with: choose "Sluice" there.'],
+      notes: ['Continue starts with the first model of its list. Choose the model "Sluice" there.'],
     };
   },
   run: { program: 'cn', arguments: (question) => ['-p', question, '--readonly'], tool: 'List' },
@@ -114,7 +114,7 @@ export const goose: Agent = {
         },
       ],
       ...('value' in key ? { exports: { SLUICE_API_KEY: 'YOUR-KEY' } } : {}),
-      notes: ['goose reads keys from its keychain or the environment, never from these files.'],
+      notes: ['goose reads keys from its keychain or from environment variables, not from these files.'],
     };
   },
 };
@@ -151,9 +151,11 @@ export const llm: Agent = {
           : []),
       ],
       notes: [
-        `Ask with: llm -m sluice/${model} 'Hello'. Make it the default with: llm models default sluice/${model}`,
+        `To use the model run: llm -m sluice/${model} 'Hello'. To make it the default run: llm models default sluice/${model}`,
         ...('env' in key
-          ? [`llm reads no variable here. Run: llm keys set sluice --value "$${key.env}"`]
+          ? [
+              `llm cannot read this key from an environment variable. Run: llm keys set sluice --value "$${key.env}"`,
+            ]
           : []),
       ],
     };

@@ -2,11 +2,11 @@
 export const agentsHelp = `Usage: sluice doctor agents [AGENT...] [--url URL] [--key KEY | --key-env NAME] [--model MODEL]
                             [--path FOLDERS] [--timeout SECONDS] [--json]
 
-Runs each agent that is installed once against the gateway, in a home of its own that is removed afterwards: no settings of yours are
-read or written. Prints which of them answer, stream, use tools and list models, and why not. Code 1 when one does not answer.
-An agent sends about two requests. The options of the gateway are those of "sluice connect".
+Runs each installed agent once against the gateway. An agent gets a temporary home folder, so that your settings are neither read nor
+changed. Prints whether each agent answers, streams, uses tools and lists models, with the reason if it does not answer. Exits with
+code 1 if an agent does not answer. Each agent sends about two requests. For --url, --key, --key-env and --model see "sluice connect".
 
-AGENT      Only these. Default: all that are found.
---path     Folders in which programs are looked for, as $PATH has them. Default: $PATH.
---timeout  Seconds for each agent. Default: 120.
+AGENT      Agents to run. Default: all that are installed.
+--path     Folders with the programs, in the form of $PATH. Default: $PATH.
+--timeout  Maximum time for each agent, in seconds. Default: 120.
 --json     Prints the table as JSON.`;

@@ -19,17 +19,17 @@ export async function doctorAgents(args: readonly string[]): Promise<number> {
   const timeout = secondsOf(values.timeout) * 1_000;
   if (found.length === 0) {
     console.error(
-      'No agent is installed. "sluice connect" lists those that are known; --path names other folders.',
+      'No known agent is installed. "sluice connect" lists the known agents. To search other folders use --path.',
     );
     return 1;
   }
   const access = await accessOf(values);
   if (access.secret === '')
-    throw new UsageError('Agents are run with the key itself: give it with --key, --key-env or $SLUICE_KEY.');
+    throw new UsageError('Running agents needs an API key. Set --key, --key-env or $SLUICE_KEY.');
   const tried: Tried[] = [];
   for (const one of found) {
     if (values.json !== true) console.error(`${one.agent.title} …`);
-    // One after the other: each may need the whole machine.
+    // One after the other, because each agent may need the whole machine.
     // oxlint-disable-next-line no-await-in-loop
     tried.push(await tryAgent(one, access, timeout));
   }
@@ -45,15 +45,15 @@ function chosen(found: readonly Found[], names: readonly string[]): readonly Fou
     if (one !== undefined) return one;
     throw new UsageError(
       agent?.run === undefined
-        ? `"${name}" is no agent that can be run here.`
-        : `${agent.title} is not installed: there is no program "${agent.run.program}".`,
+        ? `"${name}" is not an agent that this command can run. Run "sluice doctor agents" without it.`
+        : `${agent.title} is not installed: no program "${agent.run.program}" was found.`,
     );
   });
 }
 
 function secondsOf(text = '120'): number {
   if (!/^\d{1,4}$/.test(text) || Number(text) < 1)
-    throw new UsageError('--timeout takes seconds, from 1 to 9999.');
+    throw new UsageError('--timeout must be a number of seconds from 1 to 9999.');
   return Number(text);
 }
 

@@ -12,7 +12,7 @@ import { WholeBytes } from '../../../sdk/whole-bytes.ts';
 export interface Recorded {
   readonly method: string;
   readonly path: string;
-  /** 0 where the gateway did not answer. */
+  /** 0 when the gateway sent no response. */
   readonly status: number;
   readonly isStream: boolean;
   readonly hasTools: boolean;
@@ -53,7 +53,7 @@ export async function startRecorder(gateway: string, timeoutMs: number): Promise
       hasTools: tools.test(text),
       hasToolResults: toolResults.test(text),
     };
-    const keep = recordOf({ ...summary, status: 0, isStream: false, error: 'no response came' });
+    const keep = recordOf({ ...summary, status: 0, isStream: false, error: 'no response' });
     let answer: ServiceAnswer;
     try {
       answer = await services.ask({
@@ -124,7 +124,7 @@ function passedOn(headers: Readonly<Record<string, string | string[] | undefined
   );
 }
 
-/** The message of an error, in whatever envelope it is. */
+/** Returns the message of an error response in any of the formats. */
 function errorIn(text: string): string {
   return (/"message"\s*:\s*"((?:[^"\\]|\\.){0,300})/.exec(text)?.[1] ?? text.slice(0, 300)).replaceAll(
     '\\"',

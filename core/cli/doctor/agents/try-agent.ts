@@ -16,15 +16,15 @@ import { startRecorder, type Recorded, type Recorder } from './recorder.ts';
 export interface Tried {
   readonly name: string;
   readonly title: string;
-  /** True when it ended by itself, without an error, and printed something. */
+  /** True when the agent exited without an error in time, got a response, and printed text. */
   readonly answers: boolean;
   readonly streams: boolean;
   /** `works`: the result of a tool was sent to the model. `offered`: the model used no tool. `none`: the agent offers none. */
   readonly tools: 'works' | 'offered' | 'none';
-  /** True when it asked for the list of models and got it. */
+  /** True when the agent requested the list of models and got it. */
   readonly listsModels: boolean;
   readonly requests: number;
-  /** Why it does not work. */
+  /** Reason why the agent does not answer. */
   readonly why?: string;
 }
 
@@ -32,8 +32,8 @@ export interface Tried {
 const maxOutput = 64 * 1024;
 
 /**
- * Runs an agent once. Its home is removed afterwards. It sees none of the user's settings, and of the user's variables only those without which
- * programs do not start. `timeout` in milliseconds.
+ * Runs an agent once. Its home is removed afterwards. It reads no settings of the user, and gets only the environment variables
+ * that programs need to start. `timeout` in milliseconds.
  */
 export async function tryAgent(
   { agent, run, program }: Found,
@@ -93,7 +93,7 @@ function onInterrupt(cleanUp: () => void): { end(): void } {
   return { end };
 }
 
-/** The variables without which programs do not start. */
+/** Returns the environment variables that programs need to start. */
 function systemVariables(): Record<string, string> {
   const names = ['PATH', 'LANG', 'TMPDIR', 'SystemRoot', 'ComSpec', 'PATHEXT'];
   return Object.fromEntries(
@@ -179,12 +179,12 @@ function verdict(
   const why = answers
     ? undefined
     : isLate
-      ? 'it did not end in time'
+      ? 'the agent did not exit in time'
       : failed !== undefined
-        ? `the gateway ${failed.status === 0 ? `did not answer ${failed.path}` : `answered ${failed.path} with ${failed.status}`}: ${failed.error}`
+        ? `the gateway ${failed.status === 0 ? `did not respond to ${failed.path}` : `responded to ${failed.path} with ${failed.status}`}: ${failed.error}`
         : calls.length === 0
-          ? `it sent no request: ${last}`
-          : `it ended with code ${code}: ${last}`;
+          ? `the agent sent no request: ${last}`
+          : `the agent exited with code ${code}: ${last}`;
   return {
     name,
     title,

@@ -1,4 +1,4 @@
-/** Looks at addresses, certificates and keys of channels. */
+/** Checks the addresses, certificates and keys of channels. */
 import type { LoadedConfig } from '../../../config/config.ts';
 import type { TlsOptions } from '../../../upstream/connections.ts';
 import { probe } from '../../../upstream/probe.ts';
@@ -27,7 +27,7 @@ interface Address {
   readonly tls?: TlsOptions;
 }
 
-/** A channel behind a proxy is reached through it: the proxy alone is connected to. */
+/** Returns the address of a channel: that of its proxy where it has one, because the gateway connects to the proxy alone. */
 function addressesOf({ spec, options }: ChannelEntry): readonly Address[] {
   const {
     id = spec.name,
@@ -57,8 +57,8 @@ async function addressFinding(
     return days < examined.certificateDays
       ? [
           warning(
-            `${channel}: the certificate of ${host} ${days < 0 ? 'has expired' : days === 0 ? 'ends today' : `ends in ${shownDays(days)}`}.`,
-            'Renew it, or have its owner renew it. Calls fail from then on.',
+            `${channel}: the certificate of ${host} ${days < 0 ? 'has expired' : days === 0 ? 'expires today' : `expires in ${shownDays(days)}`}.`,
+            'Renew it, or ask its owner to renew it. Calls fail when it has expired.',
           ),
         ]
       : [ok(`${channel}: ${host} answers. Its certificate is valid for ${shownDays(days)}.`)];
@@ -66,8 +66,8 @@ async function addressFinding(
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     return [
       error(
-        `${channel}: ${host} cannot be connected to: ${why}`,
-        'Check "baseUrl", "proxy" and "tls" of the channel, the name server and the firewall.',
+        `${channel}: cannot connect to ${host}: ${why}`,
+        'Check "baseUrl", "proxy" and "tls" of the channel, DNS and the firewall.',
       ),
     ];
   }
@@ -77,10 +77,10 @@ function shownDays(days: number): string {
   return days === 1 ? '1 day' : `${days} days`;
 }
 
-/** Longest wait for a provider's list, in milliseconds. */
+/** Maximum time for the list of a provider, in milliseconds. */
 const timeoutMs = 20_000;
 
-/** Asks each provider for its models, with the key of its channel. Costs nothing. */
+/** Requests the list of models from each provider, with the key of its channel. This is free. */
 export const providers: Check = {
   name: 'providers',
   async look({ config, asksProviders }) {
@@ -88,15 +88,16 @@ export const providers: Check = {
     return tryGateway(config, ({ catalog }) =>
       Promise.all(
         catalog.channels.map(async ({ id, listModels }) => {
-          if (listModels === undefined) return ok(`${id}: its provider has no list of models to ask for.`);
+          if (listModels === undefined)
+            return ok(`${id}: the provider has no list of models. Its key was not checked.`);
           try {
             const names = await withTimeLimit(listModels(), timeoutMs, `no response within ${timeoutMs} ms`);
-            return ok(`${id}: the provider takes the key and lists ${names.length} models.`);
+            return ok(`${id}: the provider accepts the key and lists ${names.length} models.`);
           } catch (thrown) {
             const why = thrown instanceof Error ? thrown.message : String(thrown);
             return error(
-              `${id}: the provider does not list its models: ${why}`,
-              'Check the key of the channel. "sluice check --live" tries more.',
+              `${id}: cannot list the models of the provider: ${why}`,
+              'Check the key of the channel. For more tests run: sluice check --live',
             );
           }
         }),

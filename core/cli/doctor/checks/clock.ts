@@ -1,10 +1,10 @@
 import type { DatabaseFacts } from '../../../state/database/inspect.ts';
 import { findingsOf, type Finding } from '../finding.ts';
 
-/** Differences in milliseconds from which on budgets and windows of gateways disagree. */
+/** Clock differences in milliseconds above which the budgets and windows of gateways disagree. */
 const limits = { warning: 1_000, error: 10_000 };
 
-/** Compares the clock of a server with that of this machine. Half of the time of an answer cannot be told from a difference. */
+/** Compares the clock of a server with that of this machine. Subtracts half of the round trip, because that much of the difference may be network delay. */
 export function clockFindings(
   server: string,
   { at, localAt, roundTrip }: NonNullable<DatabaseFacts['clock']>,

@@ -1,4 +1,4 @@
-/** Looks at the database and its growth. */
+/** Checks the database and its growth. */
 import { availableParallelism } from 'node:os';
 import { inspectDatabase, type DatabaseFacts } from '../../../state/database/inspect.ts';
 import { usualPoolSize } from '../../../state/database/postgres-pool.ts';
@@ -7,7 +7,7 @@ import { clockFindings } from './clock.ts';
 
 const { ok, warning, error } = findingsOf('database');
 
-/** The oldest PostgreSQL that still gets corrections, November 2026. */
+/** Oldest major version of PostgreSQL that still gets updates, as of November 2026. */
 const oldestPostgres = 14;
 
 /** The database: reachable, recent, writable, up to date, with room for connections; its clock, and how fast it grows. */
@@ -21,7 +21,7 @@ export const database: Check = {
       const message = thrown instanceof Error ? thrown.message : String(thrown);
       return [error(message, 'Start the database server, or correct "database" (SLUICE_DATABASE).')];
     }
-    if (facts === undefined) return [ok('There is no database yet: the first start makes it.')];
+    if (facts === undefined) return [ok('There is no database yet. The first start creates it.')];
     return [
       ...stateFindings(facts, examined),
       ...(facts.clock === undefined ? [] : clockFindings('PostgreSQL', facts.clock)),
@@ -33,7 +33,7 @@ export const database: Check = {
 function stateFindings(facts: DatabaseFacts, { config }: Examined): readonly Finding[] {
   const { kind, version, pending, canCreate, connections, bytes } = facts;
   const name = `${kind === 'postgres' ? 'PostgreSQL' : 'SQLite'} ${version}`;
-  const found: Finding[] = [ok(`${name} answers. It takes ${shownBytes(bytes)}.`)];
+  const found: Finding[] = [ok(`${name} is reachable. It uses ${shownBytes(bytes)}.`)];
   if (kind === 'postgres' && Number.parseInt(version, 10) < oldestPostgres)
     found.push(
       warning(`${name} is no longer maintained.`, `Upgrade to PostgreSQL ${oldestPostgres} or later.`),
@@ -41,15 +41,15 @@ function stateFindings(facts: DatabaseFacts, { config }: Examined): readonly Fin
   if (!canCreate)
     found.push(
       error(
-        'The user of the database may not make tables in its schema.',
-        'Run as its owner: GRANT CREATE ON SCHEMA public TO the user in "database".',
+        'The database user is not allowed to create tables in its schema.',
+        'Run as the owner of the schema: GRANT CREATE ON SCHEMA public TO …, with the user of "database".',
       ),
     );
   if (pending > 0)
     found.push(
       warning(
-        `${pending} changes of the tables are pending.`,
-        'Nothing, if no gateway of this version runs yet: its start makes them. Back up the database before.',
+        `${pending} database migrations are pending.`,
+        'Back up the database, then start this version: the start runs them.',
       ),
     );
   const { workers, spareWorker, database: given } = config.settings;
@@ -89,14 +89,14 @@ function growthFindings({ records }: DatabaseFacts, { config, now }: Examined): 
   return perDay * limits.days > most
     ? [
         warning(
-          `${about} At this rate ${most} records are reached after ${Math.floor(most / Math.max(1, perDay))} days, before ${limits.days} days have passed.`,
+          `${about} At this rate the maximum of ${most} records is reached after ${Math.floor(most / Math.max(1, perDay))} days, but the config keeps ${limits.days} days.`,
           'Raise "retention.records" of the plugin that keeps the usage log, or lower "retention.days".',
         ),
       ]
     : [ok(about)];
 }
 
-/** The retention that an entry of the config sets; undefined where none does. */
+/** Returns the retention that a plugin of the config sets; undefined where none does. */
 function retentionOf(
   plugins: Examined['config']['plugins'],
 ): { readonly days?: number; readonly records?: number } | undefined {

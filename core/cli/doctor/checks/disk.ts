@@ -1,4 +1,4 @@
-/** Looks at the space for the data folder. */
+/** Checks the data folder: permissions and free space. */
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { findingsOf, shownBytes, type Check } from '../finding.ts';
@@ -20,14 +20,14 @@ export const disk: Check = {
     } catch {
       return [
         error(
-          `The data folder ${folder} cannot be written to.`,
-          `Give the user of the gateway ${there}: chown.`,
+          `The data folder ${folder} is not writable.`,
+          `Make the user of the gateway the owner: chown USER ${there}`,
         ),
       ];
     }
     const { bavail, bsize } = statfsSync(there);
     const free = bavail * bsize;
-    const message = `${shownBytes(free)} are free for ${folder}.`;
+    const message = `${shownBytes(free)} of disk space are free for ${folder}.`;
     const fix = 'Free space, or move the data folder ("data", SLUICE_DATA) to a larger disk.';
     if (free < Math.min(nearlyNothing, minFree)) return [error(message, fix)];
     return [free < minFree ? warning(message, fix) : ok(message)];

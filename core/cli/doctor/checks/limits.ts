@@ -1,4 +1,4 @@
-/** Looks at the limits of open files and memory. */
+/** Checks the limits of open files and memory. */
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { memoryLimit } from '../../../settings/environment.ts';
@@ -27,7 +27,7 @@ export function fileFindings({ config }: Examined, most: number | undefined): re
     ? [ok(`${most} open files are allowed.`)]
     : [
         warning(
-          `${most} open files are allowed, enough for ${Math.max(0, calls)} calls at once in a process; "overload.running" is ${running}.`,
+          `${most} open files are allowed. That is enough for ${Math.max(0, calls)} concurrent calls in a process, but "overload.running" is ${running}.`,
           `Raise the limit (ulimit -n, LimitNOFILE= of systemd) to ${2 * running + ownFiles}, or lower "overload.running".`,
         ),
       ];
@@ -41,13 +41,13 @@ export function memoryFindings({ config }: Examined, memory: number): readonly F
     ? [ok(`${shownBytes(memory)} of memory for ${count === 1 ? 'one worker' : `${count} workers`}.`)]
     : [
         warning(
-          `${shownBytes(memory)} of memory are little for ${count} workers.`,
+          `${shownBytes(memory)} of memory are too little for ${count} workers.`,
           `Lower "workers", or give the gateway ${shownBytes(count * perWorker)}.`,
         ),
       ];
 }
 
-/** The limit that the system sets, where it tells: Node raises its own up to it. */
+/** Returns the limit of open files; undefined where the system does not show it. Node raises its own limit up to the hard one. */
 function openFiles(): number | undefined {
   const file = '/proc/self/limits';
   if (!existsSync(file)) return undefined;

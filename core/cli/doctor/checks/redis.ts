@@ -1,4 +1,4 @@
-/** Looks at the shared store. */
+/** Checks the shared store. */
 import { inspectRedis, type RedisFacts } from '../../../state/links/inspect-redis.ts';
 import { findingsOf, shownBytes, type Check, type Finding } from '../finding.ts';
 import { clockFindings } from './clock.ts';
@@ -16,22 +16,29 @@ export const redis: Check = {
   name: 'redis',
   async look({ config, now }) {
     const { shared } = config.settings;
-    if (/^memory:/i.test(shared.url)) return [ok('Limits are counted in memory: there is no shared store.')];
+    if (/^memory:/i.test(shared.url))
+      return [ok('No shared store is configured. Each process counts limits in memory.')];
     let facts: RedisFacts;
     try {
       facts = await inspectRedis(shared, now);
     } catch (thrown) {
       const message = thrown instanceof Error ? thrown.message : String(thrown);
       const effect =
-        shared.whenDown === 'refuse' ? 'Calls with limits are refused.' : 'Each process counts for itself.';
+        shared.whenDown === 'refuse'
+          ? 'The gateway rejects calls that have limits.'
+          : 'Each process counts limits on its own.';
       return [error(`${message} ${effect}`, 'Start the server, or correct "shared.url" (SLUICE_SHARED).')];
     }
     const { info, clock } = facts;
     return [
       ...(info === undefined
-        ? [ok('Redis answers. Its user may not run INFO: version and memory are not checked.')]
+        ? [
+            ok(
+              'Redis is reachable. Its version and memory were not checked, because its user may not run INFO.',
+            ),
+          ]
         : [
-            ok(`Redis ${info.version} answers. It holds ${shownBytes(info.usedMemory)}.`),
+            ok(`Redis ${info.version} is reachable. It uses ${shownBytes(info.usedMemory)}.`),
             ...memoryFindings(info),
           ]),
       ...clockFindings('Redis', clock),
@@ -53,15 +60,15 @@ function memoryFindings({
   if (policy.startsWith('allkeys-') || policy.startsWith('volatile-'))
     found.push(
       warning(
-        `maxmemory-policy is ${policy}: when its memory is full, Redis forgets limits that were used up, and calls beyond them run.`,
-        'Set maxmemory-policy to noeviction, and give this Redis no other program’s data.',
+        `maxmemory-policy is ${policy}: when its memory is full, Redis deletes counters, and calls can exceed their limits.`,
+        'Set maxmemory-policy to noeviction, and store no data of other programs in this Redis.',
       ),
     );
   else if (maxMemory > 0 && usedMemory > nearlyFull * maxMemory)
     found.push(
       warning(
-        `Redis uses ${shownBytes(usedMemory)} of ${shownBytes(maxMemory)}. When it is full it refuses to count calls.`,
-        'Raise maxmemory, or move the data of other programs elsewhere.',
+        `Redis uses ${shownBytes(usedMemory)} of ${shownBytes(maxMemory)}. When it is full, Redis rejects writes, and limits cannot be counted.`,
+        'Raise maxmemory, or move the data of other programs to another Redis.',
       ),
     );
   return found;

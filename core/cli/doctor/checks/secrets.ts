@@ -1,4 +1,4 @@
-/** Looks for secrets that others can read or guess. */
+/** Checks for secrets that other users can read or guess. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { maskSecrets } from '../../../log.ts';
@@ -8,15 +8,17 @@ import { findingsOf, type Check, type Examined, type Finding } from '../finding.
 
 const { ok, warning, error } = findingsOf('secrets');
 
-/** Passwords begin with these, or are made of them, in every list of guesses. */
+/** Matches parts of passwords that attackers try first. */
 const guessed = /pass|admin|sluice|secret|change|welcome|qwert|1234|letmein/i;
 
-/** Secrets that others can read or guess. */
+/** The check. */
 export const secrets: Check = {
   name: 'secrets',
   look(examined) {
     const found = [...fileFindings(examined), ...passwordFindings(examined), ...bootstrapFindings(examined)];
-    return found.length === 0 ? [ok('No file with secrets can be read by others.')] : found;
+    return found.length === 0
+      ? [ok('Other users of this machine cannot read any file with secrets.')]
+      : found;
   },
 };
 
@@ -35,7 +37,7 @@ function fileFindings({ config, databaseUrl }: Examined): readonly Finding[] {
     return holds
       ? [
           warning(
-            `${path} holds secrets, and every user of this machine can read it (mode ${mode.toString(8)}).`,
+            `${path} contains secrets, and every user of this machine can read it (mode ${mode.toString(8)}).`,
             `Run: chmod o= ${path}`,
           ),
         ]
@@ -66,8 +68,8 @@ function bootstrapFindings({ config }: Examined): readonly Finding[] {
     ? []
     : [
         warning(
-          'The bootstrap key is still set. It is of use for the first start alone, and stays valid as long as the key exists.',
-          'Make keys for people with "sluice key create", revoke the first one, and unset "bootstrapKey" (SLUICE_BOOTSTRAP_KEY).',
+          'The bootstrap key is still set. Only the first start needs it, but it stays valid until its key is deleted.',
+          'Create other keys with "sluice key create", revoke the first one, and remove "bootstrapKey" (SLUICE_BOOTSTRAP_KEY).',
         ),
       ];
 }

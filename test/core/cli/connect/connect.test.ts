@@ -81,7 +81,7 @@ describe.each(written.map(({ name }) => name))('%s', (name) => {
     const home = temporaryFolder();
     const shown = await connect(name, home, '--model', 'demo');
     expect({ code: shown.code, stderr: shown.stderr }).toEqual({ code: 0, stderr: '' });
-    expect(shown.stdout).toContain('Nothing was written. Add --write.');
+    expect(shown.stdout).toContain('Nothing was written. To write the changes add --write.');
     const files = filesOf(name, home);
     expect(files.filter((file) => existsSync(file))).toEqual([]);
 
@@ -93,7 +93,7 @@ describe.each(written.map(({ name }) => name))('%s', (name) => {
     for (const file of files) expect(statSync(file).mode & 0o777).toBe(0o600);
 
     const again = await connect(name, home, '--model', 'demo', '--write');
-    expect(again.stdout).toContain('is connected already.');
+    expect(again.stdout).toContain('is already connected.');
     expect(texts(files)).toEqual(after);
     for (const { stdout, stderr } of [shown, first, again])
       expect(`${stdout}${stderr}`).not.toContain(gateway.key);
@@ -176,7 +176,7 @@ describe('sluice connect', () => {
     expect(JSON.parse(readFileSync(keys, 'utf8'))).toEqual({ other: 'x' });
     await connect('llm', home, '--model', 'demo', '--write');
     writeFileSync(`${keys}.sluice-backup`, 'no JSON');
-    expect((await connect('llm', home, '--undo')).stderr).toContain('is no backup of "sluice connect"');
+    expect((await connect('llm', home, '--undo')).stderr).toContain('is not a backup of "sluice connect"');
   });
 
   test('takes its items out of a list that somebody else has changed since, and no other', async () => {
@@ -209,7 +209,7 @@ describe('sluice connect', () => {
       await connect('codex', temporaryFolder(), '--url', other.url, '--model', model);
       expect(asked).toContain('/v1beta/models/org/a%3Fb%23c%25');
       const { stderr } = await connect('codex', temporaryFolder(), '--url', other.url, '--model', 'demo');
-      expect(stderr).toContain('The gateway answered GET /v1/models with 503. Too busy.');
+      expect(stderr).toContain('GET /v1/models returned status 503. Too busy.');
       expect(stderr).not.toContain('key');
     } finally {
       await other.close();
@@ -249,22 +249,22 @@ describe('sluice connect', () => {
   test('says what to do when the gateway does not know the key, the model or itself', async () => {
     const home = temporaryFolder();
     const unknown = await connect('codex', home, '--key', 'sk-wrong', '--model', 'demo');
-    expect(unknown.stderr).toContain('does not know this key');
+    expect(unknown.stderr).toContain('does not know this API key');
     expect((await connect('codex', home, '--model', 'nope')).stderr).toContain(
-      'serves no model "nope" to this key. It lists: demo, tiny',
+      'The model "nope" does not exist, or this API key may not use it. The gateway lists: demo, tiny',
     );
     expect((await connect('codex', home)).stderr).toContain(
-      'Choose a model with --model. It lists: demo, tiny',
+      'Choose a model with --model. The gateway lists: demo, tiny',
     );
     const other = await startUpstream((_request, response) => void response.end('hello'));
     try {
       const wrong = await connect('codex', home, '--url', other.url, '--model', 'demo');
-      expect(wrong.stderr).toContain('is no gateway of Sluice');
+      expect(wrong.stderr).toContain('is not a Sluice gateway');
     } finally {
       await other.close();
     }
     const away = await connect('codex', home, '--url', 'http://127.0.0.1:9', '--model', 'demo');
-    expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('give its address with --url')]);
+    expect([away.code, away.stderr]).toEqual([1, expect.stringContaining('set its address with --url')]);
   });
 
   test('lists the agents, and names them for a word that is none', async () => {

@@ -131,13 +131,15 @@ describe('sluice doctor agents', () => {
     const { code, tried } = await run('--path', path, '--timeout', '2');
     expect(code).toBe(1);
     expect(tried.map(({ name, answers, why }) => [name, answers, why])).toEqual([
-      ['codex', false, 'it did not end in time'],
+      ['codex', false, 'the agent did not exit in time'],
       [
         'aider',
         false,
-        expect.stringMatching(/^the gateway answered \/v1\/chat\/completions with 401: Incorrect API key/),
+        expect.stringMatching(
+          /^the gateway responded to \/v1\/chat\/completions with 401: Incorrect API key/,
+        ),
       ],
-      ['llm', false, 'it sent no request: no such option --no-log'],
+      ['llm', false, 'the agent sent no request: no such option --no-log'],
     ]);
     const pid = Number(readFileSync(note, 'utf8'));
     await expect.poll(() => isAlive(pid)).toBe(false);
@@ -156,7 +158,7 @@ describe('sluice doctor agents', () => {
       );
       const { code, tried } = await run('--url', silent.url, '--path', folder, '--timeout', '60');
       expect([code, asked, tried[0]?.requests]).toEqual([1, 1, 1]);
-      expect(tried[0]?.why).toMatch(/^the gateway did not answer \/v1\/responses: /);
+      expect(tried[0]?.why).toMatch(/^the gateway did not respond to \/v1\/responses: /);
     } finally {
       await silent.close();
     }
@@ -186,7 +188,7 @@ describe('sluice doctor agents', () => {
   test('refuses to run agents without a key', async () => {
     const folder = program('codex', 'process.exit(1)');
     const args = ['--path', folder, '--offline', '--model', 'only', '--key-env', 'NONE'];
-    await expect(doctorAgents(['--url', gateway.url, ...args])).rejects.toThrow(/the key itself/);
+    await expect(doctorAgents(['--url', gateway.url, ...args])).rejects.toThrow(/needs an API key/);
   });
 
   test('says what is not installed, and prints a table', async () => {
@@ -199,7 +201,7 @@ describe('sluice doctor agents', () => {
     );
     expect(`${table.stdout}${table.stderr}`).not.toContain(gateway.key);
     const none = await sluice([...args, temporaryFolder()], environment);
-    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('No agent is installed')]);
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('No known agent is installed')]);
     const other = await sluice([...args, folder, 'crush'], environment);
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('Crush is not installed')]);
   });

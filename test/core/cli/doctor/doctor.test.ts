@@ -84,7 +84,7 @@ describe('sluice doctor', () => {
     const folder = operatorFolder({ 'gateway.config.ts': config() });
     const { code, stdout, stderr } = await sluice(['doctor'], {}, folder);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^ok +config +.*gateway\.config\.ts is sound\.$/m);
+    expect(stdout).toMatch(/^ok +config +.*gateway\.config\.ts is valid\.$/m);
     expect(stdout).toMatch(/\n0 errors, \d+ warnings?, \d+ ok\.\n$/);
   });
 
@@ -153,12 +153,12 @@ describe.skipIf(withoutPostgres() !== undefined)(`PostgreSQL ${withoutPostgres()
     const url = await made();
     const findings = await found('database', { config: { database: url } });
     expect(wrong(findings)).toEqual([]);
-    expect(findings[0]?.message).toMatch(/^PostgreSQL \d+.* answers\. It takes/);
+    expect(findings[0]?.message).toMatch(/^PostgreSQL \d+.* is reachable\. It uses/);
     const fresh = await postgres.createDatabase();
     expectOne(
       await found('database', { config: { database: fresh } }),
       'warning',
-      /changes of the tables are pending/,
+      /database migrations are pending/,
       /start/,
     );
   });
@@ -189,7 +189,7 @@ describe.skipIf(withoutPostgres() !== undefined)(`PostgreSQL ${withoutPostgres()
     expectOne(
       await found('database', { config: { database: plain } }),
       'error',
-      /may not make tables/,
+      /not allowed to create tables/,
       /GRANT CREATE/,
     );
     const many = await found('database', { config: { database: url, workers: 64 } });
@@ -269,7 +269,7 @@ describe.skipIf(withoutRedis() !== undefined)(`Redis ${withoutRedis() ?? ''}`, (
   test('that is away is an error without its password', async () => {
     const url = `redis://:a-secret-password@127.0.0.1:${await freePort()}`;
     const findings = await found('redis', { config: { shared: { url } } });
-    expectOne(findings, 'error', /ECONNREFUSED.*Each process counts for itself/, /SLUICE_SHARED/);
+    expectOne(findings, 'error', /ECONNREFUSED.*Each process counts limits on its own/, /SLUICE_SHARED/);
     expect(JSON.stringify(findings)).not.toContain('a-secret-password');
   });
 });
@@ -297,7 +297,7 @@ describe.skipIf(withoutRedis() !== undefined)(
       expectOne(
         await found('redis', { config: { shared: { url: server.url, password: 'not-the-password' } } }),
         'error',
-        /refuses the user or the password.*Each process counts for itself/,
+        /refuses the user or the password.*Each process counts limits on its own/,
         /SLUICE_SHARED/,
       );
     });
@@ -325,7 +325,7 @@ describe.skipIf(withoutRedis() !== undefined)(
       expect(server.cli(server.port, ...words)).toContain('OK');
       const shared = { url: server.url, username: 'sluice', password: 'user-password' };
       expect(await sound(shared)).toEqual([
-        'Redis answers. Its user may not run INFO: version and memory are not checked.',
+        'Redis is reachable. Its version and memory were not checked, because its user may not run INFO.',
         expect.stringContaining('The clock agrees'),
       ]);
       server.cli(server.port, 'ACL', 'SETUSER', 'sluice', '-set');
@@ -395,7 +395,7 @@ describe('usage records', () => {
     expectOne(
       await judged({ days: 90, records: 100 }),
       'warning',
-      /48 records.* 24 a day.* after 4 days, before 90/,
+      /48 records.* 24 a day.* after 4 days, but the config keeps 90/,
       /retention/,
     );
     expectOne(
@@ -416,7 +416,7 @@ describe('files and the machine', () => {
   test.skipIf(process.getuid?.() === 0)('a data folder that cannot be written is an error', async () => {
     const folder = temporaryFolder();
     mkdirSync(join(folder, 'data'), { mode: 0o500 });
-    expectOne(await found('disk', { folder }), 'error', /cannot be written/, /chown/);
+    expectOne(await found('disk', { folder }), 'error', /is not writable/, /chown/);
   });
 
   test('files with secrets that others can read are found', async () => {
@@ -426,22 +426,22 @@ describe('files and the machine', () => {
       chmodSync(join(folder, name), mode);
     };
     write('.env', 'A=1', 0o644);
-    expectOne(await found('secrets', { folder }), 'warning', /\.env holds secrets.*mode 644/, /chmod o= /);
+    expectOne(await found('secrets', { folder }), 'warning', /\.env contains secrets.*mode 644/, /chmod o= /);
     chmodSync(join(folder, '.env'), 0o600);
     write('gateway.config.ts', "export default { key: 'sk-0123456789abcdefghijkl' };", 0o644);
-    expectOne(await found('secrets', { folder }), 'warning', /gateway\.config\.ts holds secrets/, /chmod/);
+    expectOne(await found('secrets', { folder }), 'warning', /gateway\.config\.ts contains secrets/, /chmod/);
     write('gateway.config.ts', "export default { key: env('KEY') };", 0o644);
     expect(wrong(await found('secrets', { folder }))).toEqual([]);
     write('sluice.db', '', 0o644);
     const config = { database: `SQLITE://${join(folder, 'sluice.db')}` };
-    expectOne(await found('secrets', { folder, config }), 'warning', /sluice\.db holds secrets/, /chmod/);
+    expectOne(await found('secrets', { folder, config }), 'warning', /sluice\.db contains secrets/, /chmod/);
   });
 
   test('weak passwords and a bootstrap key are found', async () => {
     const weak = await found('secrets', { config: { adminPassword: 'AdminAdmin12' } });
     expectOne(weak, 'error', /easy to guess/, /openssl rand/);
     const config = { adminPassword: 'kX7-pq2Zr9vLm4', bootstrapKey: 'sk-0123456789abcdefghij' };
-    expectOne(await found('secrets', { config }), 'warning', /bootstrap key is still set/, /unset/);
+    expectOne(await found('secrets', { config }), 'warning', /bootstrap key is still set/, /remove/);
   });
 
   test('listening for everybody without a proxy in front is a warning', async () => {
@@ -454,16 +454,16 @@ describe('files and the machine', () => {
   test('limits of open files and of memory are compared with what the config needs', () => {
     const examined = examinedOf({ config: { overload: { running: 1_000 }, workers: 1 } });
     expect(wrong(fileFindings(examined, 2_200))).toEqual([]);
-    expectOne(fileFindings(examined, 1_024), 'warning', /enough for 412 calls/, /2200/);
+    expectOne(fileFindings(examined, 1_024), 'warning', /enough for 412 concurrent calls/, /2200/);
     expect(wrong(memoryFindings(examined, gibibyte))).toEqual([]);
     const many = examinedOf({ config: { workers: 8, database: 'sqlite:./x.db' } });
-    expectOne(memoryFindings(many, gibibyte), 'warning', /little for 8 workers/, /2\.0 GiB/);
+    expectOne(memoryFindings(many, gibibyte), 'warning', /too little for 8 workers/, /2\.0 GiB/);
   });
 
   test('a version of Node without support is a warning', () => {
     const now = Date.parse('2026-11-26');
     expect(nodeFinding('24.21.0', now).status).toBe('ok');
-    expect(nodeFinding('25.1.0', now)).toMatchObject({ status: 'warning', message: /no long support/ });
+    expect(nodeFinding('25.1.0', now)).toMatchObject({ status: 'warning', message: /no long-term support/ });
     expect(nodeFinding('22.20.0', Date.parse('2027-06-01'))).toMatchObject({ status: 'warning' });
   });
 });
@@ -485,7 +485,7 @@ describe('providers', () => {
     expectOne(
       await found('providers', away),
       'error',
-      /mine: 127\.0\.0\.1:\d+ cannot be connected to: .*ECONNREFUSED/,
+      /mine: cannot connect to 127\.0\.0\.1:\d+: .*ECONNREFUSED/,
       /baseUrl/,
     );
   });
@@ -501,11 +501,11 @@ describe('providers', () => {
     onTestFinished(() => upstream.close());
     const asking = { ...channel(`${upstream.url}/v1`), asksProviders: true };
     expect((await found('providers', asking)).map(({ message }) => message)).toContain(
-      'mine: the provider takes the key and lists 1 models.',
+      'mine: the provider accepts the key and lists 1 models.',
     );
     expect(upstream.requests[0]?.headers.authorization).toBe('Bearer channel-key-0123456789');
     status = 401;
-    expectOne(await found('providers', asking), 'error', /does not list its models/, /key of the channel/);
+    expectOne(await found('providers', asking), 'error', /cannot list the models/, /key of the channel/);
   });
 
   const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
@@ -545,7 +545,7 @@ describe('providers', () => {
       const url = `https://localhost:${(server.address() as AddressInfo).port}/v1`;
       const tls = { ca: readFileSync(cert, 'utf8') };
       const soon = await found('providers', channel(url, { tls }));
-      expectOne(soon, 'warning', /the certificate of localhost:\d+ ends in (9|10) days/, /Renew/);
+      expectOne(soon, 'warning', /the certificate of localhost:\d+ expires in (9|10) days/, /Renew/);
       const later = await found('providers', { ...channel(url, { tls }), certificateDays: 5 });
       expect(wrong(later)).toEqual([]);
       const after = await found('providers', {
