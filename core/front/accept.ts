@@ -7,7 +7,7 @@ import { takeArrival } from './arrivals.ts';
 import { linger } from './refusal.ts';
 import { Reply } from './reply.ts';
 
-/** One call, from the request to the subscription that writes its reply: waits for its turn, and sends the first view down the pipeline. */
+/** Accepts one call: waits until overload protection admits it, runs the pipeline, and subscribes to the response. */
 export function accept(ctx: Context, front: Front, exchange: Exchange, pipeline: Next): void {
   ctx.respond = false;
   const { replies, replyOptions, parts } = front;

@@ -1,9 +1,9 @@
 import type { Codec, Format } from '../sdk/format.ts';
 
-/** What a codec that only answers must say for itself. */
+/** Required members of a codec for responses of the gateway itself. */
 type Answering = Pick<Codec, 'operation' | 'toleratesComments' | 'encodeWhole'> & Partial<Codec>;
 
-/** The codec of what the gateway answers by itself: nothing of it is ever sent to a channel. */
+/** Returns a codec for calls that the gateway answers itself and never sends to a channel. */
 export function answerCodec(format: Format, answering: Answering): Codec {
   const none = (): never => {
     throw new Error(`${answering.operation} has no request for a channel.`);

@@ -18,12 +18,12 @@ export class BodyWriter {
     this.#response = response;
   }
 
-  /** Undefined while there is room for more; else whose `drain` tells that there is again. The head must be written. */
+  /** Writes a piece. Returns undefined while the buffer has room, else the stream whose `drain` event to await. Write the head first. */
   write(piece: string | Buffer): Writable | undefined {
     const response = this.#response;
     const { socket } = response;
-    // The first piece goes out with the head. Behind another response on the same connection there is no socket yet, and Node itself
-    // drops what it is given for a client that has ended its side.
+    // Node sends the first piece together with the head. While another response on the same connection runs there is no socket yet.
+    // For a client that has closed its side Node itself drops the bytes.
     if (
       !this.#begun ||
       socket?.writable !== true ||

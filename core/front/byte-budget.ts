@@ -75,13 +75,13 @@ export class HeldMemory {
     if (wanted > this.#held) this.take(wanted - this.#held);
   }
 
-  /** Makes it exactly `bytes` in all. Throws 503 when there is no room. */
+  /** Sets the reservation to exactly `bytes`. Throws 503 when the budget is exhausted. */
   hold(bytes: number): void {
     if (bytes > this.#held) this.take(bytes - this.#held);
     else this.giveBack(this.#held - bytes);
   }
 
-  /** Gives all back, once. */
+  /** Releases the whole reservation. */
   close(): void {
     this.giveBack(this.#held);
     this.#isClosed = true;

@@ -1,4 +1,4 @@
-/** Measures how long calls wait before the process looks at them, and tells load from a pause. */
+/** Measures how long calls wait before the process handles them, and distinguishes load from a single pause. */
 
 /** Interval between two looks at the event loop, in milliseconds. */
 export const lookEvery = 50;
@@ -12,11 +12,11 @@ const standing = 250;
 /** Share of the limit that a call may have waited while late calls are refused, so that those which are taken are served soon. */
 const strictShare = 0.25;
 
-/** A connection on which a call comes that is its first. */
+/** Times of a new connection, for its first call. */
 export interface Arrival {
   /**
-   * When the primary process accepted it, and when this process received it, in milliseconds of its clock. A connection that has been open for
-   * a while carries a call that has just come.
+   * Time at which the primary process accepted the connection, and time at which this process received it, in milliseconds of its clock. Not used for
+   * connections that have been open for a while, because their calls have just arrived.
    */
   readonly acceptedAt: number;
   readonly openedAt: number;
@@ -38,7 +38,7 @@ export class CallWaits {
   /** Shortest and longest wait of calls on new connections since the last look. */
   #shortest = Infinity;
   #longest = 0;
-  /** When the last call was read, and the longest pause before one since the last look. */
+  /** Time at which the last call was read, and the longest pause before a call since the last check. */
   #notedAt: number;
   #pause = 0;
   /** Wait of the last of the calls on new connections, and whether one came since the last look. */
@@ -77,7 +77,7 @@ export class CallWaits {
    */
   note(arrival: Arrival | undefined): void {
     const now = this.#now();
-    // One long pause between two calls is no load: a large body was parsed.
+    // A single long pause between two calls, for example while a large body is parsed, is not load.
     this.#pause = Math.max(this.#pause, now - this.#notedAt);
     this.#notedAt = now;
     const late = now - this.#lookedAt - lookEvery - this.#pause;

@@ -13,9 +13,9 @@ import { addressList, plainAddress, type AddressList } from '../model/addresses.
 const longest = 4_096;
 
 /**
- * Who sent a request. A proxy that is trusted says for whom it speaks: in `X-Forwarded-For`, or in `Forwarded`. Each adds the address it
- * saw to the right, so that everything to the left of the last address that is not a trusted proxy's may be invented. Where both headers
- * stand and tell different stories one of them came from the client, and neither is believed.
+ * Returns a function that finds the client address of a request. Uses the `X-Forwarded-For` or `Forwarded` header of a trusted proxy. Each proxy
+ * appends the address of its own client, so that the client is the last address that is not a trusted proxy; everything before it can be forged.
+ * If both headers exist and contradict each other, one of them came from the client, and both are ignored.
  */
 export function createClientAddress(
   trustedProxies: readonly string[],
@@ -35,7 +35,7 @@ export function createClientAddress(
   };
 }
 
-/** Headers by which a proxy tells for whom it speaks. */
+/** Headers in which a proxy sends the address of its client. */
 const forwarding = ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'] as const;
 
 /** Returns the address of the sender of a request, and whether a proxy that is not trusted may hide somebody else. */
@@ -54,7 +54,7 @@ export function createRequestAddress(
   };
 }
 
-/** From the right, the first that is no trusted proxy. What is no address ends the chain: who stood before it said nothing sensible. */
+/** Returns the last address that is not a trusted proxy. Stops at an invalid address, because the proxy before it is not reliable. */
 function lastStranger(peer: string, hops: readonly (string | undefined)[], trusted: AddressList): string {
   let address = peer;
   for (const hop of hops.toReversed()) {
@@ -83,7 +83,7 @@ function forwardedHops(header: string): (string | undefined)[] {
   });
 }
 
-/** The address without a port: `192.0.2.1:80`, `[2001:db8::1]:80`. Undefined for what is none, `unknown` and `_hidden` among them. */
+/** Returns the address without its port, such as `192.0.2.1:80` or `[2001:db8::1]:80`. Undefined for anything else, such as `unknown` and `_hidden`. */
 function addressIn(text: string): string | undefined {
   const trimmed = text.trim();
   const [, inBrackets] = /^\[([^\]]+)\](?::\d+)?$/.exec(trimmed) ?? [];

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { noteArrival } from './arrivals.ts';
 
-/** How long a connection that has said nothing yet may take when the gateway stops, in milliseconds. */
+/** Milliseconds for the first request on a connection when the gateway stops. */
 const silence = 500;
 
 /**
@@ -16,7 +16,7 @@ export class Connections {
   #closed: Promise<void> | undefined;
   #onAllClosed: (() => void) | undefined;
 
-  /** `waited` tells how long the connection that is opened waited for this process, where that is known. */
+  /** `waited`: returns how long a new connection waited for this process, if that is known. */
   constructor(server: Server, waited: () => number | undefined = () => undefined) {
     this.#server = server;
     server.on('connection', (socket: Socket) => {
@@ -30,13 +30,13 @@ export class Connections {
     });
   }
 
-  /** Accepts no further connections, and leaves the open ones alone. Resolves when all have ended and their calls have noticed it. */
+  /** Stops accepting connections, and keeps the open ones. Resolves when all have ended and their calls have handled it. */
   takeNoMore(): Promise<void> {
     this.#closed ??= new Promise<void>((resolve) => {
       NetServer.prototype.close.call(this.#server, () => {
-        // Takes Node's own timers off; it says that the server is closed already.
+        // Clears Node's own timers. The callback gets the error that the server is already closed.
         this.#server.close(() => {
-          // Node counts a connection as ended before its `close` event, which tells the call that its client has left.
+          // Node counts a connection as ended before it emits `close`, by which the call detects that its client has left.
           if (this.#open.size === 0) resolve();
           else this.#onAllClosed = resolve;
         });

@@ -64,7 +64,7 @@ export async function readForm(
 /** The part that is being read. */
 interface OpenPart {
   readonly head: PartHead;
-  /** Where its bytes go: a text or a file. */
+  /** Destination of its bytes: a text or a file. */
   readonly content: HeldBytes | StoredFile;
 }
 

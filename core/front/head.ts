@@ -7,7 +7,7 @@ import { computedHeaders, replyHeaders } from '../sdk/reply-headers.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What belongs to the connection and to the framing of its messages: nobody else's business. */
+/** Headers of the connection and of message framing, which plugins must not set. */
 const reserved: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -21,7 +21,7 @@ const reserved: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** What plugins have added to the head of a call's reply, without what no head can carry: that is told to the log. */
+/** Returns the headers that plugins have added to the response of a call. Drops invalid ones and logs their names. */
 export function addedHeaders({ id, values }: Exchange, log: Log): Headers | undefined {
   const computed = values.get(computedHeaders);
   const added = values.get(replyHeaders);
@@ -37,7 +37,7 @@ export function addedHeaders({ id, values }: Exchange, log: Log): Headers | unde
   return soundHeaders(all, id, log);
 }
 
-/** Returns headers of plugins without those that no response can carry: these are told to the log. */
+/** Returns the valid headers of plugins. Drops invalid ones and logs their names. */
 export function soundHeaders(headers: Headers, id: string, log: Log): Headers {
   const isUsable = (name: string, value: string): boolean =>
     !reserved.has(name.toLowerCase()) && isSendable(name, value);
@@ -47,8 +47,8 @@ export function soundHeaders(headers: Headers, id: string, log: Log): Headers {
 }
 
 /**
- * Writes the head of an answer. What cannot stand in one, whoever put it there, is left out and told to the log: thrown on, it would end
- * the process and every call that it serves.
+ * Writes the status and headers of a response. Drops invalid headers and logs their names, because the exception would end the process and
+ * all its calls.
  */
 export function writeHead(
   response: ServerResponse,
@@ -75,7 +75,7 @@ function without(
 ): Headers {
   const all = Object.entries(headers);
   const dropped = all.filter(([name, value]) => !isUsable(name, value)).map(([name]) => name.slice(0, 100));
-  // Never the values: nobody knows what is in them.
+  // Logs no values, because they may contain secrets.
   if (dropped.length > 0)
     log.error({ id, headers: dropped.slice(0, 20) }, 'invalid response headers were dropped');
   return Object.fromEntries(all.filter(([name, value]) => isUsable(name, value)));

@@ -36,8 +36,8 @@ const recovery = 0.05;
 const logInterval = 10_000;
 
 /**
- * Refuses calls before their bodies are read when too many run, when calls wait too long for the event loop, or when memory is nearly full.
- * A call that may run costs one reading of the clock.
+ * Rejects calls before their bodies are read when too many run, when calls wait too long for the event loop, or when memory is nearly full.
+ * Costs one read of the clock for an accepted call.
  */
 export class Overload implements WholeLoad {
   readonly bodyBudget: ByteBudget;
@@ -132,7 +132,7 @@ export class Overload implements WholeLoad {
     return !this.#waits.isLate;
   }
 
-  /** A call that entered has ended: the one that has waited longest takes its place. */
+  /** Ends a running call, and starts the call that has waited longest. */
   leave(): void {
     this.#running -= 1;
     this.#ended += 1;

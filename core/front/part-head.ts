@@ -7,7 +7,7 @@ import { GatewayError } from '../sdk/errors.ts';
 const longestName = 200;
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** One parameter of a disposition: no blanks around `=`, a token or a quoted string. The alternatives share no first letter, so that it is linear. */
+/** Matches one parameter of a disposition: a token or a quoted string after `=`, without blanks. The alternatives share no first letter, so that the match takes linear time. */
 const parameter = /[ \t]*;[ \t]*([A-Za-z]+\*?)=(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+.^_`|~0-9A-Za-z-]+))/uy;
 /** RFC 8187: .NET and Apache HttpClient 5 write it beside `filename`, old versions of urllib3 instead of it for names that are not ASCII. */
 const extended = /^utf-8'[A-Za-z0-9-]*'((?:[!#$&+.^_`|~0-9A-Za-z-]|%[0-9A-Fa-f]{2})+)$/i;
@@ -71,8 +71,8 @@ function checkEncodings(headers: ReadonlyMap<string, string>): void {
 }
 
 /**
- * True where the type of a text names a charset that agrees with UTF-8 on ASCII alone: Apache HttpClient says ISO-8859-1 of texts to which
- * the caller gives no type. Throws for other charsets.
+ * Returns true when the content type has a charset that equals UTF-8 only for ASCII. Apache HttpClient sends ISO-8859-1 by default. Throws for
+ * other charsets.
  */
 function hasAsciiCharset(type: string): boolean {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1];

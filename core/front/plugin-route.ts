@@ -14,7 +14,7 @@ export function pluginRoute(front: Front, { plugin, handler }: PluginRoute): (ct
   const { log } = front.gateway;
   return async function routePlugin(ctx) {
     ctx.params = matchedParams(ctx);
-    // Who writes to a client that has left hears of it elsewhere.
+    // The plugin learns in another way that the client has left.
     ctx.res.on('error', () => {});
     const context = ctx as Context & { params: Record<string, string> };
     try {
@@ -47,7 +47,7 @@ function leaving({ res }: Context): AbortSignal {
   return controller.signal;
 }
 
-/** What `ctx.throw` makes is for the client to read, unless it is a failure of the server's. */
+/** Converts a thrown value to the error for the client. Keeps the message of an error of `ctx.throw`, unless it is a server error. */
 function errorOf(thrown: unknown): GatewayError {
   if (!(thrown instanceof Error) || !('expose' in thrown) || thrown.expose !== true)
     return toGatewayError(thrown);
@@ -55,7 +55,7 @@ function errorOf(thrown: unknown): GatewayError {
   return new GatewayError('invalid_request', thrown.message, { status });
 }
 
-/** True while a body is on its way that nobody has read to its end. */
+/** Returns true while the client still sends a body that is not read completely. */
 function sendsOn(request: IncomingMessage): boolean {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   return !request.complete && (coding !== undefined || (length !== undefined && length !== '0'));

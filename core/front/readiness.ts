@@ -15,7 +15,7 @@ export function readinessRoute(front: Front): (ctx: Context) => Promise<void> {
   const { gateway, parts } = front;
   const identify = gateway.identified(() => Promise.resolve(EMPTY));
 
-  /** True for a caller with a valid key, and for the operator. Nobody is asked about a request that shows neither. */
+  /** Returns true for a client with a valid key, and for operators. Does no lookup for a request without credentials. */
   const knows = async (ctx: Context): Promise<boolean> => {
     const operators = await Promise.all(
       gateway.operators.map((isOperator) => isOperator(ctx).catch(() => false)),
@@ -67,7 +67,7 @@ const credentials = [
   'x-sluice-key',
 ] as const;
 
-/** A channel stands as its best key does; `worst` tells that not all of them serve. */
+/** Returns the state of each channel: that of its best key. `worst` is set when not all of its keys are available. */
 function standings(channels: readonly Channel[], health: Health): readonly object[] {
   const report = health.report();
   return channels.map((channel) => {

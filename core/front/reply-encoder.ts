@@ -3,9 +3,9 @@ import { replyContext } from '../call/view.ts';
 import type { Loss } from '../model/extra.ts';
 import type { ReplyContext, StreamEncoder, WholeEncoder } from '../sdk/format.ts';
 
-/** The encoder of one reply, made when it is first asked for: replies that pass through need none. */
+/** Encoder of one response. Created on first use, because responses that pass through need none. */
 export class ReplyEncoder {
-  /** What was lost: what the client's format has no place for, each piece once, behind what others have added. */
+  /** Dropped fields of the response, each once, after those that other parts have added. */
   readonly losses: Loss[] = [];
   readonly #exchange: Exchange;
   #stream: StreamEncoder | undefined;

@@ -44,18 +44,18 @@ export class Reply {
   #subscription: Subscription | undefined;
   readonly #encoder: ReplyEncoder;
   #passing = false;
-  /** The last numbered frames that passed; nothing is read of them unless the stream breaks. */
+  /** Last numbered frames of the stream. Read only when the stream breaks. */
   #lastFrames: Buffer | undefined;
   readonly #numberMark: string | undefined;
   #committed = false;
   #over = false;
   #framer: Framer | undefined;
   #answer: Answered | undefined;
-  /** All bytes of a short reply, which go out with its end. */
+  /** All bytes of a short response, which are written together with its end. */
   #held: Buffer | undefined;
   #lastWrite = performance.now();
   #fullSince = 0;
-  /** Whose `drain` is waited for while the client's buffer is full. */
+  /** Stream whose `drain` event is awaited while the client's buffer is full. */
   #full: Writable | undefined;
   /** Set by each write and taken back by each tick: asking the clock once a chunk would cost more. */
   #wrote = false;
@@ -98,7 +98,7 @@ export class Reply {
     }
   }
 
-  /** All events have come. */
+  /** Handles the end of the events. */
   complete(): void {
     this.#guard(() => this.#complete());
   }
@@ -118,7 +118,7 @@ export class Reply {
       return;
     }
     if (!this.#exchange.stream) {
-      // Half a JSON document is out: only a broken connection tells the client that the rest is missing.
+      // A part of a JSON document has been sent. Closing the connection is the only way to show the client that the rest is missing.
       this.#over = true;
       this.#release();
       this.#response.destroy();
@@ -291,7 +291,7 @@ export class Reply {
   }
 
   #writeHead(status: number, headers: Readonly<Record<string, string>>): void {
-    // Node then throws for a body of another length than the head says.
+    // Makes Node throw if the length of the body differs from the content-length header.
     this.#response.strictContentLength = true;
     writeHead(this.#response, status, headers, this.#exchange.id, this.#options.log);
   }

@@ -15,15 +15,15 @@ export function requestLineProblem({
       origin: 'client',
       retryable: false,
     });
-  // The part behind a # stays in the client, and only an address as proxies are asked for it begins otherwise.
+  // Clients do not send the part after a #. Only requests to a proxy have a whole URL.
   if ((url.startsWith('/') && !url.includes('#')) || /^https?:\/\/[^#]+$/i.test(url) || url === '*')
     return undefined;
   return new GatewayError('invalid_request', 'The request target is not a path: it must begin with a slash.');
 }
 
 /**
- * Returns the 431 error for headers beyond the limit, in bytes. Node's parser takes twice as many, because nothing of a request that it
- * refuses says which format its client speaks.
+ * Returns the 431 error for headers beyond the limit, in bytes. Node's parser accepts twice as many, because the format of
+ * the client is unknown for a request that the parser rejects.
  */
 export function headerProblem(
   { url = '', rawHeaders }: IncomingMessage,
@@ -40,8 +40,8 @@ export function headersTooLarge(): GatewayError {
 }
 
 /**
- * Sends `100 Continue` to a client that asks for it (`Expect: 100-continue`) when the body begins to be read, which is after the key was
- * checked. Where the body is not read, the client gets only the response, and the connection is closed.
+ * Sends `100 Continue` to a client with `Expect: 100-continue` when reading the body begins, which is after the key was checked. If the body
+ * is not read, the client gets only the response, and the connection is closed.
  */
 export function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
   response.setHeader('connection', 'close');

@@ -4,7 +4,7 @@ import type * as Koa from '@koa/router';
 
 const koa = createRequire(import.meta.url)('@koa/router') as typeof Koa;
 
-/** A router of Koa's. It is loaded as CommonJS: its other form imports `node:http`, of which `node-http.ts` says what that takes. */
+/** Returns a Koa router. It is loaded as CommonJS, because its ES module imports `node:http`; `node-http.ts` has the cost of that. */
 export function createRouter(): Koa.Router {
   return new koa.Router();
 }

@@ -1,4 +1,4 @@
-/** One client WebSocket over which calls are made: reads messages, runs their calls, pings, and closes the connection. */
+/** One WebSocket of a client: reads messages, runs their calls, pings, and closes the connection. */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { firstView } from '../call/view.ts';
@@ -35,7 +35,7 @@ export interface SocketOptions {
   readonly closed: () => void;
 }
 
-/** One WebSocket and the calls that come over it: lane by lane in order, the lanes side by side. */
+/** One WebSocket and its calls. Calls of one lane run sequentially, and lanes run in parallel. */
 export class SocketConnection {
   readonly #socket: WebSocket;
   readonly #stream: Duplex;
@@ -52,7 +52,7 @@ export class SocketConnection {
   /** Why no more calls are taken, and what the connection is closed with once those that run have ended. */
   #retired: { readonly error: GatewayError; readonly code: number; readonly sendsError: boolean } | undefined;
 
-  /** `stream` is the connection under the socket: it tells when its buffer is full and when it has drained. */
+  /** `stream`: connection of the socket, which shows when its buffer is full and when it has drained. */
   constructor(socket: WebSocket, stream: Duplex, options: SocketOptions) {
     this.#socket = socket;
     this.#stream = stream;
@@ -91,7 +91,7 @@ export class SocketConnection {
       this.retire(error, 1000, true);
       return;
     }
-    // A pong that is not read says nothing about the client.
+    // While reading is paused pongs are not read, so missing ones do not count.
     if (this.#paused) return;
     if (this.#pingedAt > 0) {
       if (now - this.#pingedAt > stalled) this.#socket.terminate();
@@ -101,12 +101,12 @@ export class SocketConnection {
     }
   }
 
-  /** Takes no more calls; those that wait are refused with the error. When the running ones have ended it is closed with the code; `told`: and the error is sent before. */
+  /** Rejects waiting and new calls with the error, and closes the socket with the code when the running calls have ended. `sendsError`: sends the error before the close. */
   retire(error: GatewayError, code: number, sendsError: boolean): void {
     if (this.#retired !== undefined) return;
     this.#retired = { error, code, sendsError };
     for (const lane of this.#lanes.clear()) this.#refuse(error, lane);
-    // Nothing waits any more. A client that still sends may cancel the call that runs.
+    // No call waits any more. Reading continues, because the client may cancel the running call.
     this.#readOn();
     this.#closeWhenIdle();
   }

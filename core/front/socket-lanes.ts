@@ -1,4 +1,4 @@
-/** Queues the calls of one WebSocket: calls of a lane run one after the other, lanes run in parallel, both within limits. */
+/** Queues the calls of one WebSocket. Calls of a lane run sequentially and lanes run in parallel, both within limits. */
 import type { JsonObject } from '../model/json.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { SocketReply } from './socket-reply.ts';
@@ -16,7 +16,7 @@ export interface QueuedCall {
   readonly size: number;
 }
 
-/** Calls that run one after the other. */
+/** Queue of calls that run sequentially. */
 export interface Lane {
   readonly name: string;
   running: SocketReply | undefined;
@@ -43,7 +43,7 @@ export class SocketLanes {
     return this.#lanes.get(name)?.running;
   }
 
-  /** All replies that run. */
+  /** All running responses. */
   *replies(): Iterable<SocketReply> {
     for (const { running } of this.#lanes.values()) if (running !== undefined) yield running;
   }

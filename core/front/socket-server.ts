@@ -6,7 +6,7 @@ import type { Codec, Format } from '../sdk/format.ts';
 import type { Gateway } from './gateway.ts';
 import { pathOf, refuse } from './upgrade.ts';
 
-/** One path at which a WebSocket can be opened. */
+/** Path at which clients can open a WebSocket. */
 export interface SocketPath<Route> {
   readonly format: Format;
   readonly route: Route;

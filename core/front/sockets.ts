@@ -26,7 +26,7 @@ import { callerOf, pathOf, refuse, wireOf, type Caller } from './upgrade.ts';
 export interface Sockets {
   /** Paths at which a WebSocket can be opened, with the format that is spoken there. */
   readonly paths: ReadonlyMap<string, Format>;
-  /** True for a request that asks for a WebSocket at one of the paths. Everything else is plain HTTP. */
+  /** Returns true for a request to open a WebSocket at one of the paths. All other requests are plain HTTP. */
   wants(request: IncomingMessage): boolean;
   /** Opens a WebSocket, or answers with the status that plain HTTP would have given. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;

@@ -7,7 +7,7 @@ import { HeldBytes } from '../model/held-bytes.ts';
 import type { PartHead, Upload } from '../model/form.ts';
 import type { HeldMemory } from './byte-budget.ts';
 
-/** Number of first bytes of an upload by which its kind can be told. */
+/** Number of leading bytes of an upload that identify its type. */
 const headSize = 64;
 
 /** Bytes that are joined before they are written, because each write costs the same, however short it is. */
@@ -18,7 +18,7 @@ export class StoredFile {
   readonly #head: PartHead;
   readonly #inMemory: number;
   readonly #memory: HeldMemory;
-  /** All of a short file, or the bytes of a long one that are to be written. */
+  /** All bytes of a short file, or the bytes of a long one that are not written yet. */
   readonly #held = new HeldBytes();
   #whole: Buffer | undefined;
   #start = Buffer.alloc(0);

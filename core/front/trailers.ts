@@ -40,7 +40,7 @@ export class Trailers {
     this.#response.addTrailers(this.#values(() => true));
   }
 
-  /** Returns comments for the end of a stream of server-sent events; empty where no plugin asks for them or the format does not tolerate them. */
+  /** Returns comments for the end of a stream of server-sent events; empty when no plugin adds any, or when clients of the format cannot parse them. */
   comments(): string {
     const { framing, codec } = this.#exchange;
     if (framing !== 'sse' || !codec.toleratesComments) return '';

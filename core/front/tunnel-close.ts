@@ -16,7 +16,7 @@ const codes: Partial<Record<ErrorCode, number>> = {
   server_is_overloaded: 1013,
 };
 
-/** The close code that tells a client of a failure. A gateway that goes away says so. */
+/** Returns the WebSocket close code for an error: 1001 (going away) when the gateway is stopping, else the code of the table, or 1011. */
 export function closeCodeOf({ code, origin }: GatewayError): number {
   if (code === 'server_is_overloaded' && origin === 'gateway') return 1001;
   return codes[code] ?? 1011;

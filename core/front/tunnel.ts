@@ -1,4 +1,4 @@
-/** One WebSocket session that passes through to a provider: forwards messages both ways with backpressure, pings, limits and close codes. */
+/** Tunnel of one WebSocket session to a provider: forwards messages both ways with backpressure, pings, limits and close codes. */
 import { Observable, type Subscriber, type Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import type { Exchange } from '../call/exchange.ts';
@@ -190,7 +190,7 @@ export class Tunnel implements Valve {
   }
 
   #taken(subscriber: Subscriber<SocketMessage>): (() => void) | undefined {
-    // Only the first subscriber gets the input: other attempts are abandoned.
+    // Only the first subscriber gets the input, because all other attempts are cancelled.
     if (this.#input !== undefined) return undefined;
     this.#input = subscriber;
     const early = this.#early;
@@ -230,7 +230,7 @@ export class Tunnel implements Valve {
       this.#end();
       return;
     }
-    // The provider's connection ends by itself after the close. Usage that it still reports until then is charged.
+    // The connection of the provider ends after the close frame. Usage that it reports until then is charged.
     const last = this.#fault > 0 ? this.#fault : sendableCode(code);
     this.#input.next({ data: Buffer.from(sendableReason(reason)), binary: false, close: last });
     this.#input?.complete();
@@ -261,7 +261,7 @@ export class Tunnel implements Valve {
     socket.close(code, reason);
   }
 
-  /** Nothing more flows. */
+  /** Stops forwarding. */
   #end(): void {
     if (this.#over) return;
     this.#over = true;

@@ -57,7 +57,7 @@ export function wireOf(method: string, { path, query, headers, ip }: Caller): Wi
  */
 export function watchClient(socket: Duplex, gone: () => void): () => void {
   const look = (): void => {
-    // Where nothing is buffered, a read returns nothing and notices the end.
+    // With an empty buffer, `read` returns nothing and detects the end of the connection.
     if (socket.readableLength === 0) socket.read();
   };
   const stop = (): void => {

@@ -18,7 +18,7 @@ const longestTimer = 2_147_483_647;
 export interface Patience {
   /** Milliseconds. */
   readonly milliseconds: number;
-  /** True when it is the call that has no more time: this says nothing about the target. */
+  /** True when the timeout is that of the call, which does not count against the target. */
   readonly callsOwn: boolean;
 }
 
@@ -49,16 +49,16 @@ export class Attempt {
     this.#life = call.attempt();
   }
 
-  /** Sends the request. Resolves with the reply when its first event is there; rejects with a GatewayError when there will be none. Once. */
+  /** Sends the request. Resolves with the response at its first event; rejects with a GatewayError. Call it once. */
   begin(translate: Next, { milliseconds, callsOwn }: Patience): Promise<Observable<GatewayEvent>> {
     return new Promise((resolve, reject) => {
       this.#reject = reject;
       this.#timer = setTimeout(() => this.#late(callsOwn), Math.min(milliseconds, longestTimer));
-      // The client left, or somebody gave this try up: whatever waits below may never answer to that.
+      // The client left, or the attempt was cancelled. The promise below may never settle in this case.
       this.#life.call.onEnd(() => this.#left());
       translate(addressed(this.#life.call, this.target)).then(
         (reply) => {
-          // In production nobody has looked at what the plugins of the stage gave.
+          // In production the results of plugins were not validated.
           try {
             if (this.#over) dismiss(reply);
             else resolve(this.#answered(reply));
@@ -71,14 +71,14 @@ export class Attempt {
     });
   }
 
-  /** Another one answers: nobody waits for this one any more, and its promise stays as it is. */
+  /** Cancels the attempt because another one has responded. Its promise stays pending. */
   giveUp(): void {
     this.#tooSlow();
     this.#end('left');
     this.#life.end();
   }
 
-  /** The reply has ended; see {@link observe}. */
+  /** Ends the attempt with its response; see {@link observe}. */
   end(how: 'complete' | 'error' | 'left', error?: unknown): void {
     this.#end(how === 'complete' ? 'succeeded' : how === 'error' ? outcomeOf(error) : 'left', error);
     this.#life.end();
@@ -97,7 +97,7 @@ export class Attempt {
     return followed;
   }
 
-  /** A whole answer tells of its length more than of the provider: only streams are measured, and what is no chat. */
+  /** Measures the time to the first event of streams, and of operations other than chat. The time of a whole chat response depends mostly on its length. */
   get #measures(): boolean {
     return this.#call.stream || this.#call.operation !== 'chat';
   }
@@ -146,7 +146,7 @@ export class Attempt {
     );
   }
 
-  /** A failure of the client's own account, with which it was served. */
+  /** Returns a failure of the client's own account, whose credential the attempt used. */
   #isOfClient(error: unknown): boolean {
     return this.target.channel.forwards !== undefined && isOfClient(toGatewayError(error));
   }
@@ -171,7 +171,7 @@ function outcomeOf(error: unknown): Outcome {
   return error.retryable ? 'failed' : 'succeeded';
 }
 
-/** Cancels a response that comes too late for anybody to read it. */
+/** Cancels a response that arrives after the end of the attempt. */
 export function dismiss(reply: Observable<GatewayEvent>): void {
   reply.subscribe({ error: () => {} }).unsubscribe();
 }

@@ -48,18 +48,18 @@ export function createAttempts(options: AttemptsOptions): Next {
   };
 }
 
-/** A target that health lets the call go to. */
+/** Target that health admits for the call. */
 interface Entered {
   readonly target: Target;
   readonly report: AttemptReport;
 }
 
-/** The attempt that runs: the second where the first was replaced. */
+/** Running attempt: the second one when it has replaced the first. */
 interface Current {
   attempt?: Attempt;
 }
 
-/** All attempts of one call. */
+/** Runs the attempts of one call. */
 class Attempts {
   readonly #call: Call;
   readonly #options: AttemptsOptions;
@@ -70,11 +70,11 @@ class Attempts {
   #failures: GatewayError[] | undefined;
   #tries = 0;
   #waited = 0;
-  /** Number of hedges that are left. */
+  /** Number of remaining hedges. */
   #hedges: number;
-  /** The targets that were asked again after they had asked for it. */
+  /** Targets that already got a retry. */
   #repeated: Target[] | undefined;
-  /** The target that is asked again next. */
+  /** Target of the next retry. */
   #repeat: Target | undefined;
 
   constructor(call: Call, options: AttemptsOptions) {
@@ -94,7 +94,7 @@ class Attempts {
     this.#hedges = mostHedges(call, settings);
   }
 
-  /** Asks the best target, and others when it fails. Where the first answers, which is nearly always, nothing is awaited twice. */
+  /** Tries the best target, and others when it fails. Has no extra await for calls whose first attempt succeeds, which are nearly all. */
   run(): Promise<Observable<GatewayEvent>> {
     const entered = this.#enter();
     if (entered === undefined)
@@ -121,7 +121,7 @@ class Attempts {
     return this.run();
   }
 
-  /** The best target that may be asked now, `beside` those that are being asked. */
+  /** Returns the best available target. `beside`: targets with running attempts. */
   #enter(beside?: readonly Target[]): Entered | undefined {
     const { health } = this.#options;
     const repeat = this.#repeat;
@@ -172,7 +172,7 @@ class Attempts {
         left.every(({ standing }) => standing === 'cooling'),
       );
     this.#waited += soonest;
-    // A timer may come up to a millisecond before its time.
+    // A timer can fire up to a millisecond early.
     await pause(this.#call, Math.ceil(soonest) + 1);
     return undefined;
   }
@@ -256,7 +256,7 @@ class Attempts {
   #patience({ channel }: Target): Patience {
     const { attempt, firstToken } = this.#options.settings;
     const whole = channel.attemptTimeout ?? attempt;
-    // A reply that is no stream has no first token before it is complete.
+    // A response that is not streamed has no first token before it is complete.
     const own = this.#call.stream ? Math.min(whole, channel.firstTokenTimeout ?? firstToken) : whole;
     const left = Math.max(0, this.#timeLeft());
     return { milliseconds: Math.min(own, left), callsOwn: left < own };
@@ -288,7 +288,7 @@ class Attempts {
   }
 }
 
-/** Resolves after so many milliseconds; rejects when the call ends before. */
+/** Resolves after a time in milliseconds; rejects when the call ends earlier. */
 function pause(call: Call, milliseconds: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -4,7 +4,7 @@ import { GatewayError } from '../sdk/errors.ts';
 import { addressesOf, refusedAddress } from '../upstream/addresses/index.ts';
 import type { Candidate, Catalog } from './catalog.ts';
 
-/** Returns the channels that serve the call's model and operation and that the call may use. Throws 503 where there is none. */
+/** Returns the channels that serve the call's model and operation and that the call may use. Throws 503 if there are none. */
 export function findCandidates(call: Call, catalog: Catalog): readonly Candidate[] {
   const candidates = allowed(call, catalog.candidates(call.model, call.operation));
   const { affinity } = call.edits;
@@ -13,7 +13,7 @@ export function findCandidates(call: Call, catalog: Catalog): readonly Candidate
       ? new GatewayError(
           'no_available_channel',
           `No channel serves the model "${call.model}". GET /v1/models lists the available models.`,
-          // One that is switched off may come back; a name that is listed nowhere is a mistake, which SDKs would make three times.
+          // A disabled channel may be enabled again, so that a retry may succeed. An unknown name stays unknown, and SDKs must not retry it.
           { param: 'model', retryable: catalog.serves(call.model) },
         )
       : new GatewayError(
@@ -32,7 +32,7 @@ export function findCandidates(call: Call, catalog: Catalog): readonly Candidate
   return reading(call, candidates);
 }
 
-/** Returns the channels that may use the addresses in the request. Throws 403 where none may. */
+/** Returns the channels that may use the addresses in the request. Throws 403 if there are none. */
 function reading(call: Call, candidates: readonly Candidate[]): readonly Candidate[] {
   const addresses = addressesOf(call);
   if (addresses.length === 0) return candidates;
@@ -52,8 +52,8 @@ function reading(call: Call, candidates: readonly Candidate[]): readonly Candida
 }
 
 /**
- * The channels that may have what the client has brought: where it brings a credential of its own these are the ones of one provider that
- * take it, as it is good for no other; else those that take none. Throws 401 where only a credential is missing.
+ * Returns the channels that match the credential of the client. With a credential: the channels of one provider that accept it, because it
+ * is not valid at others. Without: the channels that need none. Throws 401 if only channels that need a credential are left.
  */
 function allowed(call: Call, candidates: readonly Candidate[]): readonly Candidate[] {
   const first = forwardsIn(candidates);
@@ -64,7 +64,7 @@ function allowed(call: Call, candidates: readonly Candidate[]): readonly Candida
   return fit;
 }
 
-/** The first provider in a list of candidates to which credentials are forwarded. The catalog gives the same list again, which may have thousands. */
+/** First provider of each list of candidates to which credentials are forwarded. A cache, because lists are reused and may be long. */
 const providers = new WeakMap<readonly Candidate[], { readonly first: string | undefined }>();
 
 function forwardsIn(candidates: readonly Candidate[]): string | undefined {

@@ -8,9 +8,9 @@ import { thinksAtAll } from '../models/profile.ts';
 /** A channel that serves a model, and how it ranks among others. */
 export interface Candidate {
   readonly channel: Channel;
-  /** Those of equal rank share the calls; a lower one is asked when all higher ones have failed. */
+  /** Channels of equal rank share the calls. Those of a lower rank are tried when all of a higher rank have failed. */
   readonly rank: number;
-  /** One for each key of the channel, at least one. The same objects each time, as long as the model is remembered. */
+  /** One target for each key of the channel, at least one. The objects stay the same while the model is cached. */
   readonly targets: readonly Target[];
 }
 
@@ -19,24 +19,24 @@ export interface Catalog {
   readonly channels: readonly Channel[];
   /** True when some channel serves this public name (exact, mapped, or by pattern). */
   serves(model: string): boolean;
-  /** True when a channel names it exactly, or it is known to stand behind a pattern: such a name is never taken apart for suffixes. */
+  /** True when a channel lists the exact name, or a pattern matches a known model of this name. Such a name is never split for suffixes. */
   isKnown(model: string): boolean;
   /** True for the name of a model in the list of known models: see `isPublished` of models/catalogue. */
   isInModelList(model: string): boolean;
-  /** The targets of a model, best first, each channel with its first key; all of them, also those that do not speak the operation. */
+  /** Returns the targets of a model, best first, each channel with its first key, also channels without the operation. */
   targets(model: string): readonly Target[];
   /**
-   * All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. The same array each
-   * time, as long as the model is remembered and no channel changes.
+   * Returns the channels of a model with all their keys, the highest rank first. With an operation, returns only channels that support it.
+   * The array stays the same while the model is cached and no channel changes.
    */
   candidates(model: string, operation?: Operation): readonly Candidate[];
-  /** Every model that is known to be one that can be called now, sorted: the exact names, and what is known behind patterns. */
+  /** Returns all known models that can be called, sorted: exact names, and known models that match patterns. */
   list(): readonly ListedModel[];
-  /** The channels serve others than before: what is remembered of them is looked up anew. */
+  /** Clears the caches, because the models of channels have changed. */
   refresh(): void;
-  /** False for a channel that was switched off while the gateway runs. */
+  /** Returns false for a channel that was disabled at run time. */
   isOn(channel: string): boolean;
-  /** Switches channels off by their ids, and all others on: those that are off are no targets. Calls that run go on. */
+  /** Disables the channels with these ids, and enables all others. Disabled channels are not targets. Running calls continue. */
   switchOff(channels: ReadonlySet<string>): void;
 }
 
@@ -56,7 +56,7 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
         .flatMap((channel) => candidate(channel, model) ?? [])
         .toSorted((a, b) => b.rank - a.rank);
       found = { all, fit: new Map() };
-      // Names repeat; a stranger's flood of new ones is looked up each time and fills no memory.
+      // Caches a limited number of names, because clients can send any number of different ones.
       if (known.size < 1000 && model.length < 200) known.set(model, found);
     }
     return found;
@@ -115,17 +115,17 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
   };
 }
 
-/** The channels of a model, on or off, and those that are on, by what they must be able to do. */
+/** All channels of a model, and its enabled channels by operation. */
 interface Remembered {
   readonly all: readonly Candidate[];
   readonly fit: Map<Operation | undefined, readonly Candidate[]>;
 }
 
-/** Finds the channels that may serve a name without asking all of them: a gateway may have thousands. */
+/** Index of channels by model name. Avoids a scan of all channels, because a gateway may have thousands. */
 class ChannelsByName {
   readonly #channels: readonly Channel[];
   readonly #exact = new Map<string, number[]>();
-  /** Places of those that serve a pattern, or whatever their provider lists. */
+  /** Indexes of the channels that serve a pattern, or all models that their provider lists. */
   readonly #open: number[] = [];
 
   constructor(channels: readonly Channel[]) {
@@ -137,7 +137,7 @@ class ChannelsByName {
     }
   }
 
-  /** In the order of the config. */
+  /** Returns the channels in the order of the config. */
   of(model: string): readonly Channel[] {
     const indexes = [...(this.#exact.get(model) ?? []), ...this.#open];
     return indexes.toSorted((one, other) => one - other).flatMap((index) => this.#channels[index] ?? []);
@@ -158,7 +158,7 @@ function namesOf(channel: Channel): readonly string[] {
   return channel.listed?.() ?? exactNames(channel);
 }
 
-/** Each name once, as the channel of the highest rank has it; of equals the first one in the config. */
+/** Returns each model once, from the channel of the highest rank, and among equal ranks from the first one in the config. */
 function listOf(channels: readonly Channel[], startedAt: number): readonly ListedModel[] {
   const best = new Map<string, { readonly rank: number; readonly channel: Channel }>();
   for (const channel of channels) {
@@ -192,7 +192,7 @@ function candidate(channel: Channel, model: string): Candidate | undefined {
   };
 }
 
-/** Operations that the gateway does by itself for any channel that chats: it counts tokens and summarises histories. */
+/** Operations that the gateway implements for every chat channel: token counts and compaction. */
 const overChat: ReadonlySet<Operation> = new Set(['count-tokens', 'compact']);
 
 function canDo({ speaks }: Channel, operation: Operation): boolean {
@@ -202,7 +202,7 @@ function canDo({ speaks }: Channel, operation: Operation): boolean {
 function listed(id: string, channel: Channel, upstreamModel: string, created: number): ListedModel {
   const { operation, ...known } = channel.known?.(upstreamModel) ?? {};
   const traits = channel.traits(upstreamModel);
-  // A kind's traits are about chat: its general ones say nothing of models for anything else.
+  // General traits of a channel kind describe chat models only.
   const chats = operation === undefined;
   const inputLimit = (chats ? traits.inputLimit : undefined) ?? known.inputLimit;
   const outputLimit = (chats ? traits.outputLimit : undefined) ?? known.outputLimit;

@@ -19,26 +19,25 @@ export interface ChoiceOptions {
 
 /** Scope of a failure: the targets that share it. */
 export type Failed =
-  /** That target alone: its key, or the key's part of a rate limit. */
+  /** Only this target: its key, or the rate limit of the key. */
   | 'key'
-  /** The channel behind it, or that of its sites: the other keys there are asked when nothing else is left. */
+  /** The channel, or one of its sites. Its other keys are tried when no other target is left. */
   | 'channel';
 
 /**
- * The targets of one call, one after the other, each at most once. Where the call has an affinity, those come first that it names. Among the
- * others the highest rank comes first, and within it the `how` of the settings. Those that health holds back are passed over, also where
- * a lower rank has to do; and a channel that failed as a whole comes after all others. Of a channel with several sites the first one comes
- * first, and the next is the next best whatever has failed there.
+ * Selects the targets of one call in order, each at most once. Targets of an affinity come first. Among the others the highest rank comes
+ * first, and within a rank the order of `how` in the settings. Skips targets with an open circuit breaker, even if a lower rank must be used.
+ * A channel that failed as a whole comes last. The sites of a channel are used in their order: after a failure at one site the next site follows.
  */
 export class Choice {
   readonly #candidates: readonly Candidate[];
   readonly #affinity: Affinity | undefined;
   readonly #options: ChoiceOptions;
   #tried: Target[] | undefined;
-  /** One of the targets at each site that failed. */
+  /** One target of each site that failed. */
   #failed: Target[] | undefined;
   #beside: readonly Target[] = none;
-  /** The channel whose other keys are asked next, because only its last key was at fault. */
+  /** Channel whose other keys are tried next, because only its last key was at fault. */
   #mates: string | undefined;
 
   /** `candidates` come highest rank first. An affinity with `only` must name one of them. */
@@ -49,8 +48,8 @@ export class Choice {
   }
 
   /**
-   * The next target that may be asked now, which counts as tried from then on; undefined when there is none. `beside` others that are being
-   * asked: another key of a provider that is slow is slow as well, so that other channels come first.
+   * Returns the next available target and marks it as tried; undefined when there is none. `beside`: targets with running attempts. Other
+   * channels come before theirs, because another key of a slow provider is slow as well.
    */
   next(beside: readonly Target[] = none): Target | undefined {
     this.#beside = beside;
@@ -60,23 +59,23 @@ export class Choice {
     return target;
   }
 
-  /** The targets that were not tried yet: when `next` gives none, those that health holds back. */
+  /** Returns the targets that were not tried. When `next` returns undefined, these are the ones with open circuit breakers. */
   left(): readonly Target[] {
     return this.#candidates.flatMap(({ targets }) => targets.filter((target) => !this.#wasTried(target)));
   }
 
-  /** Takes one of those that are left, whatever health says of it. */
+  /** Marks one of the remaining targets as tried, whatever its health. */
   take(target: Target): void {
     (this.#tried ??= []).push(target);
   }
 
-  /** It may be asked again: it was not asked after all. */
+  /** Unmarks a target that was not called after all. */
   putBack(target: Target): void {
     const index = this.#tried?.indexOf(target) ?? -1;
     if (index >= 0) this.#tried?.splice(index, 1);
   }
 
-  /** A try failed. `prefersMates`: another key of the same channel is the next best. */
+  /** Records a failed attempt. `prefersMates`: another key of the same channel is tried next. */
   failed(target: Target, what: Failed, prefersMates = false): void {
     const { channel, key } = target;
     if (what === 'channel') (this.#failed ??= []).push(target);
@@ -272,7 +271,7 @@ const none: readonly Target[] = [];
 const many = 16;
 const mostDraws = 4;
 
-/** Cumulative weights of the candidates of the highest rank, by the list that the catalog returns again. */
+/** Cumulative weights of the candidates of the highest rank, cached by list, because the catalog reuses lists. */
 const sumsOf = new WeakMap<readonly Candidate[], Float64Array>();
 
 function weightSums(candidates: readonly Candidate[]): Float64Array {
@@ -313,7 +312,7 @@ interface EligibleKey extends EligibleChannel {
   readonly target: Target;
 }
 
-/** True for targets that share what fails: those of one channel, at one of its sites. */
+/** Returns true for targets that fail together: those of one channel at the same site. */
 function areTogether(one: Target, other: Target): boolean {
   return one.channel.id === other.channel.id && one.key.site === other.key.site;
 }

@@ -6,7 +6,7 @@ import type { Target } from '../sdk/call.ts';
 /** Maximum number of nested causes whose messages are joined. */
 const maxDepth = 4;
 
-/** Returns the provider's status and message, or the messages of the error's causes. Undefined where there are none. */
+/** Returns the provider's status and message, or the messages of the error's causes. Undefined if there are none. */
 export function failureCause(error: Error): FailureCause | undefined {
   const failure = upstreamFailureOf(error);
   if (failure !== undefined) {
@@ -22,7 +22,7 @@ function causeMessages(error: Error): string[] {
   let { cause } = error;
   while (cause instanceof Error && messages.length < maxDepth) {
     const { name, message } = cause;
-    // A sentence that quotes the error behind it says it once.
+    // Skips a cause that the message already quotes.
     if (messages.at(-1)?.includes(message) !== true)
       messages.push(name === 'Error' ? message : `${name}: ${message}`);
     cause = cause.cause;
@@ -30,7 +30,7 @@ function causeMessages(error: Error): string[] {
   return messages.filter((message) => message !== '');
 }
 
-/** Returns the event of an attempt that did not answer, which has ended now. `startedAt`: `performance.now()` when it was sent. */
+/** Returns the event of an attempt that ends without a response. `startedAt`: `performance.now()` at its start. */
 export function attemptEvent(
   { channel, key, model }: Target,
   failure: string,

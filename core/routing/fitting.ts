@@ -5,23 +5,23 @@ import type { Ability, Medium } from '../sdk/channel.ts';
 import type { Candidate } from './catalog.ts';
 import { thinksAtAll } from '../models/profile.ts';
 
-/** How far the candidates that do not fit stand behind those of the same rank: less than two ranks can differ by. */
+/** Penalty on the rank of candidates that do not support a call. Smaller than the difference of two ranks. */
 const behind = 1e-6;
 
-/** Bytes of a request that are taken for one token: more than any language needs, so that no context is called too short that is not. */
+/** Bytes for each token in the estimate of a length. More than any language needs, so that the estimate is never too high. */
 const bytesOfToken = 6;
 
-/** What a call asks of a model beyond words. */
+/** Capabilities that a call needs. */
 interface Needs {
   readonly media: ReadonlySet<Medium>;
   readonly abilities: readonly Ability[];
-  /** Tokens that it has at least; 0 where media make its size say nothing. */
+  /** Lower bound of its tokens; 0 when it has media, because their bytes are not a measure of tokens. */
   readonly input: number;
 }
 
 /**
- * The candidates, of each rank those first of which nothing is known that speaks against them. All stay: what is known may be out of
- * date, and then it has cost no more than the order. The same array where nothing is to be preferred.
+ * Returns the candidates, within each rank those last that are known not to support the call. Removes none, because the known traits may be
+ * outdated. Returns the same array when the order does not change.
  */
 export function fittingFirst(candidates: readonly Candidate[], call: Call): readonly Candidate[] {
   if (call.operation !== 'chat' || candidates.length < 2) return candidates;
@@ -32,20 +32,20 @@ export function fittingFirst(candidates: readonly Candidate[], call: Call): read
   return isChat(request) ? orders.of(needsOf(request, call)) : candidates;
 }
 
-/** What was found for a list of candidates. The catalog gives the same one again, which may have thousands. */
+/** Orders by list of candidates. A cache, because lists are reused and may be long. */
 const ordersOf = new WeakMap<readonly Candidate[], Orders>();
 
-/** Orders of one list that are remembered: real requests need few different things. */
+/** Maximum number of cached orders of one list. Real requests need few different combinations of capabilities. */
 const mostOrders = 32;
 
-/** The orders of a list of candidates, by what is asked of them. */
+/** Cached orders of a list of candidates, by the needs of calls. */
 class Orders {
   readonly #candidates: readonly Candidate[];
-  /** True when some share a rank: otherwise there is one order for all requests. */
+  /** True when some candidates share a rank. Otherwise all requests have the same order. */
   readonly areSeveral: boolean;
-  /** The lengths of their contexts in tokens, each once. */
+  /** Distinct context lengths in tokens. */
   readonly #inputLimits: readonly number[];
-  /** By the names of what a request needs, and the number of lengths that are too short for it. */
+  /** Orders by the names of the needed capabilities and the number of context lengths that are too short. */
   readonly #byNeeds = new Map<string, readonly Candidate[]>();
 
   constructor(candidates: readonly Candidate[]) {
@@ -61,7 +61,7 @@ class Orders {
     let found = this.#byNeeds.get(names);
     if (found === undefined) {
       found = ordered(this.#candidates, needs);
-      // Callers choose what they need, and a list may be long.
+      // Limits the cache, because clients determine the keys and lists may be long.
       if (this.#byNeeds.size >= mostOrders) this.#byNeeds.clear();
       this.#byNeeds.set(names, found);
     }
@@ -105,7 +105,7 @@ function addMedia(blocks: readonly Block[], media: Set<Medium>): void {
   }
 }
 
-/** False where the kind's traits, the config or the list of known models speak against the model. A model that nobody knows fits. */
+/** Returns false when the traits of the kind, the config or the catalogue say that the model does not support the call. An unknown model counts as suitable. */
 function isFit({ channel, targets: [target] }: Candidate, { media, abilities, input }: Needs): boolean {
   if (target === undefined) return true;
   const { traits, model } = target;

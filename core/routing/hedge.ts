@@ -20,8 +20,8 @@ const repeatable: ReadonlySet<Operation> = new Set<Operation>([
 ]);
 
 /**
- * Returns the maximum number of hedges for a call. 0 where the settings allow none, where the call creates or keeps something at the
- * provider, and where it has an affinity that is not only for a warm cache.
+ * Returns the maximum number of hedges for a call. 0 when the settings allow none, when the call creates or stores something at
+ * the provider, and when it has an affinity that is not only for a warm cache.
  */
 export function mostHedges(call: Call, { hedge }: Pick<RoutingSettings, 'hedge'>): number {
   if (hedge === false || !repeatable.has(call.operation)) return 0;
@@ -30,7 +30,7 @@ export function mostHedges(call: Call, { hedge }: Pick<RoutingSettings, 'hedge'>
   return call.operation === 'chat' && leavesSomething(call) ? 0 : hedge.most;
 }
 
-/** A response that the provider keeps, follows or works on in the background. Responses are kept unless the request says otherwise. */
+/** Returns true for a response that the provider stores, continues or computes in the background. Responses are stored by default. */
 function leavesSomething({ body, codec }: Call): boolean {
   const {
     store = codec.format === 'responses',
@@ -43,26 +43,26 @@ function leavesSomething({ body, codec }: Call): boolean {
 
 /** One attempt in a race. */
 export interface Runner {
-  /** Resolves when it has begun to answer. */
+  /** Resolves with the start of the response. */
   readonly reply: Promise<Observable<GatewayEvent>>;
   giveUp(): void;
 }
 
 /** Callbacks and delay of a race. */
 export interface RaceOptions<R extends Runner> {
-  /** Milliseconds of silence after which another one starts. */
+  /** Milliseconds without a response after which another attempt starts. */
   readonly after: number;
-  /** Starts another one; undefined when there is none. */
+  /** Starts another attempt; undefined when no target is left. */
   another(): R | undefined;
-  /** True for a failure that all others would share. */
+  /** Returns true for a failure that all other attempts would share. */
   endsAll(error: unknown): boolean;
-  /** Another one was faster: it is given up. */
+  /** Cancels the attempt, because another one was faster. */
   beaten(runner: R): void;
 }
 
 /**
- * Resolves with the response of the attempt that begins first, and gives up all others at once. Rejects with the failure of the last one
- * that ran, or as soon as one fails in a way that all would share.
+ * Resolves with the first response, and cancels all other attempts at once. Rejects with the failure of the last attempt, or as soon as an
+ * attempt fails in a way that all others would share.
  */
 export function firstToAnswer<R extends Runner>(
   first: R,
@@ -90,7 +90,7 @@ export function firstToAnswer<R extends Runner>(
       runner.reply.then(
         (reply) => {
           if (over) {
-            // It began in the same moment as the one that won.
+            // This attempt responded at the same time as the winner.
             dismiss(reply);
             return;
           }

@@ -1,10 +1,10 @@
 /** Counts the running attempts of channels and keys, and measures how soon their models begin to respond. */
 import type { Target } from '../sdk/call.ts';
 
-/** Milliseconds after which what was measured counts a third: old news fade, so that a place that was slow is tried again. */
+/** Milliseconds after which a measurement has a third of its weight. Old measurements decay, so that a target that was slow is tried again. */
 const fading = 30_000;
 
-/** Models of one key whose times are remembered; the one that was measured first goes first. */
+/** Maximum number of measured models of one key. The oldest one is removed first. */
 const mostModels = 200;
 
 interface Measured {
@@ -24,24 +24,24 @@ export class KeyLoad {
     this.#channel = channel;
   }
 
-  /** Attempts that run. */
+  /** Number of running attempts. */
   get running(): number {
     return this.#running;
   }
 
-  /** An attempt begins. Each needs one {@link leave}. */
+  /** Counts an attempt that starts. Each needs one {@link leave}. */
   enter(): void {
     this.#running += 1;
     this.#channel.running += 1;
   }
 
-  /** It is over, however it ended. */
+  /** Counts the end of an attempt, whatever its outcome. */
   leave(): void {
     this.#running -= 1;
     this.#channel.running -= 1;
   }
 
-  /** How soon the model may be expected to begin its answer, in milliseconds; undefined when nothing is known. */
+  /** Returns the expected time until the first event of a response, in milliseconds; undefined without measurements. */
   firstToken(model: string, now: number): number | undefined {
     const measured = this.#models.get(model);
     return measured === undefined
@@ -49,7 +49,7 @@ export class KeyLoad {
       : measured.average * Math.exp(-Math.max(0, now - measured.at) / fading);
   }
 
-  /** The model began its answer after so many milliseconds; `atLeast` when it was given up before it did. */
+  /** Records the time until the first event of a response, in milliseconds. `atLeast`: the attempt was cancelled after that time without one. */
   measured(model: string, milliseconds: number, now: number, atLeast = false): void {
     const known = this.#models.get(model);
     if (known === undefined) {
@@ -59,28 +59,28 @@ export class KeyLoad {
       return;
     }
     if (atLeast && milliseconds <= known.average) return;
-    // What is worse is believed at once, what is better step by step: a place that slows down is left before it stands still.
+    // A longer time counts fully at once, a shorter one gradually, so that calls leave a target that becomes slow.
     const kept = milliseconds > known.average ? 0.5 : Math.min(0.9, Math.exp((known.at - now) / fading));
     known.average = known.average * kept + milliseconds * (1 - kept);
     known.at = now;
   }
 }
 
-/** What runs over one channel. */
+/** Running attempts of one channel. */
 export class ChannelLoad {
-  /** Attempts that run, over all keys. */
+  /** Number of running attempts of all keys. */
   running = 0;
   #turn = 0;
   readonly #keys = new Map<string, KeyLoad>();
 
-  /** What runs over one of its keys. */
+  /** Returns the load of one key. */
   key(id: string): KeyLoad {
     let load = this.#keys.get(id);
     if (load === undefined) this.#keys.set(id, (load = new KeyLoad(this)));
     return load;
   }
 
-  /** Counts up: whose turn it is among keys that are all alike. */
+  /** Counter for the rotation among equal keys. */
   nextStart(): number {
     this.#turn = (this.#turn + 1) % 0x4000_0000;
     return this.#turn;
@@ -88,20 +88,20 @@ export class ChannelLoad {
 }
 
 /**
- * Loads of all targets of this process. They outlive a configuration, because calls of the one before still run.
- * Its size is that of the configuration, whatever models strangers name.
+ * Loads of all targets of this process. They survive a reload, because calls of the previous configuration still run. The size is limited by
+ * the configuration, not by the models that clients name.
  */
 export class TargetLoads {
   readonly #channels = new Map<string, ChannelLoad>();
 
-  /** What runs over one channel. */
+  /** Returns the load of one channel. */
   channel(id: string): ChannelLoad {
     let load = this.#channels.get(id);
     if (load === undefined) this.#channels.set(id, (load = new ChannelLoad()));
     return load;
   }
 
-  /** What runs over one key of one channel. */
+  /** Returns the load of one key of one channel. */
   of({ channel, key }: Target): KeyLoad {
     return this.channel(channel.id).key(key.id);
   }

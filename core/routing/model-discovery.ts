@@ -1,4 +1,4 @@
-/** Asks a provider for its models and their prices in the background, and stores the list for restarts and other processes. */
+/** Requests the models and prices of a provider in the background, and stores the list for restarts and other processes. */
 import type { Keyv } from 'keyv';
 import type { Log } from '../log.ts';
 import type { KnownPrice, PricedModel } from '../sdk/channel.ts';
@@ -26,13 +26,13 @@ export interface DiscoveryOptions {
   readonly retry?: number;
 }
 
-/** Maximum number of names, more than any provider has models. */
+/** Maximum number of names. No known provider has as many models. */
 const mostNames = 5_000;
 
-/** How long the list of a place is kept that nobody asks any more. */
+/** Milliseconds for which a list is stored after its last refresh. */
 const keptFor = 30 * 86_400_000;
 
-/** Models that one provider lists. No call waits for the list, and the last one stays until there is another. */
+/** Models that one provider lists. Calls never wait for the list. The last list stays until there is a new one. */
 export class ModelDiscovery {
   readonly #options: DiscoveryOptions;
   readonly #every: number;
@@ -73,7 +73,7 @@ export class ModelDiscovery {
     }
   }
 
-  /** Begins to ask. `changed` is called when the names differ from those before. */
+  /** Starts the refreshes. Calls `changed` when the names have changed. */
   begin(changed: () => void): void {
     const again = (wait: number): void => {
       if (this.#closed) return;
@@ -84,7 +84,7 @@ export class ModelDiscovery {
     again(Math.max(0, this.#every - this.#age()));
   }
 
-  /** Stops asking. */
+  /** Stops the refreshes. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -125,11 +125,11 @@ export class ModelDiscovery {
     }
     if (this.#names !== before && !this.#closed) changed();
     if (this.#failures > 0) return Math.min(this.#every, retry * 2 ** Math.min(this.#failures - 1, 20));
-    // Processes that were started together do not all ask at once.
+    // With jitter, because processes that were started together must not all request the list at once.
     return this.#every * (1 + Math.random() / 10) - Math.min(this.#age(), this.#every);
   }
 
-  /** Keeps the set as it is where the names are the same. */
+  /** Replaces the set of names only when the names have changed. */
   #take(said: DiscoveredModels | undefined): void {
     if (said === undefined || !Array.isArray(said.names) || typeof said.at !== 'number') return;
     if (this.#discovered !== undefined && said.at < this.#discovered.at) return;
@@ -139,7 +139,7 @@ export class ModelDiscovery {
   }
 }
 
-/** Names that can be shown and asked for, each once. */
+/** Returns the valid names without duplicates. */
 function sound(listed: readonly unknown[]): readonly string[] {
   const names = listed.flatMap((one) => (isListed(one) ? (one.isVariant === true ? [] : [one.name]) : [one]));
   return [...new Set(names.filter(isSound))];
@@ -149,7 +149,7 @@ function isListed(one: unknown): one is PricedModel {
   return typeof one === 'object' && one !== null && 'name' in one;
 }
 
-/** The prices of models that have sound ones. Undefined where there are none. */
+/** Returns the valid prices by model; undefined if there are none. */
 function pricesIn(listed: readonly unknown[]): DiscoveredModels['prices'] {
   const prices: [string, PriceRow][] = [];
   for (const one of listed) {

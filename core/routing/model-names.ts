@@ -1,12 +1,12 @@
-/** Public names of models, each with the provider's name. */
+/** Maps public names of models to the names of the provider. */
 export type NameMap = Readonly<Record<string, string>>;
 
-/** The provider's name for a public one; undefined when it is not served. */
+/** Returns the provider's name for a public name; undefined when the channel does not serve it. */
 export type ModelNames = (model: string) => string | undefined;
 
 /**
- * What stands for each `*` of a pattern in a name; undefined when the name does not fit. Each star but the last takes as little as it can,
- * so that nothing is tried twice, as a regular expression would.
+ * Returns the texts that match the `*`s of a pattern in a name; undefined when the name does not match. Each star but the last matches as
+ * little as possible, so that there is no backtracking as in a regular expression.
  */
 export function starsOf(pattern: string, name: string): readonly string[] | undefined {
   const [start = '', ...rest] = pattern.split('*');
@@ -27,8 +27,8 @@ export function starsOf(pattern: string, name: string): readonly string[] | unde
 }
 
 /**
- * Reads the `models` of a channel: a list of names that are the provider's own, or a map of public names to the provider's. An exact name
- * comes before patterns, and they in their order. In a map the stars of the provider's name are those of the public one, in their order.
+ * Parses the `models` of a channel: a list of names of the provider, or a map of public names to names of the provider. An exact name has
+ * precedence over patterns, and patterns apply in their order. In a map the stars of the provider's name stand for those of the public name.
  */
 export function modelNames(models: readonly string[] | NameMap): ModelNames {
   const pairs: readonly (readonly [string, string])[] = isNameList(models)
@@ -50,8 +50,8 @@ export function modelNames(models: readonly string[] | NameMap): ModelNames {
 }
 
 /**
- * The public names under which the `models` of a channel serve one of the provider's, as far as it alone tells them: not where the public
- * name has stars of its own.
+ * Returns the public names under which the `models` of a channel serve a model of the provider. Omits public names with more stars than the
+ * provider's name, because they cannot be derived.
  */
 export function publicNames(
   models: readonly string[] | NameMap,
@@ -68,14 +68,14 @@ export function publicNames(
       if (stars === undefined) continue;
       let star = 0;
       const name = pattern.replaceAll('*', () => stars[star++] ?? '');
-      // An entry before this one may take the name for another model.
+      // An earlier entry may map the name to another model.
       if (upstreamOf(name) === upstreamModel) names.add(name);
     }
     return [...names];
   };
 }
 
-/** What is wrong with a map of names, as the end of a sentence; undefined when it is sound. */
+/** Returns the problem of a map of names, as the end of a sentence; undefined when the map is valid. */
 export function namesProblem(models: readonly string[] | NameMap): string | undefined {
   if (isNameList(models)) return undefined;
   const bad = Object.entries(models).find(([name, target]) => starCount(target) > starCount(name));

@@ -7,8 +7,8 @@ import type { Gate } from '../sdk/gate.ts';
 import { decompressors } from './decompressors.ts';
 
 /**
- * Returns the answer without the compression that a provider applied although it was not asked to. A provider that cuts a compressed body
- * short makes the bytes end with an error.
+ * Returns the response without a compression that the provider applied unrequested. If the provider truncates the compressed body, the
+ * stream ends with an error.
  */
 export function decompressed(answer: Upstream, gate: Gate): Upstream {
   const { headers, bytes } = answer;
@@ -24,7 +24,7 @@ function unpacked(bytes: Observable<Buffer>, make: () => Transform, gate: Gate):
     const stream = make();
     stream.on('data', (chunk: Buffer) => {
       subscriber.next(chunk);
-      // One read may unpack to a thousand times its size: it is unpacked no faster than it is wanted.
+      // One read can decompress to a thousand times its size, so decompression follows the backpressure of the consumer.
       const opened = gate.opened();
       if (opened === undefined) return;
       stream.pause();

@@ -1,4 +1,4 @@
-/** Takes sockets through a proxy. */
+/** Opens sockets through an HTTP proxy. */
 import type { ClientRequestArgs } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { connect as secureConnect, type ConnectionOptions } from 'node:tls';
@@ -8,21 +8,21 @@ import { proxyAuthorization } from './proxy.ts';
 type Done = (error: Error | null, stream: Duplex) => void;
 
 /**
- * Reaches hosts through an HTTP proxy, by CONNECT: for what undici does not send. One for plain and one for secure addresses. The package
- * `https-proxy-agent` holds what a proxy answers without a limit, and gives a proxy's refusal out as the host's own answer.
+ * Agent that connects through an HTTP proxy with CONNECT, for requests that undici does not send. Plain and TLS addresses need one each. The package
+ * `https-proxy-agent` is not used, because it buffers the response of the proxy without a limit, and returns an error of the proxy as a response of the host.
  */
 export class ConnectAgent extends Agent {
   readonly #proxy: URL;
   readonly #timeout: number;
   readonly #secure: ConnectionOptions | undefined;
 
-  /** `secure` are the TLS options of the far end; undefined where it speaks none. `timeout` in milliseconds. */
+  /** `secure`: TLS options of the host; undefined for a plain connection. `timeout` in milliseconds. */
   constructor(proxy: string, timeout: number, secure: ConnectionOptions | undefined) {
     super();
     this.#proxy = new URL(proxy);
     this.#timeout = timeout;
     this.#secure = secure;
-    // What Node looks at before it lets an agent reach a secure address.
+    // Node checks these members before it uses an agent for a TLS address.
     if (secure !== undefined) Object.assign(this, { protocol: 'https:', defaultPort: 443 });
   }
 

@@ -5,7 +5,7 @@ import { GatewayError } from '../sdk/errors.ts';
 export interface HowFar {
   /** The response had begun. */
   readonly started: boolean;
-  /** It was sent on a kept-alive connection, on which nothing was received since. */
+  /** True when the request was sent on a reused connection and no byte was received since. */
   readonly stale: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { Form, FormPart, PartHead, Upload } from '../model/form.ts';
 
 /** An encoded form and its headers. */
 export interface EncodedForm {
-  /** Opens files one after the other, when they are read; destroying it closes the open one. */
+  /** Stream of the body. Opens each file when it is read. Destroying the stream closes the open file. */
   readonly body: Readable;
   readonly added: Readonly<Record<string, string>>;
 }

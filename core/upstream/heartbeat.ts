@@ -1,36 +1,36 @@
 import type { WebSocket } from 'ws';
 
-/** Pings in a row without an answer behind which nobody is there. */
+/** Number of consecutive unanswered pings after which a connection counts as dead. */
 const mostPings = 2;
 
-/** Asks the other side of a socket whether it is there when it has been silent. */
+/** Decides when an idle WebSocket is pinged, and detects a dead peer. */
 export class Heartbeat {
   readonly #socket: WebSocket;
   readonly #silence: number;
-  /** Set by whatever comes, taken back by each beat: asking the clock once a message would cost more. */
+  /** Set by each message and reset by each beat, because reading the clock for each message costs more. */
   #hasReceived = true;
   #receivedAt = performance.now();
   #pings = 0;
 
-  /** `silence`: so many milliseconds pass before a ping, and between two. */
+  /** `silence`: idle time in milliseconds before a ping, and between two pings. */
   constructor(socket: WebSocket, silence: number) {
     this.#socket = socket;
     this.#silence = silence;
   }
 
-  /** Something has come. */
+  /** Records that a message was received. */
   readonly received = (): void => {
     this.#hasReceived = true;
   };
 
-  /** Called about once a second. False when the other side does not answer any more. */
+  /** Pings the peer when it is idle. Call it about once a second. Returns false when the peer no longer answers. */
   beat(now: number): boolean {
     if (this.#hasReceived) {
       this.#hasReceived = false;
       this.#receivedAt = now;
       this.#pings = 0;
     }
-    // A pong that is not read says nothing about the other side.
+    // While the socket is paused pongs are not read, so missing ones do not count.
     if (this.#socket.isPaused || now - this.#receivedAt < this.#silence * (this.#pings + 1)) return true;
     if (this.#pings >= mostPings) return false;
     this.#pings += 1;

@@ -37,7 +37,7 @@ interface Waiting {
   forget: (() => void) | undefined;
 }
 
-/** A connection that carries requests, one after the other. */
+/** A connection that carries requests sequentially. */
 interface Carrier {
   /** Called when a request is sent. Returns true when it is not the first. */
   use(): boolean;

@@ -2,21 +2,21 @@ import type { WebSocket } from 'ws';
 import type { Gate } from '../sdk/gate.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 
-/** What waits to be sent over a socket. Where it is too much the gate is shut, by which those who bring it slow down, until half is gone. */
+/** Queue of bytes for a WebSocket. Closes the gate when the queue is full, so that senders pause, and opens it when half is sent. */
 export class SendQueue {
   readonly #socket: WebSocket;
   readonly #most: number;
   readonly #gate: Gate;
   #fullSince = 0;
 
-  /** `most`: in bytes. */
+  /** `most`: maximum size in bytes. */
   constructor(socket: WebSocket, most: number, gate: Gate) {
     this.#socket = socket;
     this.#most = most;
     this.#gate = gate;
   }
 
-  /** When it became full, by `performance.now()`; 0 while it is not. */
+  /** `performance.now()` when the queue became full; 0 while it is not full. */
   get fullSince(): number {
     return this.#fullSince;
   }
@@ -28,7 +28,7 @@ export class SendQueue {
     this.#gate.close();
   }
 
-  /** The other side takes messages again, or never will: nobody waits for it. */
+  /** Opens the gate, because the socket accepts messages again or is closed. */
   letGo(): void {
     if (this.#fullSince === 0) return;
     this.#fullSince = 0;

@@ -6,10 +6,10 @@ import { parseJson } from '../json/parse.ts';
 import type { ServiceAnswer, ServiceRequest, Services } from '../sdk/author/services.ts';
 import { WholeBytes } from '../sdk/whole-bytes.ts';
 
-/** Milliseconds, and bytes, of an answer unless a plugin says otherwise. */
+/** Default timeout in milliseconds, and default maximum size of a response in bytes. */
 const ordinary = { timeout: 10_000, limit: 4 * 1024 * 1024 };
 
-/** Opens the connections over which plugins ask services that operators name. */
+/** Opens the HTTP client with which plugins call services that operators configure. */
 export function openServices(): Services & { close(): Promise<void> } {
   const connections = openConnections({ connectTimeout: 5_000, idleTimeout: 60_000 });
   const send = (
@@ -47,7 +47,7 @@ export function openServices(): Services & { close(): Promise<void> } {
     },
     async open({ signal, ...request }) {
       const { timeout = ordinary.timeout } = request;
-      // An emitter, as undici takes in place of a signal: it has no other end than this.
+      // undici accepts an emitter in place of an AbortSignal.
       const stop: EventEmitter & { reason?: unknown } = new EventEmitter();
       const leave = (reason: unknown): void => {
         stop.reason = reason;

@@ -50,7 +50,7 @@ export class UpstreamSocket implements Valve {
   #early: SocketMessage[] = [];
   #opened = false;
   #over = false;
-  /** Set when this side has asked for the close. */
+  /** True when this side has started the close. */
   #closing = false;
   #fault = 0;
   #outcome: { readonly error?: GatewayError; readonly last?: SocketMessage } | undefined;

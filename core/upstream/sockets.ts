@@ -58,7 +58,7 @@ export function createUpstreamSockets(options: UpstreamSocketOptions): UpstreamS
   };
 }
 
-/** What is told of TLS: the same for ws and for Node. */
+/** Returns the TLS options, in the form of both `ws` and Node. */
 type Secure = Pick<ClientOptions & ConnectionOptions, 'ca' | 'cert' | 'key' | 'rejectUnauthorized'> & {
   readonly servername?: string;
 };
@@ -83,7 +83,7 @@ function secureOptions({ tls }: UpstreamSocketOptions): Secure {
   };
 }
 
-/** The operator's headers over the channel's own. */
+/** Returns the channel's headers, overridden by the operator's. */
 function withHeaders(
   own: Readonly<Record<string, string>>,
   { set = {}, remove = [] }: NonNullable<ChannelOptions['headers']> = {},

@@ -4,11 +4,11 @@ import { CircuitBreaker } from './circuit-breaker.ts';
 import type { SharedBreaker } from './sharing.ts';
 import { OutcomeWindow } from './outcome-window.ts';
 
-/** Most models that are remembered for one key: strangers may name any where a channel serves a pattern. */
+/** Maximum number of models of one key, because clients can name any model that matches a pattern. */
 const mostModels = 500;
-/** The longest name of a model that is remembered. */
+/** Maximum length of the name of a model. */
 const longestModel = 200;
-/** Most keys that are remembered: those of other gateways need not be ours. */
+/** Maximum number of keys, because other gateways can report keys that this gateway does not have. */
 const mostKeys = 10_000;
 
 /** Breaker of a key, or of a model behind one. */
@@ -27,7 +27,7 @@ export class KeyBreaker extends CircuitBreaker<AttemptReport> {
 
 /** All breakers. */
 export class Breakers {
-  /** Those that rest. */
+  /** Breakers that are not closed. */
   readonly resting = new Set<Breaker>();
   readonly #channels = new Map<string, Map<string, KeyBreaker>>();
   readonly #window: number;
@@ -42,7 +42,7 @@ export class Breakers {
     return this.#channels.get(channel)?.get(key);
   }
 
-  /** As {@link key}, made where it is new; undefined where there is no room for more. */
+  /** Returns the breaker of a key, and creates a missing one; undefined when the maximum is reached. */
   needKey(channel: string, key: string): KeyBreaker | undefined {
     let keys = this.#channels.get(channel);
     const known = keys?.get(key);
@@ -55,7 +55,7 @@ export class Breakers {
     return made;
   }
 
-  /** A model of a key, made where it is new; undefined for a name that is too long. The oldest makes room. */
+  /** Returns the breaker of a model of a key, and creates a missing one, in place of the oldest at the maximum. Undefined for a name that is too long. */
   needModel(key: KeyBreaker, model: string): Breaker | undefined {
     const models = (key.models ??= new Map());
     const known = models.get(model);
@@ -76,13 +76,13 @@ export class Breakers {
     if (key.models?.size === 0) key.models = undefined;
   }
 
-  /** The keys of a channel; without a name those of all. */
+  /** Yields the keys of a channel, or of all channels. */
   *keys(channel?: string): Iterable<KeyBreaker> {
     if (channel !== undefined) yield* this.#channels.get(channel)?.values() ?? [];
     else for (const keys of this.#channels.values()) yield* keys.values();
   }
 
-  /** Keys and models that are not up. */
+  /** Yields the breakers of keys and models that are not closed. */
   *troubled(now: number): Iterable<Breaker> {
     for (const key of this.keys())
       for (const breaker of [key, ...(key.models?.values() ?? [])])

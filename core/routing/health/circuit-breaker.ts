@@ -1,4 +1,4 @@
-/** State of one circuit breaker: when it is open, when it admits a probe, and how long the provider asked to be left alone. */
+/** State of one circuit breaker: when it is open, when it admits a probe, and its cooldown after a rate limit. */
 import type { KeyOrModel, Standing } from '../../sdk/health.ts';
 import type { SharedBreaker, Trouble } from './sharing.ts';
 
@@ -9,7 +9,7 @@ const earlyShare = 0.1;
 /** Limit and random part of the time for which a breaker is open, in milliseconds. */
 export interface RestTimes {
   readonly mostRest: number;
-  /** 0 to 1. */
+  /** Random part, from 0 to 1. */
   readonly random: () => number;
 }
 
@@ -19,7 +19,7 @@ export interface RestTimes {
  */
 export class CircuitBreaker<Who> {
   readonly name: KeyOrModel;
-  /** Time until which the provider asked to be left alone (cooldown). */
+  /** End of the cooldown that the provider requested after a rate limit. */
   coolUntil = 0;
   /** Time until which no probe is due. The breaker stays open until a probe succeeds. */
   restUntil = 0;
@@ -27,7 +27,7 @@ export class CircuitBreaker<Who> {
   base = 0;
   /** Number of consecutive openings; 0 while the breaker is closed. */
   rests = 0;
-  /** Probe that runs. */
+  /** Running probe. */
   probe: Who | undefined;
   /** Time until which another gateway probes. */
   elsewhereUntil = 0;
@@ -59,12 +59,12 @@ export class CircuitBreaker<Who> {
 
   /** Returns the time at which another look is worthwhile. */
   until(now: number): number {
-    // How a probe ends nobody knows: who asks again in a second learns of it.
+    // The end of a running probe is unknown, so a call looks again after a second.
     const probing = this.probe !== undefined || this.elsewhereUntil > now ? now + earlyGap : 0;
     return Math.max(this.coolUntil, this.restUntil, probing);
   }
 
-  /** True when a call is admitted: as one of many, as the probe, or as an early probe. */
+  /** Returns true when a call is admitted: because the breaker is closed, as the probe, or as an early probe. */
   admits(now: number): boolean {
     if (this.coolUntil > now || this.probe !== undefined || this.elsewhereUntil > now) return false;
     return this.restUntil <= now || now - this.#triedAt >= Math.min(earlyGap, this.#rest * earlyShare);

@@ -1,4 +1,4 @@
-/** Classifies a failed attempt by what it says about the health of its key and model. */
+/** Classifies a failed attempt by its meaning for the health of its key and model. */
 import { maskSecrets } from '../../log.ts';
 import type { GatewayError } from '../../sdk/errors.ts';
 import { upstreamFailureOf } from '../../sdk/upstream-failure.ts';
@@ -6,11 +6,11 @@ import { upstreamFailureOf } from '../../sdk/upstream-failure.ts';
 /** Meaning of a failed attempt for its key and model. */
 export interface Diagnosis {
   /**
-   * `fine`: it answered, and the mistake was the caller's. `nothing`: it says nothing about the place. `failure`: it counts against the
-   * key. `refused`: the key is of no use. `unknown`: the model is not known there. `patience`: the model is asked for too often.
+   * `fine`: the provider responded, and the client's request was invalid. `nothing`: no information about the target. `failure`: counts against
+   * the key. `refused`: the provider rejects the key. `unknown`: the provider does not have the model. `patience`: rate limit of the model.
    */
   readonly says: 'fine' | 'nothing' | 'failure' | 'refused' | 'unknown' | 'patience';
-  /** Milliseconds of patience that the provider asked for. */
+  /** Milliseconds that the provider asks clients to wait. */
   readonly patience?: number;
 }
 
@@ -22,7 +22,7 @@ const refused: Diagnosis = { says: 'refused' };
 /** Returns the diagnosis of an error. */
 export function diagnose(error: GatewayError): Diagnosis {
   const { code, origin } = error;
-  // A connection that had been closed unseen before anything was sent: everybody's connections end like that.
+  // The provider had closed the idle connection before the request was sent. That is normal, and no failure.
   if (code === 'client_closed_request' || error.staleConnection) return nothing;
   const fault = upstreamFailureOf(error)?.fault;
   const requestedWait = error.retryAfter === undefined ? {} : { patience: error.retryAfter * 1000 };
@@ -50,7 +50,7 @@ export function diagnose(error: GatewayError): Diagnosis {
   return error.status >= 500 ? { says: 'failure', ...requestedWait } : fine;
 }
 
-/** What is not there: the model, the whole place (a wrong address), or something that a caller named by its id, which is its own affair. */
+/** Classifies a 404: the model is missing, the address is wrong, or an object is missing that the client named by its id. */
 function missingThing(message: string): Diagnosis {
   if (/\b(models?|deployments?|engines?)\b/i.test(message)) return { says: 'unknown' };
   return /^\W*(not found\W*)?$/i.test(message) ? failure : fine;
@@ -59,7 +59,7 @@ function missingThing(message: string): Diagnosis {
 /** Maximum number of characters of a failure's message. */
 const longestMessage = 500;
 
-/** The provider's own sentence where it gave one: a client may not see it, the operator must. */
+/** Returns the provider's own message, if there is one. Clients must not see it, operators must. */
 export function sentenceOf(error: GatewayError): string {
   const own = upstreamFailureOf(error)?.message;
   return maskSecrets(own === undefined || own === '' ? error.message : own).slice(0, longestMessage);

@@ -189,7 +189,7 @@ class RedisSharing implements HealthSharing {
       }
       this.#hooks.tick();
     } catch {
-      // The link reconnects by itself. Until then the states of this process are used.
+      // The connection reconnects automatically. Until then this process uses its own states.
     } finally {
       this.#isPolling = false;
     }

@@ -13,7 +13,7 @@ import type { Target } from '../../sdk/call.ts';
 export interface HealthOptions {
   /** A clock in milliseconds that never goes back. Default: the process's own. */
   readonly now?: () => number;
-  /** 0 to 1. */
+  /** Returns a number from 0 to 1. Default: `Math.random`. */
   readonly random?: () => number;
   /** Connects to other gateways. Default: there are none. */
   readonly share?: (hooks: SharingHooks) => HealthSharing;
@@ -118,7 +118,7 @@ export class HealthRegistry implements Health, ReportReceiver {
 
   /* ---- Reports of attempts ---------------------------------------------------------------------------------------- */
 
-  /** Closes the breakers that the attempt probes. For any other attempt, the start of a response says nothing yet. */
+  /** Closes the breakers that the attempt probes. Ignores other attempts, because the start of a response is not their outcome. */
   answered(attempt: ReportedAttempt): void {
     const { key, model } = attempt;
     if (key.probe === attempt) this.#close(key);
@@ -228,7 +228,7 @@ export class HealthRegistry implements Health, ReportReceiver {
     this.#leases.extend(breaker);
   }
 
-  /** Ends a probe without a result, so that the next call may probe. */
+  /** Ends a probe without a result, so that the next call can probe. */
   #giveUp(breaker: Breaker): void {
     this.#change(breaker, () => {
       breaker.probe = undefined;
@@ -275,14 +275,14 @@ export class HealthRegistry implements Health, ReportReceiver {
   #adopt(shared: SharedBreaker): void {
     const { name, cool, rests, forgotten } = shared;
     const { channel, key, model } = name;
-    // A closed breaker needs no entry where nothing is known.
+    // A closed breaker without an entry needs none.
     const isNews = rests > 0 || cool > 0;
     const known = isNews ? this.#places.needKey(channel, key) : this.#places.key(channel, key);
     if (known === undefined) return;
     const breaker =
       model === undefined ? known : isNews ? this.#places.needModel(known, model) : known.models?.get(model);
     if (breaker === undefined) return;
-    // It answers again: failures before that count no more, as behind a probe of this gateway.
+    // The target works again. Earlier failures are dropped, as after a successful probe of this gateway.
     if (breaker === known && (forgotten === true || rests === 0)) known.tally.clear();
     this.#change(
       breaker,

@@ -84,7 +84,7 @@ export function bearerTokens(
   });
 }
 
-/** The tokens that are masked in the log: the latest, and those before it that calls may still log. */
+/** Tokens that are masked in the log: the latest, and earlier ones that running calls may still log. */
 class HiddenTokens {
   readonly #tokens: string[] = [];
 

@@ -1,4 +1,4 @@
-/** Tools of channels whose requests carry headers that are made for each of them. */
+/** Tools of channels that add computed headers to each request. */
 import type { Observable } from 'rxjs';
 import type { ChannelTools } from '../../sdk/author/channel.ts';
 import type { HttpRequest } from '../../sdk/author/http.ts';
@@ -51,7 +51,7 @@ export function withAuthorization<
           return answer.then(async (upstream) => {
             if (upstream.status !== 401) return upstream;
             headersOf.forget?.(headers);
-            // What is read while it is sent cannot be sent again.
+            // A streamed body cannot be sent again.
             if (request.upload !== undefined) return upstream;
             letGo(upstream.bytes);
             return http.send(call, carrying(request, await headersOf(request, key)));
@@ -75,7 +75,7 @@ export function withAuthorization<
   };
 }
 
-/** Closes the connection of an answer that nobody reads. */
+/** Closes the connection of an unused response. */
 function letGo(bytes: Observable<Buffer>): void {
   bytes.subscribe({ error: () => {} }).unsubscribe();
 }

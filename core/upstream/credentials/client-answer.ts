@@ -46,7 +46,7 @@ function masked(text: string, credential: string): string {
   return text.replaceAll(credential, '…');
 }
 
-/** True for a failure of the client's own account, which says nothing of the channel. */
+/** Returns true for a failure of the client's own account, which does not count against the channel. */
 export function isOfClient(error: Error): boolean {
   const fault = upstreamFailureOf(error)?.fault;
   return fault !== undefined && own.has(fault);

@@ -1,4 +1,4 @@
-/** A key in whose place each request gets its credential. */
+/** Placeholder for a key, which each request replaces by its credential. */
 import { randomUUID } from 'node:crypto';
 import type { Call } from '../../sdk/call.ts';
 import type { ClientCredential } from '../../sdk/client-credential.ts';
@@ -10,13 +10,13 @@ type Headers = Readonly<Record<string, string>>;
 type Unauthorized = { readonly url: string; readonly headers: Headers };
 
 /**
- * The key that a channel's kind is given where each request gets its credential later, so that every kind shows it in its own way. It is
- * sent nowhere.
+ * Placeholder that a channel kind gets as its key when each request gets its credential later, so that each kind sets the credential in its own
+ * header. The placeholder itself is never sent.
  */
 export class StandIn {
   readonly key = `stand-in-${randomUUID()}`;
 
-  /** The request with a credential in the place of the stand-in; with none the place is empty. */
+  /** Returns the request with the credential in place of the placeholder. Removes headers with the placeholder when there is no key. */
   filled<R extends Unauthorized>(request: R, credential: ClientCredential | undefined): R {
     const { key } = this;
     const value = credential?.kind === 'key' ? credential.value : undefined;
@@ -29,7 +29,7 @@ export class StandIn {
     return { ...request, headers, url: this.#address(request.url, value) };
   }
 
-  /** Throws where a channel sends its key as a text to somebody who gives something else for it. */
+  /** Throws when a channel sends its key in a request that exchanges it for another credential, because the placeholder cannot be exchanged. */
   check(request: { readonly url: string; readonly body?: string }): void {
     if (request.body?.includes(this.key) === true)
       throw new Error('This kind of channel exchanges its key for a token. Set its option "key".');
@@ -47,7 +47,7 @@ export class StandIn {
   }
 }
 
-/** The tools of a channel whose requests get their credential from `credentialOf`, which rejects or throws where there is none. */
+/** Returns the tools of a channel whose requests get their credential from `credentialOf`. `credentialOf` rejects or throws without one. */
 export function fillingIn(
   tools: ChannelTools,
   standIn: StandIn,

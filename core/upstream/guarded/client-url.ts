@@ -7,10 +7,10 @@ import type { FetchSettings } from '../../settings/fetch.ts';
 import { requestGuarded, type GuardedParts } from './connection.ts';
 import { readClientUrl } from './address.ts';
 
-/** Largest response body in bytes, and milliseconds until the head of a response, unless a plugin says otherwise. */
+/** Default maximum size of a response body in bytes, and default timeout for its headers in milliseconds. */
 const usual = { maxBytes: 4 * 1024 * 1024, timeoutMs: 15_000 };
 
-/** Returns the requests that plugins make to URLs that clients gave, with these settings. */
+/** Returns a function with which plugins send requests to URLs that clients give. */
 export function createFetchClientUrl(
   { enabled, allow }: Pick<FetchSettings, 'enabled' | 'allow'>,
   parts: GuardedParts = {},

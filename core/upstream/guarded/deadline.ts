@@ -1,9 +1,9 @@
 import type { Call } from '../../sdk/call.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 
-/** The time that a piece of work may take, in steps of which one runs at a time. It is over with the call as well. */
+/** Time limit for work in sequential steps. Ends with the call at the latest. */
 export class Deadline {
-  /** What the running step rejects with when its time is over; undefined stands for an ordinary failure. */
+  /** Error with which the running step rejects at the time limit; undefined for an ordinary failure. */
   reason: (() => GatewayError) | undefined;
   #over: Error | undefined;
   #stop: ((reason: Error) => void) | undefined;
@@ -15,7 +15,7 @@ export class Deadline {
     this.#forget = call.onEnd(() => this.#end(left()));
   }
 
-  /** Runs a step; what `begin` returns stops it. A step that has settled is not stopped any more. */
+  /** Runs a step. `begin` returns a function that stops the step; it is not called after the step has settled. */
   during<T>(
     begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
   ): Promise<T> {
@@ -48,7 +48,7 @@ export class Deadline {
     });
   }
 
-  /** Lets go of the timer and of the call. */
+  /** Clears the timer and the references to the call. */
   end(): void {
     clearTimeout(this.#timer);
     this.#forget();
@@ -60,7 +60,7 @@ export class Deadline {
   }
 }
 
-/** One object: nobody reads where it was made. */
+/** One shared object, because the stack of the error is never read. */
 const late = new Error('The time limit was reached.');
 
 function left(): GatewayError {

@@ -28,7 +28,7 @@ export interface Fetched {
 }
 
 /**
- * Fetches files from URLs that clients give, from public addresses alone. Rejects with GatewayError 400 naming `rules.at`, with the
+ * Fetches files from URLs that clients give, only from public addresses. Rejects with GatewayError 400 naming `rules.at`, with the
  * same message for forbidden, missing and unreachable URLs. Ends with the call.
  */
 export type GuardedFetch = (call: Pick<Call, 'onEnd'>, url: string, rules: FetchRules) => Promise<Fetched>;
@@ -68,7 +68,7 @@ interface Surroundings {
   readonly parts: GuardedParts;
 }
 
-/** One fetch, through its redirects. */
+/** Runs one fetch and follows its redirects. */
 class Fetching {
   #url: URL;
   readonly #rules: FetchRules;

@@ -9,7 +9,7 @@ import type { FetchSettings } from '../../settings/fetch.ts';
 import { requestGuarded, redirectedTo, type GuardedParts, type GuardedRequest } from './connection.ts';
 import { readClientUrl } from './address.ts';
 
-/** Streams of files from URLs that providers gave, with these settings. `idle` is the longest silence, in milliseconds. */
+/** Returns a function that streams files from URLs of providers. `idle`: maximum time without data, in milliseconds. */
 export function createGuardedStream(
   { allow, redirects }: Pick<FetchSettings, 'allow' | 'redirects'>,
   idle: number,
@@ -64,7 +64,7 @@ function upstreamOf({ gate }: Pick<Call, 'gate'>, response: IncomingMessage): Up
   return { status: response.statusCode ?? 0, headers: response.headers, bytes };
 }
 
-/** One sentence for all that can be wrong with where it is: it tells nobody what there is in a private network. */
+/** One message for all problems of an address, so that it reveals nothing about a private network. */
 function notThere(cause?: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The file could not be fetched from the provider.', {
     origin: 'upstream',
