@@ -111,7 +111,7 @@ function jsonOr(text: string): JsonValue {
 
 const isRunning = ({ status }: JsonObject): boolean => status === 'queued' || status === 'processing';
 
-/** AssemblyAI: a recording is uploaded, a transcript of it ordered, and asked for until it is there. https://www.assemblyai.com/docs/api-reference */
+/** Channel for AssemblyAI: uploads a recording, creates a transcript, and polls it until it is complete. https://www.assemblyai.com/docs/api-reference */
 export default plainKind(
   defineChannel({
     name: 'assemblyai',

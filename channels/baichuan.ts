@@ -15,7 +15,7 @@ export default openaiLike({
       ranges: { temperature: { min: 0, max: 1 }, topK: { min: 0, max: 20 } },
       // https://github.com/CherryHQ/cherry-studio, NOT_SUPPORT_ARRAY_CONTENT_PROVIDERS
       textParts: false,
-      // Of penalties it takes frequencies from 1 to 2 alone: https://github.com/lobehub/lobehub, agent-runtime/baichuan.
+      // The only penalty is the frequency penalty, from 1 to 2: https://github.com/lobehub/lobehub, agent-runtime/baichuan.
       refuses: ['choices', 'logprobs', 'topLogprobs', 'seed', 'frequencyPenalty', 'presencePenalty'],
     },
   },

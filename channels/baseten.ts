@@ -1,6 +1,6 @@
 import { openaiLike } from './_kit/dialect/openai-like.ts';
 
-/** Models that think only when their template is told so. */
+/** Models whose chat template switches reasoning, which is off by default. */
 const optIn = {
   reasoning: 'template',
   templateMember: 'chat_template_args',

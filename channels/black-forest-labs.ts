@@ -1,4 +1,4 @@
-/** Black Forest Labs: FLUX images, which are jobs that are asked for until they are done. */
+/** Black Forest Labs: FLUX images. Each image is a job, which is polled until it is done. */
 import {
   defineChannel,
   isObject,
@@ -31,7 +31,7 @@ const home = 'https://api.bfl.ai/v1';
 
 const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
 
-/** Models that are told a ratio, where the others are told width and height. */
+/** Models that take an aspect ratio. The others take width and height. */
 const byRatio = /ultra|kontext/;
 
 /** https://docs.bfl.ai/flux_2/flux2_image_editing, https://docs.bfl.ai/kontext/kontext_image_editing */
@@ -76,7 +76,7 @@ function decode({ status, result }: JsonObject): readonly GeneratedImage[] {
 const isRunning = ({ status }: JsonObject): boolean =>
   typeof status === 'string' && /^(pending|queued|processing)$/i.test(status);
 
-/** Black Forest Labs: an image is ordered, and asked for where the order says. https://docs.bfl.ai/quick_start/generating_images */
+/** Channel for Black Forest Labs: creates a job, and polls it at the address in the response. https://docs.bfl.ai/quick_start/generating_images */
 export default plainKind(
   defineChannel({
     name: 'black-forest-labs',

@@ -56,7 +56,7 @@ export default openaiLike({
       efforts,
       replaysReasoning: true,
       outputLimitField: 'max_tokens',
-      // https://api-docs.deepseek.com/api/create-chat-completion: it asks for a later try where its own service is short of room.
+      // https://api-docs.deepseek.com/api/create-chat-completion: this finish reason means that the service is overloaded.
       finishReasons: { insufficient_system_resource: 'length' },
       // `json_object` is all it has: a schema goes through a forced tool.
       jsonSchema: false,

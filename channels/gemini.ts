@@ -15,7 +15,7 @@ export const geminiTraits = traitsByModel({
     inputLimit: 1_048_576,
     outputLimit: 65_536,
   },
-  // The catalogue says of later ones that they have no `minimal`.
+  // The catalogue has the later models without `minimal`.
   ...Object.fromEntries(
     ['gemini-3-*', 'gemini-3.1*', 'gemini-3.5*', 'gemini-3.6*'].map((model) => [
       model,

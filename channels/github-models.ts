@@ -3,7 +3,7 @@ import { bearer, httpChannel, traitsByModel } from './_kit/http/http-channel.ts'
 import { openaiTraits } from './_kit/dialect/openai-models.ts';
 import { thinksAlike } from './_kit/dialect/open-models.ts';
 
-/** What holds for every model. The service of Azure behind it answers 400 to members that it does not know: github:zed-industries/zed#52000. */
+/** Traits of all models. The Azure service behind it returns 400 for unknown members: github:zed-industries/zed#52000. */
 const common = {
   reasoning: 'none',
   outputLimitField: 'max_tokens',

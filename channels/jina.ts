@@ -13,7 +13,7 @@ const tasks: { readonly [Purpose in EmbedPurpose]?: string } = {
   'code-query': 'code.query',
 };
 
-/** The official shape with a word for what vectors are for. Vectors are asked for as floats: older models know nothing else. */
+/** The official format with a parameter for the purpose of the vectors. Requests floats, because older models support nothing else. */
 const embed: Codec<EmbedRequest> = {
   ...embedCodec,
   format: 'jina-embeddings',

@@ -81,7 +81,7 @@ const kind = defineChannel({
 
 /**
  * A provider that speaks the chat-completions dialect, straight in the config: `name` is what logs, prices and the dashboard call it.
- * What its models can do goes into `traits`; `models` left out, the provider is asked for them.
+ * Set the capabilities of its models in `traits`. Without `models` the channel serves the models that the provider lists.
  *
  * @example
  * channels: [openaiCompatible({ name: 'acme', baseUrl: 'https://api.acme.ai/v1', key: env('ACME_API_KEY') })],

@@ -4,7 +4,7 @@ import { bearer } from './_kit/http/http-channel.ts';
 import { claudeBehindSlash } from './_kit/dialect/messages-side.ts';
 import { openaiLike } from './_kit/dialect/openai-like.ts';
 
-/** OpenRouter: many vendors' models, named `vendor/model`. Reasoning is asked for in a `reasoning` object and comes with its proofs. */
+/** OpenRouter: models of many vendors, named `vendor/model`. Requests reasoning in a `reasoning` object, and returns it with its signatures. */
 export default openaiLike({
   name: 'openrouter',
   catalogue: ['openrouter'],

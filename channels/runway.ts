@@ -21,7 +21,7 @@ const version = '2024-11-06';
 
 const format = 'runway';
 
-/** The size of models that must be told one, and the length of videos that name none. */
+/** Default size of models that require one, and default duration of videos. */
 const usualRatio = '1280:720';
 const usualSeconds = 5;
 
@@ -38,13 +38,13 @@ interface Words {
   readonly lengths?: readonly number[];
   readonly seed?: true;
   readonly negative?: true;
-  /** A ratio must be told. */
+  /** True when the model requires a ratio. */
   readonly needsRatio?: true;
 }
 
 const names = '21:9 16:9 4:3 1:1 3:4 9:16'.split(' ');
 
-/** By the beginning of a model's name. https://github.com/runwayml/sdk-node (src/resources/text-to-video.ts, image-to-video.ts) */
+/** Models by the prefix of their names. https://github.com/runwayml/sdk-node (src/resources/text-to-video.ts, image-to-video.ts) */
 const words: readonly (readonly [RegExp, Words])[] = [
   [/^gen/, { bySize: true, seed: true, needsRatio: true }],
   [/^veo/, { bySize: true, seed: true, negative: true, lengths: [4, 6, 8], needsRatio: true }],
@@ -111,7 +111,7 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   };
 }
 
-/** A length is always told: what is charged for a video that names none is known by it. */
+/** Returns the duration. Always sends one, so that the cost of a video without one is known. */
 function secondsFor(request: VideoRequest, { lengths }: Words, target: EncodeTarget): number {
   if (lengths === undefined) return Math.ceil(request.seconds ?? usualSeconds);
   return (
@@ -121,7 +121,7 @@ function secondsFor(request: VideoRequest, { lengths }: Words, target: EncodeTar
   );
 }
 
-/** Size, ratio and resolution, as far as the model is told them. */
+/** Returns size, ratio and resolution, as far as the model takes them. */
 function shapeFor(request: VideoRequest, own: Words, target: EncodeTarget): JsonObject {
   const { bySize, ratios, ratioOfImage, resolutions, needsRatio } = own;
   const isOfImage = ratioOfImage === true && request.images.length > 0;
@@ -145,7 +145,7 @@ const readState = videoStateReader({
   cancelled: 'cancelled',
 });
 
-/** https://docs.dev.runwayml.com/api/#tag/Task-management. A new task says its id alone. */
+/** Decodes the state of a task; a new task has only its id. https://docs.dev.runwayml.com/api/#tag/Task-management */
 function readReport({ id, status, progress, output, failure, failureCode }: JsonObject): VideoReport {
   const state = status === undefined ? 'queued' : readState(status);
   const [url] = Array.isArray(output) ? output : [];

@@ -4,7 +4,7 @@ import { bearer, overHttp } from './_kit/http/http-channel.ts';
 import { claudeTraits } from './anthropic.ts';
 
 /**
- * Snowflake Cortex; the key is a programmatic access token. Claude is asked in the messages format.
+ * Snowflake Cortex; the key is a programmatic access token. Claude models use the messages format.
  * https://docs.snowflake.com/user-guide/snowflake-cortex/cortex-rest-api
  */
 export default defineChannel({

@@ -14,7 +14,7 @@ import { bytesOf, pictureCodecs, ratioFor } from './_kit/media/pictures.ts';
 
 const ratios = '21:9 16:9 3:2 5:4 1:1 4:5 2:3 9:16 9:21'.split(' ');
 
-/** Where models and services are asked. What is not here is a model of Stable Diffusion 3, which is named in the form. */
+/** Paths by model or service. All other models are of Stable Diffusion 3, with the model in the form. */
 const paths: Readonly<Record<string, string>> = {
   'stable-image-core': 'generate/core',
   'stable-image-ultra': 'generate/ultra',

@@ -14,7 +14,7 @@ export default openaiLike({
       outputLimitField: 'max_tokens',
       refuses: ['logprobs', 'topLogprobs', 'seed'],
     },
-    // github:anomalyco/models.dev#1903: three levels of effort from 3.7 on, two before; none of them is told not to think.
+    // github:anomalyco/models.dev#1903: three levels of effort from 3.7 on, two before. Reasoning cannot be disabled.
     'step-3*': {
       reasoning: 'effort',
       efforts: ['low', 'medium', 'high'],

@@ -13,7 +13,7 @@ export default openaiLike({
   // https://vercel.com/docs/ai-gateway/sdks-and-apis/anthropic-messages-api
   messages: { instead: ['/v1', '/v1'], headers: bearer, models: ['anthropic/*'], traits: claudeBehindSlash },
   routingFields: ['models', 'providerOptions'],
-  // It serves the models of OpenAI too, in whose words clients ask.
+  // Vercel also serves models of OpenAI, whose parameters clients use.
   developerRole: true,
   traits: {
     '*': {

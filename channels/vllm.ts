@@ -1,6 +1,6 @@
 import { openaiLike } from './_kit/dialect/openai-like.ts';
 
-/** vLLM on this machine, or anywhere that `baseUrl` says. https://docs.vllm.ai/en/stable/serving/openai_compatible_server.html */
+/** vLLM on this machine, or at `baseUrl`. https://docs.vllm.ai/en/stable/serving/openai_compatible_server.html */
 export default openaiLike({
   name: 'vllm',
   baseUrl: 'http://localhost:8000/v1',

@@ -2,7 +2,7 @@ import type { ModelTraits } from 'sluice';
 import { thinksAlike } from './_kit/dialect/open-models.ts';
 import { openaiLike } from './_kit/dialect/openai-like.ts';
 
-/** Models that the template switches, and that think unless told not to. */
+/** Models whose chat template switches reasoning, which is on by default. */
 const switched: ModelTraits = { reasoning: 'template', thinksByDefault: true };
 
 /** Weights & Biases Inference. https://docs.wandb.ai/inference/api-reference */

@@ -12,7 +12,7 @@ import { blackAndWhite } from './masks.ts';
 import { ownWords } from '../_kit/dialect/own-words.ts';
 import { bytesOf, leaveOut, ratioFor, sidesFor } from '../_kit/media/pictures.ts';
 
-/** The codecs for images made, changed and varied, under the name of the format in which InvokeModel is asked. */
+/** Returns the codecs for generating, editing and varying images, by the name of the InvokeModel format. */
 export function imageCodecs(format: string): {
   readonly [O in ImageRequest['operation']]: Codec<ImageRequest>;
 } {

@@ -242,7 +242,7 @@ function bedrockRequest(request: UpstreamRequest, { guardrail, endpoint }: Optio
     return { path, body, headers: guardrailHeaders(guardrail) };
   }
   const body = bodyOf(request);
-  // Counts are asked of the maker's model itself, not of a profile that stands for it in a part of the world.
+  // Token counts are requested from the foundation model, not from an inference profile of a region.
   const path =
     request.operation === 'count-tokens'
       ? `/model/${encodeURIComponent(ofMaker(request.model))}/count-tokens`

@@ -8,7 +8,7 @@ const mostPages = 20;
 interface Listing {
   readonly path: string;
   readonly member: string;
-  /** The name of one that can be asked as it is; undefined for others. */
+  /** Returns the name of an entry that can be called directly; undefined for others. */
   name(entry: Readonly<Record<string, JsonValue | undefined>>): JsonValue | undefined;
 }
 
@@ -44,7 +44,7 @@ export function controlPlane(runtime: string): string {
   return runtime.replace(/^(https?:\/\/(?:[\w-]+\.)?)bedrock-runtime(?=[.-])/, '$1bedrock');
 }
 
-/** Foundation models that can be asked on demand, and inference profiles. `prove` gives the headers of a GET. */
+/** Returns the foundation models that can be called on demand, and the inference profiles. `prove` returns the headers of a GET. */
 export async function listBedrockModels(
   http: HttpClient,
   base: string,

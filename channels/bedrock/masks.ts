@@ -20,8 +20,8 @@ const widths: Readonly<Record<number, number>> = { 4: 2, 6: 4 };
 const mostPixels = 2048 * 2048;
 
 /**
- * A mask in black and white, as models want it that know no transparency: what was transparent in `change`, all else in the other colour.
- * A mask without transparency is in the words of such a model already, and given back as it is; so is one that cannot be read.
+ * Returns a mask in black and white, for models without transparency: transparent areas in the colour `change`, all others in the other colour.
+ * A mask without transparency stays as it is, because it already has this form. So does a mask that cannot be decoded.
  */
 export function blackAndWhite({ mimeType, data }: Mask, change: 'black' | 'white'): string {
   if (mimeType !== 'image/png') return data;

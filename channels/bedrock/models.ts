@@ -101,7 +101,7 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   const several = isObject(embeddings) ? embeddings.float : embeddings;
   const list: readonly JsonValue[] = Array.isArray(several) ? several : [embedding ?? null];
   return embedded(
-    // Nova says of each vector what it is of.
+    // Nova returns the type of the input with each vector.
     list.map((one) => (isObject(one) ? (one.embedding ?? null) : one)),
     inputTextTokenCount,
   );

@@ -61,7 +61,7 @@ export function bedrockTraits(model: string): ModelTraits {
  */
 const schemas: ModelTraits = { jsonSchema: true };
 
-/** Models that are told how hard to think by `reasoning_effort`: langchain-aws 1.9.1, utils.py, `reasoning_effort_additional_fields`. */
+/** Returns the traits of models with the parameter `reasoning_effort`: langchain-aws 1.9.1, utils.py, `reasoning_effort_additional_fields`. */
 const effort = (efforts: readonly string[]): ModelTraits => ({ reasoning: 'effort', efforts });
 
 /** Models that take no choice but `auto`: langchain-aws 1.9.1, `supports_tool_choice_values`; LiteLLM 1.110.2, `supports_tool_choice`. */

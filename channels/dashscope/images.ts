@@ -15,7 +15,7 @@ import { pictureAt, pictureCodecs, sidesFor } from '../_kit/media/pictures.ts';
 const services = '/services/aigc';
 
 /**
- * Where a model is asked, and whether it makes a task. Qwen answers at once: LiteLLM 1.110.2, llms/dashscope/image_generation/transformation.py.
+ * Path of each model, and whether it creates a task. Qwen responds with the image: LiteLLM 1.110.2, llms/dashscope/image_generation/transformation.py.
  * Wan makes tasks: https://docs.qwencloud.com/api-reference/image-generation/wan-text-to-image-v2/create-task
  */
 function endpointOf(model: string): {
@@ -47,7 +47,7 @@ function encode(request: ImageRequest, { model, drop }: EncodeTarget, own: JsonO
         ...parameters,
         ...(takesPrompt === true || negative === undefined ? {} : { negative_prompt: negative }),
         ...(sides === undefined ? {} : { size: `${sides.width}*${sides.height}` }),
-        // Older models of Wan make four unless told otherwise.
+        // Older Wan models create four images by default.
         n: 1,
       },
     },

@@ -26,9 +26,9 @@ const switched = {
 } as const;
 const thinking = { ...thinksAlike, forcedTools: 'without-thinking' } as const;
 const on = { ...switched, thinksByDefault: true } as const;
-/** Open Qwen3 models think unless told otherwise, and answer 400 to a whole request that does not tell them: `parameter.enable_thinking must be set to false for non-streaming calls`. */
+/** Open Qwen3 models reason by default, and return 400 to a request that is not streamed and does not disable it: `parameter.enable_thinking must be set to false for non-streaming calls`. */
 const open = { ...on, thinksInStreamsOnly: true } as const;
-/** From Qwen3.5 on they think unless told otherwise, Qwen3 does not. https://docs.qwencloud.com/developer-guides/text-generation/thinking */
+/** From Qwen3.5 on the models reason by default, Qwen3 does not. https://docs.qwencloud.com/developer-guides/text-generation/thinking */
 const hybrids: Readonly<Record<string, ModelTraits>> = {
   ...Object.fromEntries(
     [

@@ -112,7 +112,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
       },
       parameters: {
         ...own,
-        // A length is always told: what is charged for a video that names none is known by it.
+        // Always sends a duration, so that the cost of a video without one is known.
         duration: Math.ceil(request.seconds ?? defaultSeconds(request)),
         ...(resolution === undefined ? {} : { resolution: resolution.toUpperCase() }),
         // A video that begins with an image has its ratio.

@@ -30,7 +30,7 @@ function encode(request: SpeakRequest, { model, drop }: EncodeTarget): EncodedRe
   const { language_type: language } = ownWords(extra, ['language_type'], drop);
   if (speed !== undefined && speed !== 1) drop('speed');
   if (instructions !== undefined) drop('instructions');
-  // Samples alone are given. What was not asked for is WAV, which every player knows.
+  // The provider returns raw samples. The default format is WAV, which every player supports.
   if (fileFormat !== 'pcm' && fileFormat !== 'wav') drop('response_format');
   return {
     path: '/services/aigc/multimodal-generation/generation',
@@ -58,7 +58,7 @@ function readUsage({ characters, input_tokens: input, output_tokens: output }: J
   };
 }
 
-/** Reads a stream of pieces of sound. Each event tells the usage up to it, and the last one that it is the last. */
+/** Decodes a stream of audio chunks. Each event has the cumulative usage, and the last one is marked as the last. */
 class SpeechEvents implements StreamDecoder {
   #begun = false;
   #done = false;

@@ -7,7 +7,7 @@ import { callContent, type Seals } from './seals.ts';
 import { requestedFinish } from './switches.ts';
 import { pieces } from './words.ts';
 
-/** One part of an answer. */
+/** Part of an answer. */
 export type Part =
   | { readonly type: 'reasoning'; readonly text: string; readonly hidden: boolean; readonly proof?: Proof }
   | {
@@ -45,7 +45,7 @@ type ReasoningPart = Extract<Part, { type: 'reasoning' }>;
 const longestEcho = 4000;
 const longestThought = 200;
 
-/** Decides what to answer. `choice` counts from 0 where several answers were asked for. */
+/** Decides what to answer. `choice`: index of the answer, from 0. */
 export function answer(question: Question, seals: Seals, choice: number): Answer {
   const reasoning = reasoningPart(question, seals);
   const before: Part[] = reasoning === undefined ? [] : [reasoning];
@@ -244,7 +244,7 @@ function* filler(size: number): Generator<string> {
   if (left > 0) yield block.slice(0, left);
 }
 
-/** One red pixel. */
+/** PNG with one red pixel. */
 const png =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
 /** A RIFF header and four samples of silence. */
@@ -261,7 +261,7 @@ function mediaParts({ switches, request }: Question): Part[] {
   return parts;
 }
 
-/** True when the asked length overrules the request's output limit. */
+/** Returns true when the requested length overrides the output limit of the request. */
 export function ignoresLimit({ switches }: Question): boolean {
   return switches.size !== undefined || switches.chunks !== undefined;
 }

@@ -4,7 +4,7 @@ import { wrongValue } from 'sluice';
 import type { EmbedInput, EmbedRequest } from 'sluice/channel-kit';
 import type { DemoOperation } from './demo-operation.ts';
 
-/** Length of a vector when nothing is said. */
+/** Default length of a vector. */
 const usualLength = 256;
 /** The longest that is made. */
 const longest = 8192;

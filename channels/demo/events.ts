@@ -8,7 +8,7 @@ import { countWords, pieces } from './words.ts';
 /** The longest list of answers to one question. */
 const mostChoices = 8;
 
-/** The events of a reply, made one by one as they are asked for. */
+/** Yields the events of a response lazily. */
 export function* replyEvents(question: Question, seals: Seals, id: string): Generator<GatewayEvent> {
   const { request, wire, switches, input } = question;
   const meter = new Meter(ignoresLimit(question) ? Infinity : (request.settings.maxOutput ?? Infinity));
@@ -27,7 +27,7 @@ export function* replyEvents(question: Question, seals: Seals, id: string): Gene
   if (!switches['no-usage']) yield usage();
 }
 
-/** Counts tokens as they are said, and says when a choice has had its share. */
+/** Counts the tokens of the output, and applies the output limit of each choice. */
 class Meter {
   output = 0;
   reasoning = 0;
@@ -42,7 +42,7 @@ class Meter {
     this.#left = this.#limit;
   }
 
-  /** True when `tokens` may still be said; they count then. */
+  /** Counts `tokens` and returns true, if the output limit allows them. */
   take(tokens: number, thinking = false): boolean {
     if (tokens > this.#left) return false;
     this.#left -= tokens;

@@ -7,7 +7,7 @@ import type { DemoOperation } from './demo-operation.ts';
 /** Maximum side length of an image, whatever is requested. */
 const longest = 2048;
 
-/** Striped PNGs whose colours are the prompt's, in base64; as many sketches of each in a stream as are asked for. */
+/** Generates striped PNGs in base64, with colours that depend on the prompt. A stream has the requested number of partial images of each. */
 export const images: DemoOperation<ImageRequest> = {
   speaks: ['images'],
   text: ({ prompt }) => prompt,
@@ -74,7 +74,7 @@ function picture(seed: string, width: number, height: number): string {
   return stripes(Math.max(1, width), Math.max(1, height), [colour(0), colour(3)]).toString('base64');
 }
 
-/** Width and height; 1024 each where none are said. */
+/** Returns width and height. Default: 1024 each. */
 function sidesOf(size = ''): readonly [number, number] {
   const [width = 0, height = 0] = /^(\d{1,5})x(\d{1,5})$/.exec(size)?.slice(1).map(Number) ?? [];
   if (width === 0 || height === 0) return [1024, 1024];

@@ -1,4 +1,4 @@
-/** The demo: a channel that answers by itself in every operation, so that a new gateway works without a provider. */
+/** The demo channel: answers every operation itself, so that a new gateway works without a provider. */
 import { z } from 'zod';
 import {
   GatewayError,
@@ -74,8 +74,8 @@ const limits = { inputLimit: 200_000, outputLimit: 32_000 } as const;
 const largestWhole = 64 * 1024 * 1024;
 
 /**
- * Answers by itself, over the real wire shapes: the newcomer's upstream, and the tests'. It echoes, calls tools, thinks, describes what was
- * attached, checks that its own signatures come back untouched, and misbehaves when told to. `channels/README.md` lists the magic words.
+ * Demo channel, for first steps and tests. Answers in the real wire formats without a provider: echoes, calls tools, reasons, describes
+ * attachments, checks that its signatures come back unchanged, and simulates faults. `channels/README.md` lists the commands.
  */
 export default defineChannel({
   name: 'demo',

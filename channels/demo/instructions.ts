@@ -28,7 +28,7 @@ function schemaIn(text: string): JsonObject | undefined {
   return at < 0 ? undefined : parseObject(text.slice(at + mark.length));
 }
 
-/** What the user has said of themselves, where the last text asks for it: the demo's proof that the whole conversation has reached it. */
+/** Returns what the user has said about themselves, if the last text asks for it. Shows that the whole conversation has arrived. */
 export function recalled(request: ChatRequest, text: string): string | undefined {
   if (!/\bwhat(?:'s| is) my name\b/i.test(text)) return undefined;
   for (const { role, content } of request.messages.toReversed()) {

@@ -1,7 +1,7 @@
 import type { OcrRequest } from 'sluice/channel-kit';
 import type { DemoOperation } from './demo-operation.ts';
 
-/** Reads as many pages as were named, each of which says what it was asked to read. */
+/** Returns one page for each requested page, with a description of the request as its text. */
 export const ocr: DemoOperation<OcrRequest> = {
   speaks: ['ocr'],
   text: ({ document }) => String(document['document_name'] ?? ''),

@@ -49,7 +49,7 @@ interface Pace {
   readonly pace: number;
 }
 
-/** Answers a request for one of these operations, with the faults that its magic words ask for. */
+/** Answers a request for one of these operations, with the faults that its commands request. */
 export async function answerOther(
   call: Call,
   format: Format,

@@ -10,7 +10,7 @@ const leastTokens = 512;
 const mostBeginnings = 1000;
 
 /**
- * The prompt cache that providers have without being asked: a request reads as much of its beginning as an earlier request had in common
+ * Simulates an automatic prompt cache: a request reads as much of its beginning as an earlier request had in common
  * with it, turn by turn. Each process has its own, and short prompts are never cached.
  */
 export class PromptCache {
@@ -29,7 +29,7 @@ export class PromptCache {
       digest.update(json);
       tokens += content.reduce((sum, block) => sum + ('text' in block ? countWords(block.text) : 0), 0);
       const key = digest.copy().digest('base64');
-      // The last turn is always read anew.
+      // The last turn is never read from the cache.
       if (this.#known.delete(key) && index < turns.length - 1 && tokens >= leastTokens) read = tokens;
       this.#known.set(key, true);
     });

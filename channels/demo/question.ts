@@ -34,7 +34,7 @@ export interface Question {
   readonly input: InputUsage;
   /** Undefined when the model is not to think. */
   readonly reasoning: Reasoning | undefined;
-  /** The client itself asked for reasoning: only then must it bring it back. */
+  /** True when the client itself requested reasoning, and so must send it back. */
   readonly requestedReasoning: boolean;
 }
 

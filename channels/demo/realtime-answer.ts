@@ -22,7 +22,7 @@ export interface AnswerContext {
   readonly events: RealtimeEvents;
 }
 
-/** One response: echoes the last text, or calls a tool, and counts tokens. */
+/** Response of a session: echoes the last text, or calls a tool, and counts tokens. */
 export class RealtimeAnswer {
   readonly #context: AnswerContext;
   readonly #id: string;
@@ -41,7 +41,7 @@ export class RealtimeAnswer {
     this.#audio = Array.isArray(modalities) && modalities.includes('audio');
   }
 
-  /** Yields the events of the response. Throws where the demo was told to fail. */
+  /** Yields the events of the response. Throws when a command requests a failure. */
   *give(): Iterable<GatewayEvent> {
     const { requested, settings, conversation } = this.#context;
     const { last } = conversation;

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, type JsonValue } from 'sluice';
 import { countWords } from './words.ts';
 
-/** One item, with its text and audio tokens. */
+/** Item of a conversation with its text and audio tokens. */
 export interface Turn {
   readonly id: string;
   readonly item: JsonObject;

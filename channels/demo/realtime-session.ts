@@ -48,7 +48,7 @@ export class RealtimeSession {
     yield this.#events.create('session.created', { session: this.#session });
   }
 
-  /** Yields the events in response to a message. Throws where the demo was told to fail. */
+  /** Yields the events in response to a message. Throws when a command requests a failure. */
   *answer({ data, binary, close }: SocketMessage): Iterable<GatewayEvent> {
     if (close !== undefined) return;
     const event = binary ? undefined : parseObject(data.toString());

@@ -6,7 +6,7 @@ import { merged } from './realtime-session.ts';
 /** Bytes of a second of 16-bit sound at 24 kHz. */
 const second = 48_000;
 
-/** A session of the demo that translates: it gives the sound back, and says how long it was. */
+/** Translation session of the demo: returns the audio unchanged, and reports its duration. */
 export class RealtimeTranslation {
   readonly #model: string;
   readonly #events: RealtimeEvents;

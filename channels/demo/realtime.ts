@@ -6,7 +6,7 @@ import { RealtimeSession } from './realtime-session.ts';
 import { RealtimeTranslation } from './realtime-translation.ts';
 import { readSwitches } from './switches.ts';
 
-/** Opens a session that the demo holds by itself; `demo!status=N` refuses it as a provider would. */
+/** Opens a session with the demo. `demo!status=N` rejects it as a provider would. */
 export async function openSession(
   call: Call,
   { model, path }: UpstreamRequest,

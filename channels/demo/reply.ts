@@ -7,7 +7,7 @@ import { GatewayError, type GatewayEvent, type JsonObject, type Upstream, type C
 import { writeSse, type Codec, type StreamEncoder, type WireFrame, ExactBytes } from 'sluice/channel-kit';
 import type { Switches } from './switches.ts';
 
-/** One step of sending a body. */
+/** Step in sending a body. */
 type Step = { readonly bytes: Buffer } | { readonly wait: number } | { readonly fail: GatewayError };
 
 /** Maximum number of bytes that are sent before other callers run. */
@@ -117,7 +117,7 @@ export class Clock {
   }
 }
 
-/** The frames of a streamed reply, with the faults that were asked for. */
+/** Returns the frames of a streamed response, with the requested faults. */
 export function* streamSteps(
   events: Iterable<GatewayEvent>,
   encoder: StreamEncoder,
@@ -142,7 +142,7 @@ export function* streamSteps(
     if (count >= ends) return;
     yield { bytes };
     count += 1;
-    // Behind the frames that only open a reply, so that something has been said.
+    // After the opening frames, so that the response has content before the fault.
     if (count === 4) {
       if (switches.garbage) yield { bytes: Buffer.from('data: {"this is": not JSON\n\n') };
       if (switches.silence !== undefined) yield { wait: switches.silence };
@@ -168,7 +168,7 @@ function unknownFrame(format: string): WireFrame {
   return { json: { object: 'demo.unknown', choices: [], demo_unknown: { note: 'from the demo' } } };
 }
 
-/** The body of a whole reply, with the faults that were asked for. */
+/** Returns the body of a response that is not streamed, with the requested faults. */
 export function* wholeSteps(document: JsonObject, switches: Switches): Generator<Step> {
   if (switches['slow-first'] !== undefined) yield { wait: switches['slow-first'] };
   const known = switches['unknown-event']

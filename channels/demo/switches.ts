@@ -1,7 +1,7 @@
 /** Parses the switches of the demo channel, such as `!status=429`, from the text and the model name of a request. */
 import { GatewayError, type FinishReason } from 'sluice';
 
-/** All switches by the kind of value that they take. `channels/README.md` says what each does. */
+/** All commands by the type of their value. `channels/README.md` describes each. */
 const kinds = {
   // Refusals and errors
   status: 'number',
@@ -23,7 +23,7 @@ const kinds = {
   'unknown-event': 'flag',
   'no-usage': 'flag',
   interleave: 'flag',
-  // What is said
+  // Content of the response
   refusal: 'flag',
   'content-filter': 'flag',
   finish: 'word',
@@ -42,7 +42,7 @@ export type Switches = { readonly [N in Name]?: ValueOf[(typeof kinds)[N]] };
 
 /**
  * Reads `!status=429 retry-after=2`: words that begin with `!`, and the `name=value` words right behind one. Words that are no switch are
- * ordinary text. What the text says wins over what the model's name says (`demo!status=429`). Throws 400 when a number is none.
+ * ordinary text. The text has precedence over the name of the model (`demo!status=429`). Throws 400 for an invalid number.
  */
 export function readSwitches(model: string, text: string): Switches {
   const found: Record<string, true | number | string> = {};
@@ -91,7 +91,7 @@ const reasons: readonly FinishReason[] = [
   'other',
 ];
 
-/** The reason that `!finish=…`, `!refusal` or `!content-filter` asks for; undefined when none does. */
+/** Returns the finish reason of `!finish=…`, `!refusal` or `!content-filter`; undefined without one of them. */
 export function requestedFinish(switches: Switches): FinishReason | undefined {
   if (switches.refusal) return 'refusal';
   if (switches['content-filter']) return 'content-filter';

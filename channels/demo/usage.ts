@@ -12,7 +12,7 @@ const mediaTokens = 100;
 const storedTokens = 64;
 
 /**
- * Counts a request, and says what a prompt cache would have done: hints write the cache on the first turn; on later turns everything
+ * Counts the tokens of a request, and simulates a prompt cache: hints write the cache on the first turn; on later turns everything
  * before the last answer is read from it and the rest, up to the last hint, is written. No state is kept, so the figures never vary.
  */
 export function inputUsage(request: ChatRequest): InputUsage {

@@ -30,7 +30,7 @@ interface DemoTask {
 /** Time in milliseconds until a video is finished whose prompt has no `!ready=MS`. */
 const usualTime = 2_000;
 
-/** Answers what is asked about videos. `!ready=MS` says when one is finished, `!fail` that it never will be. */
+/** Answers requests about videos. `!ready=MS` sets when a video is finished, and `!fail` makes it fail. */
 export async function answerVideo(
   call: Call,
   format: Format,

@@ -95,7 +95,7 @@ async function uploaded(call: Call, request: UpstreamRequest, own: Open): Return
   return hasSucceeded(step) ? answerOf(step, fileOf(id, step.body)) : answerOf(step);
 }
 
-/** The lines of a dataset are in one of its files, whose address is asked for; requests that failed are in another. */
+/** Returns the lines of a dataset. They are in one of its files, whose address is requested first; failed requests are in another file. */
 async function content(
   call: Call,
   request: UpstreamRequest,
@@ -148,7 +148,7 @@ function jobOf(account: string, { input_file_id: file, model }: JsonObject): Jso
   return { model, inputDatasetId: `accounts/${account}/datasets/${String(file)}` };
 }
 
-/** The last word of a name such as `accounts/mine/datasets/one`. */
+/** Returns the last segment of a name such as `accounts/mine/datasets/one`. */
 const idIn = (name: JsonValue | undefined): string | null =>
   typeof name === 'string' && name !== '' ? name.slice(name.lastIndexOf('/') + 1) : null;
 

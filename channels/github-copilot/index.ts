@@ -101,7 +101,7 @@ export default defineChannel({
   },
 });
 
-/** What a request says of itself: who began the turn (a user, or an agent that gives results of tools), and whether there are images. */
+/** Returns headers with the initiator of the turn (a user, or an agent that returns tool results), and one for requests with images. */
 function about(call: Call, { operation }: UpstreamRequest): Readonly<Record<string, string>> {
   const id = { 'x-request-id': randomUUID() };
   const { outline } = call;

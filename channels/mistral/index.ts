@@ -6,7 +6,7 @@ import { chat, chatFormat } from '../_kit/dialect/mistral-chat.ts';
 import { transcribe, transcriptFormat } from './transcripts.ts';
 import { openaiLike } from '../_kit/dialect/openai-like.ts';
 
-/** Efforts of models that think when they are asked to. https://docs.mistral.ai/capabilities/reasoning/adjustable */
+/** Efforts of models whose reasoning is optional. https://docs.mistral.ai/capabilities/reasoning/adjustable */
 const adjustable = { reasoning: 'effort', efforts: ['none', 'high'], replaysReasoning: true } as const;
 
 /** Traits by name pattern. */
@@ -21,7 +21,7 @@ const mistralTable: Readonly<Record<string, ModelTraits>> = {
     schemaSubset: { closesObjects: true },
     refuses: ['topK', 'logprobs', 'topLogprobs', 'user', 'verbosity', 'modalities', 'cache'],
   },
-  // These think whatever is said. https://docs.mistral.ai/capabilities/reasoning/native
+  // Reasoning of these models cannot be disabled. https://docs.mistral.ai/capabilities/reasoning/native
   'magistral-*': { thinksByDefault: true, stopsThinking: false, replaysReasoning: true },
   'mistral-small-latest': adjustable,
   'mistral-small-2603': adjustable,
@@ -36,7 +36,7 @@ const mistralTable: Readonly<Record<string, ModelTraits>> = {
 /** Traits of a model by its name. */
 export const mistralTraits = traitsByModel(mistralTable);
 
-/** The API answers 422 to unknown members, and reports usage in every stream without being asked. */
+/** The API returns 422 for unknown members, and always reports usage in streams. */
 export default openaiLike({
   name: 'mistral',
   catalogue: ['mistral'],

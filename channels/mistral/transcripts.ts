@@ -25,7 +25,7 @@ import {
 /** Name of the format, which no client sends. */
 export const transcriptFormat = 'mistral';
 
-/** Replies that say when things were said. */
+/** Response formats with timestamps. */
 const timed: ReadonlySet<string> = new Set(['verbose_json', 'diarized_json', 'srt', 'vtt']);
 
 /** https://docs.mistral.ai/api/endpoint/audio/transcriptions */
@@ -80,7 +80,7 @@ function decode(body: JsonObject): Transcript {
   };
 }
 
-/** A stretch of a recording as Voxtral tells it. */
+/** Segment of a recording as Voxtral reports it. */
 type Stretch = JsonObject & { readonly text: string };
 
 function isSegment(one: unknown): one is Stretch {
@@ -120,7 +120,7 @@ function segmentOf({ text, start, end, speaker_id: speaker }: Stretch): Transcri
 }
 
 /**
- * A stream: pieces of the text, segments between them where times were asked for, and all of it at the end.
+ * Decodes a stream: deltas of the text, segments between them if timestamps were requested, and the whole text at the end.
  * https://docs.mistral.ai/api/endpoint/audio/transcriptions#operation-audio_api_v1_transcriptions_post_stream
  */
 class VoxtralStream implements StreamDecoder {

@@ -6,7 +6,7 @@ import { objectsOf, type DialectReply } from '../_kit/dialect/chat-dialect.ts';
 import { beginChat, commonSettings, stopsOf, usageOf } from './chat.ts';
 
 /*
- * The words that Oracle's native chat has for Cohere's Command models: one message, and what was said before it.
+ * Request and response types of Oracle's native chat for Cohere's Command models: one message, and the chat history before it.
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/datatypes/CohereChatRequest
  * https://github.com/oracle/langchain-oracle/blob/main/libs/oci/langchain_oci/chat_models/providers/cohere.py
  */
@@ -49,7 +49,7 @@ export function cohereFormat(format: JsonValue | undefined): JsonObject {
   return { responseFormat: { type: 'JSON_OBJECT', ...(schema === undefined ? {} : { schema }) } };
 }
 
-/** Instructions, what was said before, and what is said now: a message of the user's, or what tools have given. */
+/** Returns the instructions, the history, and the current input: a message of the user, or tool results. */
 function talkOf(messages: readonly JsonObject[], given: JsonValue[], target: EncodeTarget): JsonObject {
   const isInstruction = ({ role }: JsonObject): boolean => role === 'system' || role === 'developer';
   const preamble = messages.filter(isInstruction).map(({ content }) => textOf(content, given, target));
@@ -142,7 +142,7 @@ const types = lookupTable<string>({
   object: 'dict',
 });
 
-/** A tool has a flat list of parameters: what a schema says beside a type stands in the description, where the model reads it. */
+/** Returns a tool with a flat list of parameters. The rest of each schema goes into the description, where the model reads it. */
 function toolOf({ function: own }: JsonObject): JsonObject {
   const { name, description, parameters } = isObject(own) ? own : {};
   const { properties, required } = isObject(parameters) ? parameters : {};
@@ -192,7 +192,7 @@ export function cohereWhole(body: JsonObject): JsonObject {
   };
 }
 
-/** A stream. The piece that ends it says all of the text once more, and the calls; they count where they have not been said before. */
+/** Decodes a stream. The last chunk repeats the whole text and the calls, which are used only if they have not been received before. */
 export function cohereReply(): DialectReply {
   let hasText = false;
   let calls = 0;

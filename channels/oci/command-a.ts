@@ -58,7 +58,7 @@ export function commandARequest(body: JsonObject, target: EncodeTarget): JsonObj
   };
 }
 
-/** Models that can think do so unless they are told not to. */
+/** Returns the reasoning settings. Models with reasoning use it by default. */
 function thinkingOf({ reasoning_effort: effort, thinking }: JsonObject): JsonObject {
   if (isObject(thinking)) {
     const { type, token_budget: budget } = thinking;
@@ -134,7 +134,7 @@ export function commandAWhole(body: JsonObject): JsonObject {
   };
 }
 
-/** A stream. Should its last piece say all once more, what was said before is not said again. */
+/** Decodes a stream. Ignores a repetition of the text in the last chunk. */
 export function commandAReply(): DialectReply {
   const hasSent = { content: false, reasoning_content: false };
   const ids = new Set<JsonValue | undefined>();

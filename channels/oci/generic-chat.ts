@@ -102,7 +102,7 @@ function messageOf(message: JsonObject, target: EncodeTarget): JsonObject {
   const parts = partsOf(content, target);
   return {
     role: String(role).toUpperCase(),
-    // Beside calls, where nothing is said, an empty text is not understood.
+    // The API rejects an empty text beside calls.
     content: calls.length > 0 && parts.length === 0 ? null : parts,
     ...(calls.length === 0
       ? {}
@@ -173,7 +173,7 @@ export function genericWhole({ choices, usage }: JsonObject): JsonObject {
   };
 }
 
-/** A stream: each piece is a choice, or tells the usage. A call begins with its id; what comes without one goes on with the last. */
+/** Decodes a stream: each chunk is a choice, or has the usage. A call begins with its id. A chunk without one continues the last call. */
 export function genericReply(): DialectReply {
   const ids: string[] = [];
   return {

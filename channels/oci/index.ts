@@ -175,7 +175,7 @@ async function listModels(
   return items.flatMap((item: unknown) => {
     if (!isObject(item) || typeof item['displayName'] !== 'string') return [];
     const { displayName, type, timeOnDemandRetired: retired } = item;
-    // Tuned models are asked through endpoints of their own; retired ones on machines that were bought for them.
+    // Tuned models have their own endpoints. Retired models run only on dedicated clusters.
     const served = type !== 'CUSTOM' && !(typeof retired === 'string' && retired <= now);
     return served ? [displayName] : [];
   });

@@ -27,7 +27,7 @@ export function privateKeyOf(pem: string, passphrase: string | undefined): KeyOb
   return key;
 }
 
-/** A file's text. Rejects with a sentence that says what it was to be. */
+/** Reads a file. Rejects with an error that describes the purpose of the file. */
 export async function readText(what: string, path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');

@@ -66,7 +66,7 @@ export function ociNative(compartmentId: string, ofEndpoints: EndpointWords): Oc
   };
 }
 
-/** Returns what a request says of the model that it asks. */
+/** Function that returns the members of a request that select the model. */
 type ServingMode = (model: string) => JsonObject;
 
 function chatCodec(servingOf: ServingMode, ofEndpoints: EndpointWords): Codec<ChatRequest> {

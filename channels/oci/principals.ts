@@ -66,7 +66,7 @@ export async function ofInstance(
   return ofToken(token, session.privateKey);
 }
 
-/** The port at which a cluster changes tokens of service accounts, unless the environment says another. */
+/** Default port at which a cluster exchanges tokens of service accounts. */
 const okePort = '12250';
 
 /**
@@ -91,7 +91,7 @@ export async function ofWorkload(
     })
     .catch(failing('the cluster'));
   const { token } = parseObject(Buffer.from(answer.toString(), 'base64').toString()) ?? {};
-  // It stands behind the letters that also begin the name of a key.
+  // The token comes after the prefix `ST$`, with which ids of keys begin too.
   if (typeof token !== 'string' || !token.startsWith('ST$')) throw new Error('the cluster returned no token');
   return ofToken(token.slice('ST$'.length), session.privateKey);
 }

@@ -108,7 +108,7 @@ function thinkOf(effort: JsonValue | undefined, model: string): JsonValue | unde
 }
 
 function messagesOf(messages: JsonValue | undefined, target: EncodeTarget): readonly JsonObject[] {
-  /** Results name their tool, which the call with their id tells. */
+  /** Names of tools by the id of the call, because results must name their tool. */
   const names = new Map<string, string>();
   return objectsOf(messages).map((message) => {
     const { role, tool_calls: calls, tool_call_id: id, reasoning_content: thinking } = message;

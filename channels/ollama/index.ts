@@ -21,7 +21,7 @@ const thinkers: Readonly<Record<string, ModelTraits>> = {
 
 const traits = traitsByModel({ '*': common, ...thinkers });
 
-/** What its own words have no member for, besides. */
+/** Settings that the native API of Ollama does not have either. */
 const nativeTraits = traitsByModel({
   '*': {
     ...common,
@@ -32,8 +32,8 @@ const nativeTraits = traitsByModel({
 });
 
 /**
- * Ollama on this machine, or anywhere that `baseUrl` says. Models that cannot think answer 400 when asked to. `native` speaks its own words,
- * which carry more than its chat completions: options such as `num_ctx`, `keep_alive`, a schema for every model, and thinking that goes back.
+ * Ollama on this machine, or at `baseUrl`. Models without reasoning return 400 to a request for it. `native` uses the native API, which
+ * supports more than its chat completions: options such as `num_ctx`, `keep_alive`, a schema for every model, and reasoning in requests.
  */
 export default defineChannel({
   name: 'ollama',

@@ -13,7 +13,7 @@ export const chat: Codec<ChatRequest> = {
     const { search, rest } = searchOf(request);
     const encoded = responsesCodec.encodeRequest(rest, target);
     const { include, ...body } = encoded.body;
-    // Sealed reasoning is asked for on behalf of clients of other formats, which the Agent API has not.
+    // The Agent API has no encrypted reasoning, which the codec requests for clients of other formats.
     const withReasoning =
       request.format !== responsesCodec.format || include === undefined ? body : { ...body, include };
     return { ...encoded, body: withSearch(withReasoning, search) };

@@ -63,7 +63,7 @@ function itemsOf(input: JsonValue): JsonValue {
 const traces =
   /^(?:search_results|image_search_results|fetch_url_results|tool_search_output|skill_loaded|share_file|sandbox_\w+|(?:finance|people_search)_results)$/;
 
-/** Parts of input alone have a type: what the model said before goes as a text. */
+/** Encodes a turn. Only input parts have a type; earlier turns of the model are sent as text. */
 function contentOf(content: JsonValue): JsonValue {
   if (!Array.isArray(content)) return content;
   const parts = objectsOf(content);

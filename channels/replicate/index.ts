@@ -1,4 +1,4 @@
-/** Replicate: images and videos, which are predictions that are asked for until they are done. */
+/** Replicate: images and videos. Each is a prediction, which is polled until it is done. */
 import { defineChannel, type JsonObject, type JsonValue, type ChannelParts, type ChannelTools } from 'sluice';
 import type { EncodedRequest, EncodeTarget, ImageRequest, GeneratedImage } from 'sluice/channel-kit';
 import { bearer, overHttp, plainKind } from '../_kit/http/http-channel.ts';
@@ -16,10 +16,10 @@ import {
 
 const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
 
-// Each model has fields of its own, told by its page, and no list has them all. Those of FLUX.2 are in https://github.com/vercel/ai
+// Each model has its own fields, described on its page. There is no complete list. Those of FLUX.2 are in https://github.com/vercel/ai
 // (packages/replicate/src/replicate-image-model.ts), as are `image` and `mask` of the others; the rest of these patterns has no source.
 
-/** Older models are told width and height, where the others are told a ratio. */
+/** Older models, which take width and height. The others take an aspect ratio. */
 const bySides = /sdxl|stable-diffusion(?!-3)/;
 
 /** Patterns of models that take a list of images, and of models that take numbered members; others take one `image`. */
@@ -93,7 +93,7 @@ const prices = {
   'recraft-ai/recraft-v3-svg': { perImage: 0.08 },
 } as const;
 
-/** Replicate: predictions, waited for and then asked about. https://replicate.com/docs/reference/http */
+/** Channel for Replicate: waits for a prediction, and then polls it. https://replicate.com/docs/reference/http */
 export default plainKind(
   defineChannel({
     name: 'replicate',
@@ -125,7 +125,7 @@ export default plainKind(
           }),
         },
         async open(call, request) {
-          // A video is asked about by whoever wants it: nobody waits for it here.
+          // The client polls a video, so the channel does not wait for it.
           if (request.format === videoFormat) return open(call, request);
           const made = await requestWhole(call, open, request);
           if (!hasSucceeded(made) || !isRunning(made.body)) return answerOf(made);

@@ -16,7 +16,7 @@ import { inModelWords } from '../_kit/media/videos.ts';
 export const videoFormat = 'replicate-videos';
 
 /**
- * What models call the image with which a video begins; the others call it `image`, as in https://github.com/vercel/ai
+ * Names of the field for the first image of a video by model. The others call it `image`, as in https://github.com/vercel/ai
  * (packages/replicate/src/replicate-video-model.ts). These names have no source but the models’ pages, which change.
  */
 const firstImages: readonly (readonly [RegExp, string])[] = [

@@ -19,7 +19,7 @@ export async function containerAnswer(answer: Upstream): Promise<Upstream> {
 }
 
 /**
- * Returns the refusal of a container with its own status and body, so that it is told apart from a failure.
+ * Returns the refusal of a container with its own status and body, so that it is distinguished from a failure.
  * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html#API_runtime_InvokeEndpoint_Errors
  */
 async function withOwnStatus(answer: Upstream): Promise<Upstream> {

@@ -39,7 +39,7 @@ export class Deployments {
     return this.#idOf(model, 'No deployment runs this model.');
   }
 
-  /** The deployment of a service that runs no model of its own. Rejects with a GatewayError where there is none. */
+  /** Returns the deployment of a service without its own model. Rejects with a GatewayError if there is none. */
   only(): Promise<string> {
     return this.#idOf(service, 'No deployment runs the service for this model.');
   }
@@ -79,7 +79,7 @@ export class Deployments {
     const found = new Map<string, string>();
     for (const { id, details } of objectsOf(body['resources'])) {
       const name = modelIn(details) ?? service;
-      // The newest stands first.
+      // The newest deployment comes first.
       if (typeof id === 'string' && !found.has(name)) found.set(name, id);
     }
     return found;

@@ -41,7 +41,7 @@ export function orchestrationChat(modules: JsonObject): Codec<ChatRequest> {
         ...(values === undefined ? {} : { placeholder_values: values }),
       } as JsonObject;
     },
-    // Before the model's own words the service tells what it has made of the prompt.
+    // The service sends its results of preparing the prompt before the output of the model.
     reply: () => ({ chunks: (piece) => (hasBegun(piece['final_result']) ? [resultIn(piece)] : []) }),
     whole: (body) => resultIn(body),
   });

@@ -16,7 +16,7 @@ export const togetherBatches: BatchDialect = {
     // A new job comes wrapped, together with a warning.
     const job = isObject(response['job']) ? response['job'] : response;
     const { id, status, endpoint, model_id: model, error, input_file_id: input } = job;
-    // Names of files are told before there is anything in them.
+    // The names of result files are known before the files have content.
     const isOver = status !== 'VALIDATING' && status !== 'IN_PROGRESS';
     return {
       id: id ?? null,

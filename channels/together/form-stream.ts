@@ -6,7 +6,7 @@ import type { BodyStream } from 'sluice';
 export interface FormEdits {
   /** Texts that it has no part for, by name: they stand in front. */
   readonly added?: Readonly<Record<string, string>>;
-  /** By name: a text that one of its parts may have, and what the provider says for it. */
+  /** Texts of form fields by name, each with the value that the provider expects in its place. */
   readonly changed?: Readonly<Record<string, readonly [text: string, there: string]>>;
 }
 

@@ -116,7 +116,7 @@ function hostOf(location: string): string {
   return `${location}-aiplatform.googleapis.com`;
 }
 
-/** The name of a model without what says which of its versions is meant: `claude-sonnet-4-5@20250929`. */
+/** Returns the name of a model without its version: without `@20250929` in `claude-sonnet-4-5@20250929`. */
 function nameOf(model: string): string {
   return model.split('@')[0] ?? model;
 }
@@ -142,7 +142,7 @@ function traitsOf(model: string): ModelTraits {
 
 /**
  * Models of other makers take the arguments of their template. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/capabilities/thinking
- * Grok thinks by itself, and takes an effort from 4.3 on.
+ * Grok always reasons, and takes an effort from 4.3 on.
  */
 function maasThinking(name: string): ModelTraits {
   if (/grok-4\.[3-9]/.test(name)) return { reasoning: 'effort', efforts: ['low', 'medium', 'high'] };

@@ -47,7 +47,7 @@ const inputTypes: { readonly [Purpose in EmbedPurpose]?: string } = {
   document: 'document',
 };
 
-/** The official shape with other words: `output_dimension`, `input_type`. Floats are what comes when nothing is said. */
+/** The official format with other names: `output_dimension`, `input_type`. The default encoding is floats. */
 const embed: Codec<EmbedRequest> = {
   ...embedCodec,
   format: 'voyage-embeddings',

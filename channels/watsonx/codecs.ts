@@ -56,7 +56,7 @@ const members: ReadonlySet<string> = new Set([
   'reasoning_effort',
 ]);
 
-/** Chat completions, but for the names of the model and of the choice among tools, and two paths instead of a member that says `stream`. */
+/** Chat completions with other names for the model and the tool choice, and with two paths in place of the member `stream`. */
 export const chat = chatDialect({
   format: chatFormat,
   path: (stream) => (stream ? '/ml/v1/text/chat_stream' : '/ml/v1/text/chat'),

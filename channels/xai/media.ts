@@ -115,7 +115,7 @@ function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedReques
     body: {
       model: target.model,
       prompt,
-      // A length is always told: what is charged for a video that names none is known by it.
+      // Always sends a duration, so that the cost of a video without one is known.
       duration: Math.ceil(request.seconds ?? defaultSeconds(request)),
       ...(first === undefined ? {} : isReference ? { reference_images: images } : { image: first }),
       ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
@@ -133,10 +133,10 @@ const readState = videoStateReader({
   expired: 'failed',
 });
 
-/** A task is named when it is made; asked about, it tells its state, or nothing while it runs. */
+/** Decodes a response about a task: its id when it is created, later its state, which is missing while the task runs. */
 function readReport(body: JsonObject): VideoReport {
   const { request_id: id, status, video, progress, error } = body;
-  // A task that has failed tells why in the same member as a refusal does.
+  // A failed task has its error in the same member as an error response.
   if (status === undefined) throwIfError(body);
   const { url, duration, respect_moderation: isFit } = isObject(video) ? video : {};
   const isUnfit = isFit === false;
@@ -160,7 +160,7 @@ function readReport(body: JsonObject): VideoReport {
   };
 }
 
-/** Videos. They cannot be told to stop. */
+/** Codecs for videos. Tasks cannot be cancelled. */
 export const videoCodecs = defineVideoCodecs({
   format: mediaFormat,
   encode: encodeVideo,

@@ -59,13 +59,13 @@ export async function describedFile(
   return hasSucceeded(step) ? answerOf(step, describe(step.body)) : answerOf(step);
 }
 
-/** Unix time in seconds of a date text or of a number of seconds; null where there is none. */
+/** Returns the Unix time in seconds of a date text or of a number of seconds; null if there is none. */
 export function secondsOf(date: JsonValue | undefined): number | null {
   const seconds = typeof date === 'number' ? date : Math.floor(Date.parse(String(date)) / 1000);
   return Number.isFinite(seconds) ? seconds : null;
 }
 
-/** Member `errors` of a batch: a list of messages; null where there is none. */
+/** Returns the member `errors` of a batch: a list of messages; null if there is none. */
 export function batchErrors(...sentences: readonly (JsonValue | undefined)[]): JsonValue {
   const messages = sentences.filter((one) => typeof one === 'string' && one !== '');
   if (messages.length === 0) return null;

@@ -66,7 +66,7 @@ function thinkingOf(block: ReasoningBlock, { traits, drop }: EncodeTarget): Bloc
   );
 }
 
-/** A document by its address, or as a data URL; a text is said as text. One that was uploaded goes by its id. */
+/** Encodes a document: by its URL, as a data URL, as text, or by its id if it was uploaded. */
 function documentOf(block: MediaBlock, { drop }: EncodeTarget): Block {
   const { source, name, cache, at } = block;
   if (source.kind === 'file' && source.format !== 'chat-completions') return block;

@@ -7,7 +7,7 @@ interface TextPosition {
   from: number;
 }
 
-/** Reads content as parts: what the model thinks, what it says, and where it has that from. */
+/** Decodes content as parts: reasoning, text, and citations. */
 export class MistralReply implements DialectReply {
   readonly #positions = new Map<JsonValue, TextPosition>();
 
@@ -19,7 +19,7 @@ export class MistralReply implements DialectReply {
     return chunks.length + used.length === 0 ? [{ ...top, choices: [] }] : [...chunks, ...used];
   }
 
-  /** A choice as one choice for each run of parts that belong together; the last of them says why it ended. */
+  /** Returns a choice as several choices, one for each sequence of parts of a kind. The last one has the finish reason. */
   #deltas({ delta, message, finish_reason: finish, index = 0, ...rest }: JsonObject): readonly JsonObject[] {
     const holder = isObject(delta) ? delta : isObject(message) ? message : {};
     const { content, ...others } = holder;

@@ -23,7 +23,7 @@ const families: readonly (readonly [name: RegExp, thinks: 'alike' | 'on' | 'off'
   [/deepseek-v[4-9]|kimi-k2[.p][56]|glm-(?:4[.p][5-9]|[5-9])|qwen-?3/i, 'on'],
 ];
 
-/** Returns how an open model is told to think where hybrid ones are switched by `control`. Undefined: nothing is known of its family. */
+/** Returns the reasoning traits of an open model. `control` switches the reasoning of hybrid models. Undefined for an unknown family. */
 export function openModel(model: string, control: ModelTraits): ModelTraits | undefined {
   if (/gpt-oss/i.test(model)) return gptOss;
   const [, thinks] = families.find(([name]) => name.test(model)) ?? [];

@@ -19,7 +19,7 @@ export interface OpenaiLike {
   readonly baseUrl: string;
   /** Models served when the config names none; `*` stands for anything, and `discover` for whatever the provider lists. */
   readonly models: readonly string[] | 'discover';
-  /** Request the provider's list of models unless the config says otherwise. Default false. */
+  /** Default of the option `discover`: request the provider's list of models. Default: false. */
   readonly discover?: boolean;
   /** The provider's names in the list of known models. */
   readonly catalogue?: readonly string[];
@@ -41,7 +41,7 @@ export interface OpenaiLike {
   readonly beside?: NonNullable<HttpProvider['beside']>;
   /** Differences of the batch API from that of chat completions. */
   readonly batches?: NonNullable<HttpProvider['batches']>;
-  /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
+  /** Traits by model pattern. All matching patterns apply, later ones override earlier ones. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
   /** Switch for the reasoning of hybrid open models at this provider. Traits in `traits` override it. */
   readonly openModels?: ModelTraits;
@@ -55,7 +55,7 @@ export interface OpenaiLike {
   readonly needsKey?: boolean;
   /** Headers that carry the key. Default: `authorization: Bearer KEY`. */
   readonly headers?: (key: string | undefined) => Readonly<Record<string, string>>;
-  /** Fields of the body by which the provider chooses models by itself. */
+  /** Fields of the body by which the provider chooses further models. */
   readonly routingFields?: readonly string[];
   /** The messages format of the provider. Default: it has none. */
   readonly messages?: MessagesSide;

@@ -2,7 +2,7 @@
 import type { ModelTraits } from 'sluice';
 import { traitsByModel } from '../http/http-channel.ts';
 
-/** `top_k` is an extension of others' that this API answers with 400. Models that think refuse the rest too, unless told not to think. */
+/** The API returns 400 for `top_k`, which is an extension of other providers. Reasoning models also reject the others, unless reasoning is off. */
 const unknown = ['topK'];
 const refuses = [
   ...unknown,
@@ -32,7 +32,7 @@ export const thinking: ModelTraits = {
   refuses,
 };
 
-/** The first GPT-5 models have no `none`. https://developers.openai.com/api/docs/guides/reasoning */
+/** Efforts of the first GPT-5 models, which have no `none`. https://developers.openai.com/api/docs/guides/reasoning */
 const firstGpt5 = { efforts: ['minimal', 'low', 'medium', 'high'] } as const;
 
 /**
@@ -70,7 +70,7 @@ const schemaSubset: NonNullable<ModelTraits['schemaSubset']> = {
 
 const breakpoints = { cacheMark: 'prompt_cache_breakpoint' } as const;
 
-/** The oldest models only complete text, and the newest only answer in responses. */
+/** APIs of the models: the oldest have only text completions, and the newest only Responses. */
 const completes = { formats: ['text-completions'], reasoning: 'none' } as const;
 const responds = { formats: ['responses'] } as const;
 
@@ -107,7 +107,7 @@ export const openaiTable: Readonly<Record<string, ModelTraits>> = {
     schemaSubset,
   },
   'gpt-*realtime*': { inputLimit: 32_000, outputLimit: 4096 },
-  // Eight tiles and the whole at the most, each counted as some thirty times the tokens of other models.
+  // At most eight tiles and the whole image, each with about thirty times the tokens of other models.
   'gpt-4o-mini*': { imageTokens: 48_169 },
   'gpt-4o*-realtime*': { inputLimit: 128_000, outputLimit: 4096 },
   // Efforts and limits of exactly one model stand in the catalogue; these are for those that it does not know.

@@ -16,7 +16,7 @@ export interface Named {
   readonly baseUrl: string;
 }
 
-/** Returns the base URL. Throws an error with `example` where there is none. */
+/** Returns the base URL. Throws an error with `example` if there is none. */
 export function requiredBaseUrl({ baseUrl }: ChannelOptions, example: string): string {
   if (baseUrl === undefined)
     throw new Error(`baseUrl is missing. Give the address up to and including its version: ${example}.`);

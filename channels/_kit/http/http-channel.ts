@@ -47,7 +47,7 @@ export interface HttpProvider {
   readonly modelList?: string;
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
-  /** The price of a model in its entry of the list, where the provider tells it: see `PricedModel`. */
+  /** Returns the price in an entry of the model list, if the provider lists prices: see `PricedModel`. */
   readonly listedPrices?: ListedPrices;
   /** Reads the cost of a call: see `ChannelParts.statedCost`. */
   readonly statedCost?: NonNullable<ChannelParts['statedCost']>;

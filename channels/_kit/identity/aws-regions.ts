@@ -76,7 +76,7 @@ export function accessesOf(chosen: RegionOptions, tools: Tools, service: Service
   });
 }
 
-/** Returns the regions of a channel with several. In order of preference each is a site, asked only where none before it can answer. */
+/** Returns the regions of a channel with several. Each is a site, in order of preference, which is used only when no earlier one can respond. */
 export function regionsOf(
   { regions, regionOrder }: RegionOptions,
   accesses: readonly RegionAccess[],

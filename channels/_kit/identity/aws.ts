@@ -83,7 +83,7 @@ export class AwsIdentity {
     });
   }
 
-  /** Rejects with a GatewayError; the log says which link of the chain failed, and what to set. */
+  /** Returns credentials. Rejects with a GatewayError. The log has the part of the credential chain that failed, and what to set. */
   async credentials(): Promise<AwsCredentials> {
     return this.#found.get();
   }
@@ -106,7 +106,7 @@ export class AwsIdentity {
     }
   }
 
-  /** AWS's own chain, loaded only for channels that need it. It tells by its debug lines which link it tries. */
+  /** Returns AWS's own credential chain, loaded only for channels that need it. Its debug lines show which provider of the chain it tries. */
   async #chain(): Promise<() => Promise<Found>> {
     const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers');
     const { profile, roleArn, externalId, sessionName = 'sluice', region } = this.#source;

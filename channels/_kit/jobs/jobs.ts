@@ -25,7 +25,7 @@ const longestPause = 4_000;
 /** Maximum number of consecutive transient failures while a job is polled. */
 const mostFailures = 4;
 
-/** One response of a provider that is read before the client gets any. */
+/** Response of a provider that is read completely before the client gets a response. */
 export interface Step extends Pick<Upstream, 'status' | 'headers'> {
   readonly bytes: Buffer;
   /** Undefined where the bytes are no JSON object. */
@@ -70,8 +70,8 @@ export function answerOf({ status, headers, bytes }: Step, body?: JsonObject): U
 }
 
 /**
- * Asks again and again until `isRunning` says no of an answer, which is then given, or until the provider refuses. It lasts as long as the
- * call, which has its timeouts, and ends with it: rejects with GatewayError then.
+ * Polls a job until `isRunning` is false for a response, and returns that response. Rejects when the provider returns an error, and with a
+ * GatewayError when the call ends. The timeouts are those of the call.
  */
 export async function pollUntilDone(
   call: Call,
@@ -96,7 +96,7 @@ export async function pollUntilDone(
   }
 }
 
-/** True for a response that says nothing about the job, which still runs. */
+/** Returns true for a response without information about the job, which still runs. */
 function passes({ status }: Step): boolean {
   return status === 429 || status >= 500;
 }

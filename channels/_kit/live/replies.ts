@@ -9,7 +9,7 @@ import { addUsage, neutralUsage, noUsage, readLiveUsage, shownUsage, type LiveUs
 /** Maximum number of calls whose results are awaited. */
 const mostCalls = 256;
 
-/** Maximum number of characters of what a user said in one turn, as it is transcribed. */
+/** Maximum length of the transcript of one user turn, in characters. */
 const maxTranscript = 256 * 1024;
 
 /** Translates the provider's messages of one session into events for the client. */
@@ -45,7 +45,7 @@ export class LiveReplies {
     return this.#awaited || this.#isMuted || this.#response !== undefined || this.#calls.size > 0;
   }
 
-  /** A response was asked for. */
+  /** Records that the client has requested a response. */
   await(): void {
     this.#awaited = true;
   }
@@ -54,7 +54,7 @@ export class LiveReplies {
   answered(callId: JsonValue | undefined): string | undefined {
     if (typeof callId !== 'string') return undefined;
     const name = this.#calls.get(callId);
-    // The provider goes on by itself when it has all results.
+    // The provider continues automatically when it has all results.
     if (this.#calls.delete(callId)) this.#awaited = true;
     return name;
   }
@@ -185,7 +185,7 @@ export class LiveReplies {
     yield* response.end(end, shownUsage(usage));
   }
 
-  /** The provider waits for the results, and tells the tokens when it has gone on. */
+  /** Yields the calls of tools. The provider waits for the results, and reports the tokens when it has continued. */
   *#call({ functionCalls: calls }: JsonObject): Iterable<JsonObject> {
     if (this.#isMuted) return;
     for (const { id, name, args } of Array.isArray(calls) ? calls.filter(isObject) : []) {
@@ -217,7 +217,7 @@ export class LiveReplies {
   }
 
   *#transcribe({ text, finished }: JsonObject): Iterable<JsonObject> {
-    // Models transcribe also where nobody asked: pydantic-ai-slim 2.68.0, realtime/google.py
+    // Models send transcripts also without a request: pydantic-ai-slim 2.68.0, realtime/google.py
     if (!isObject(inputOf(this.#session())['transcription'])) return;
     const { item, created } = this.#inputItem();
     yield* created;

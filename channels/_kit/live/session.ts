@@ -14,7 +14,7 @@ import {
 } from './settings.ts';
 import type { LiveStep } from './step.ts';
 
-/** One session: messages of OpenAI's realtime protocol on the side of the client, of Gemini's Live API on that of the provider. */
+/** Session that translates between OpenAI's realtime protocol for the client and Gemini's Live API for the provider. */
 export class LiveSession {
   readonly #model: LiveModel;
   readonly #events: LiveEvents;
@@ -22,9 +22,9 @@ export class LiveSession {
   #session: JsonObject;
   /** The settings with which the provider was set up. */
   #setUp: JsonObject | undefined;
-  /** A turn that is not sent yet, because the next message says whether it is to be answered. */
+  /** Turn that is not sent yet, because the next message determines if it needs a response. */
   #held: JsonObject | undefined;
-  /** Set while the client speaks in a session in which it says when it has finished. */
+  /** True while the client speaks in a session in which it marks the end of its turns. */
   #isActive = false;
   /** Sound that was sent and not committed. */
   #hasSound = false;
@@ -89,7 +89,7 @@ export class LiveSession {
         return this.#add(event['item']);
       case 'conversation.item.truncate': {
         const { item_id, content_index, audio_end_ms } = event;
-        // The provider itself keeps what it said up to the interruption.
+        // The provider itself stores its output up to the interruption.
         const truncation = {
           item_id: item_id ?? '',
           content_index: content_index ?? 0,
@@ -220,7 +220,7 @@ export class LiveSession {
     return [...this.#release(true)];
   }
 
-  /** Sends the turn that was held, or, where there is none and an answer is wanted, the wish for it. */
+  /** Sends the held turn, or without one a request for a response, if one is needed. */
   *#release(turnComplete: boolean): Iterable<JsonObject> {
     const held = this.#held;
     this.#held = undefined;
@@ -233,7 +233,7 @@ export class LiveSession {
   }
 }
 
-/** Members of `response.create` that ask for nothing, or for what happens anyway. */
+/** Members of `response.create` that have no effect, or request the default. */
 const ignoredMembers = new Set(['conversation', 'object', 'metadata']);
 
 function subjectOf(param: string | undefined | null, eventId: JsonValue | undefined): ErrorSubject {

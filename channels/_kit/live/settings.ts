@@ -166,7 +166,7 @@ function isEmptyList(value: JsonValue): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** True where the client says by itself when a turn has ended. */
+/** Returns true when the client itself marks the end of a turn. */
 export function isManual(session: JsonObject): boolean {
   const turns = inputOf(session)['turn_detection'];
   return !isObject(turns) || turns['create_response'] === false;

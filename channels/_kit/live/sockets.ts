@@ -70,10 +70,10 @@ export function liveSessions(
   };
 }
 
-/** Opens a connection that sends what `input` says. */
+/** Opens a connection that sends the messages of `input`. */
 type Dial = (input: Observable<SocketMessage>) => Promise<Observable<GatewayEvent>>;
 
-/** One session over one connection after the other: the provider ends each after some minutes, and the next one goes on from it. */
+/** Session over consecutive connections. The provider ends each after some minutes, and the next one resumes the session. */
 class LiveConnection {
   readonly #call: Call;
   readonly #session: LiveSession;

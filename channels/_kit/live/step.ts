@@ -4,6 +4,6 @@ import type { JsonObject, Usage } from 'sluice';
 export interface LiveStep {
   readonly toProvider?: readonly JsonObject[];
   readonly toClient?: readonly JsonObject[];
-  /** Tokens that no event for the client tells. */
+  /** Tokens that no event reports to the client. */
   readonly usage?: Usage;
 }

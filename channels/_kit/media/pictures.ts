@@ -25,7 +25,7 @@ export interface Pictures {
   readonly format: string;
   /** Maximum number of input images that the model edits; 0 where it only generates images. */
   readonly changes: number;
-  /** Settings that `encode` writes, or reports by itself. */
+  /** Settings that `encode` handles: encodes them or reports them as dropped. */
   readonly carries?: readonly Setting[];
   /** Fields of clients that are this provider's own words. */
   readonly own?: readonly string[];
@@ -33,7 +33,7 @@ export interface Pictures {
   readonly atOnce?: number;
   /** Writes a request. `own` are the client's fields in the provider's words; all images are bytes. */
   encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest;
-  /** Reads a reply. Throws GatewayError where it says that there is no image. */
+  /** Decodes a response. Throws GatewayError when it reports that there is no image. */
   decode(body: JsonObject): readonly GeneratedImage[];
 }
 
@@ -130,7 +130,7 @@ export function pictureAt(url: string, mimeType?: unknown): GeneratedImage {
   return data === undefined ? { url, ...type } : { base64: data.data, mimeType: data.mimeType };
 }
 
-/** Given images as data URLs. */
+/** Returns the input images as data URLs. */
 export function asDataUrls(images: readonly ImageInput[]): readonly string[] {
   return images.map((image) => {
     const { mimeType, data } = bytesOf(image);
@@ -166,7 +166,7 @@ export function ratioFor(
   return ratio;
 }
 
-/** A wished size in pixels. What is none is reported. */
+/** Parses the requested size in pixels. Reports an invalid one as dropped. */
 export function sidesFor(
   { size }: ImageRequest,
   drop: (path: string) => void,
@@ -178,14 +178,14 @@ export function sidesFor(
   return undefined;
 }
 
-/** A model whose name has slashes, as the path below which it is asked. Throws 400 for a name that leads elsewhere. */
+/** Returns the path for a model whose name has slashes. Throws 400 for a name that would change the path, such as with `..`. */
 export function modelPath(model: string): string {
   const steps = model.split('/');
   if (steps.some((step) => /^\.*$/.test(step))) throw wrongValue('model', 'the name of a model');
   return `/${steps.map(encodeURIComponent).join('/')}`;
 }
 
-/** Throws that the provider's review refused, where a sentence says so, and that it failed otherwise. */
+/** Throws a content policy error if the message is about the provider's review, else an upstream failure. */
 export function throwReason(sentence: string): never {
   if (/nsfw|safety|moderat|sensitive|flagged|policy/i.test(sentence)) throw contentRefused(sentence);
   throw unusableResponse('made no image');

@@ -2,7 +2,7 @@
 import { GatewayError, wrongValue } from 'sluice';
 import type { SpeakRequest } from 'sluice/channel-kit';
 
-/** Returns the table's value for the requested file format. Throws 400 where there is none, because another format could not be played. */
+/** Returns the table's value for the requested file format. Throws 400 if there is none, because the client might not play another format. */
 export function soundFor<Value>({ fileFormat }: SpeakRequest, table: Readonly<Record<string, Value>>): Value {
   const found = Object.hasOwn(table, fileFormat) ? table[fileFormat] : undefined;
   if (found !== undefined) return found;
@@ -15,7 +15,7 @@ export function soundFor<Value>({ fileFormat }: SpeakRequest, table: Readonly<Re
   );
 }
 
-/** The provider's name of a voice. Throws 400 for what is none. */
+/** Returns the provider's name of a voice. Throws 400 for an unknown voice. */
 export function voiceName({ voice }: SpeakRequest): string {
   const name = (typeof voice === 'string' ? voice : voice.id).trim();
   // May become a segment of a path, where these would lead elsewhere.

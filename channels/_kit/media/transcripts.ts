@@ -27,7 +27,7 @@ export interface TranscribedWord {
 export type Transcript = {
   readonly text: string;
   readonly language?: string | undefined;
-  /** Seconds, where the provider tells. */
+  /** Duration in seconds, if the provider reports it. */
   readonly duration?: number | undefined;
 } & ({ readonly words: readonly TranscribedWord[] } | { readonly segments: readonly TranscriptSegment[] });
 
@@ -87,7 +87,7 @@ export function eventsOf({ text, language, duration, ...parts }: Transcript): re
   ];
 }
 
-/** A segment is a sentence, or as much of one as is said without a rest, within so many seconds, by one speaker. */
+/** Maximum pause in a segment and maximum duration of a segment, in seconds. A segment is a sentence, or a part of one, of one speaker. */
 const longestRest = 1.5;
 const longestSegment = 12;
 const sentenceEnd = /[.!?…。！？]["'”’)\]]*$/u;
@@ -135,21 +135,21 @@ function sureness(words: readonly TranscribedWord[]): { readonly logprob?: numbe
   return known.length === 0 ? {} : { logprob: sum / known.length };
 }
 
-/** Least logarithm that is told: of a word that the provider holds for impossible it would be minus infinity, which JSON cannot say. */
+/** Minimum log probability. The logarithm of probability 0 is minus infinity, which JSON cannot represent. */
 const leastLogprob = -100;
 
-/** Reads a logarithm of a probability; nothing for what is none. */
+/** Parses a log probability; undefined if it is invalid. */
 export function logprobIn(value: unknown): { readonly logprob?: number } {
   if (typeof value !== 'number' || Number.isNaN(value) || value > 0) return {};
   return { logprob: Math.max(leastLogprob, value) };
 }
 
-/** Reads a probability between 0 and 1 as its logarithm; nothing for what is none. */
+/** Parses a probability between 0 and 1, and returns its logarithm; undefined if it is invalid. */
 export function confidenceIn(value: unknown): { readonly logprob?: number } {
   return typeof value === 'number' && value >= 0 && value <= 1 ? logprobIn(Math.log(value)) : {};
 }
 
-/** A time in seconds; 0 for what is none. */
+/** Parses a time in seconds; 0 if it is invalid. */
 export function secondsOf(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0;
 }

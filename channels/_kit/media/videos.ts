@@ -19,7 +19,7 @@ import {
 } from 'sluice/channel-kit';
 import { bearer, overHttp, type HttpProvider } from '../http/http-channel.ts';
 
-/** Returns the resolution that a request wants, in small letters. One that is not offered is dropped, by the name of the member that says it. */
+/** Returns the requested resolution in lower case. Drops one that the model does not offer, and reports its field. */
 export function offeredResolution(
   request: VideoRequest,
   isOffered: (resolution: string) => boolean,
