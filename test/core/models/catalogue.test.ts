@@ -564,7 +564,7 @@ describe('a list made from a price list', () => {
     const run = (...args: string[]) => sluice(['models', 'import', at('list.json'), ...args]);
     expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
       code: 0,
-      stderr: 'Took 1 models of 1 providers.\n',
+      stderr: 'Imported 1 models of 1 providers.\n',
     });
     expect(JSON.parse(readFileSync(at('known.json'), 'utf8'))).toEqual({
       source: 'a test',
