@@ -7,6 +7,7 @@
  * `--members` and `--teams`: keys and calls have owners; with `--summed`, there are sums of all calls and records of the newest alone. `--database URL`: fills that database, where it has no records (with `--only-keys`, no keys) yet, and keeps it;
  * `--only-fill` fills it with all sums and measures no reads; `--only-reads` leaves out what changes it. `--reads WORDS`: only reads whose name has these words.
  * `--times N`: each read N times after one that is not counted, and the median of these.
+ * Sums of 1 hour to 30 days are compared with the records, unless `--reads` or `--summed` is given.
  * `--quick`: fills a PostgreSQL with owners, records and sums by few statements, for many millions of calls.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,6 +18,7 @@ import { parseArgs } from 'node:util';
 import { makePartitions } from '../../core/money/usage-log/partitions.ts';
 import { openDatabase } from '../../core/state/database/index.ts';
 import { startPostgres } from '../support/postgres.ts';
+import { disagreements } from './agreement.ts';
 import { fill, fillKeys } from './fill.ts';
 import { fillOwners } from './owners.ts';
 import { fillQuickly } from './quick.ts';
@@ -122,6 +124,8 @@ async function report(tree: string, statements: Statements, now: number): Promis
       '| read | ms | CPU ms of the worker | CPU ms of the server | slowest call ms | rows read | KB |\n|---|---|---|---|---|---|---|',
     );
     for (const cost of costs) console.log(lineOf(cost));
+    // With sums of a formula there are hardly any records.
+    if (values.reads === '' && !age.isSummed) await compare(gateway, statements, now);
     let sum = 0;
     for (const [name, bytes] of await bytesOf(statements, isSqlite)) {
       sum += bytes;
@@ -132,6 +136,14 @@ async function report(tree: string, statements: Statements, now: number): Promis
     await gateway.end();
   }
   if (!values['only-reads']) await reportWrites(tree, url, age, now);
+}
+
+/** Says whether the sums agree with the records, and lets the run fail where they do not. */
+async function compare(gateway: AgedGateway, statements: Statements, now: number): Promise<void> {
+  const found = await disagreements(gateway, statements, now);
+  for (const sentence of found) console.log(`WRONG: ${sentence}`);
+  console.log(found.length === 0 ? 'sums agree with the records' : `${found.length} sums are wrong`);
+  if (found.length > 0) process.exitCode = 1;
 }
 
 /** Waits until the sums of what was there before are made, where the gateway has such. */
