@@ -242,7 +242,7 @@ export const slips: readonly Slip[] = [
       {
         what: 'what is counted ahead while a recall arrives is kept',
         file: 'rates/redis.ts',
-        from: 'await Promise.allSettled(this.#coming.values());',
+        from: 'await this.#aheadRequests.settled();',
         to: '',
       },
       {

@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from '../ledger/clock.ts';
+import { AheadRequests } from './ahead-requests.ts';
 import { MemoryRates } from './memory.ts';
 import { Shares } from './shares.ts';
 import type {
@@ -38,6 +39,7 @@ export class PrimaryRates implements Rates {
   readonly #report: ReportShared;
   readonly #local: MemoryRates;
   readonly #shares: Shares;
+  readonly #aheadRequests: AheadRequests;
   readonly #clock: Clock;
   readonly #open = new Map<number, Open>();
   #ids = 0;
@@ -53,6 +55,7 @@ export class PrimaryRates implements Rates {
     this.#line = line;
     this.#clock = clock;
     this.#shares = new Shares(line, clock);
+    this.#aheadRequests = new AheadRequests(this.#shares, (rules, slots) => this.#alone(rules, slots));
     this.#whenDown = whenDown;
     this.#report = report;
     this.#local = new MemoryRates(times, clock);
@@ -69,10 +72,11 @@ export class PrimaryRates implements Rates {
   async take(rules: readonly RateRule[], slots: readonly SlotRule[] = []): Promise<RateVerdict> {
     const served = this.#shares.take(rules, slots);
     if (served !== undefined) return served;
-    const wanted = this.#shares.wanted(rules, slots);
-    const sentAt = this.#clock.now();
-    const answer = await this.#request(wanted.rules, wanted.slots);
-    this.#shares.handleAnswer(wanted, answer, sentAt);
+    const servedLater = this.#aheadRequests.has(rules, slots)
+      ? await this.#aheadRequests.take(rules, slots)
+      : undefined;
+    if (servedLater !== undefined) return servedLater;
+    const answer = await this.#request(rules, slots);
     if (answer === undefined) return this.#alone(rules, slots);
     const { verdict, slice } = answer;
     return {
@@ -88,7 +92,19 @@ export class PrimaryRates implements Rates {
     return Promise.resolve();
   }
 
+  /** Counts a call in the other process, and ahead for later calls where such calls are frequent. */
   #request(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<RatesAnswer | undefined> {
+    const wanted = this.#shares.wanted(rules, slots);
+    const sentAt = this.#clock.now();
+    const request = this.#ask(wanted.rules, wanted.slots).then((answer) => {
+      this.#shares.handleAnswer(wanted, answer, sentAt);
+      return answer;
+    });
+    if (wanted.subject !== undefined) this.#aheadRequests.add(rules, slots, request);
+    return request;
+  }
+
+  #ask(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<RatesAnswer | undefined> {
     return new Promise((settle) => {
       const id = (this.#ids += 1);
       if (this.#open.size >= mostOpen || !this.#line.send({ kind: 'take', id, rules, slots })) {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ReportShared } from '../../state/links/shared-link.ts';
 import { systemClock, type Clock } from '../ledger/clock.ts';
+import { AheadRequests } from './ahead-requests.ts';
 import { clockMargin, type StoreAnswer } from './answers.ts';
 import { giveBackCalls, type GivenBack } from './give-backs.ts';
 import { bySubject, HeldSlots, type HeldSlot } from './held-slots.ts';
@@ -27,9 +28,6 @@ const downRetry = 1_000;
 
 /** Maximum number of slots that are given back later because the store could not be asked. The others are free when their leases are over. */
 const maxAbandoned = 10_000;
-
-/** Maximum number of waits of a call for a request that counts ahead. */
-const waitsPerCall = 2;
 
 /** Maximum number of recalls of other processes' shares for one call. */
 const recallsPerCall = 2;
@@ -69,8 +67,7 @@ export class RedisRates implements Rates {
   readonly #held = new HeldSlots();
   /** Slots that the store may hold for this process, and that this process does not use. */
   #abandoned: HeldSlot[] = [];
-  /** Pending requests that may count ahead, by first subject: at most one for each. */
-  readonly #coming = new Map<string, Promise<unknown>>();
+  readonly #aheadRequests: AheadRequests;
   readonly #recalled = new Map<number, readonly string[]>();
   #ids = 0;
   #renewedAt: number;
@@ -93,6 +90,7 @@ export class RedisRates implements Rates {
       },
       clock,
     );
+    this.#aheadRequests = new AheadRequests(this.#shares, (rules, slots) => this.#withoutStore(rules, slots));
     this.#store = connect({
       up: () => void this.#renew(),
       down: () => this.#shares.giveUp(),
@@ -121,7 +119,7 @@ export class RedisRates implements Rates {
   }
 
   async take(rules: readonly RateRule[], slots: readonly SlotRule[] = []): Promise<RateVerdict> {
-    const served = this.#shares.take(rules, slots) ?? (await this.#takeComing(rules, slots));
+    const served = this.#shares.take(rules, slots) ?? (await this.#aheadRequests.take(rules, slots));
     if (served !== undefined) return served;
     let answer = await this.#request(rules, slots);
     for (let tries = 0; tries < recallsPerCall; tries += 1) {
@@ -149,23 +147,6 @@ export class RedisRates implements Rates {
     await this.#store.close();
   }
 
-  /** Waits for a pending request that counts ahead, so that parallel calls do not each send a request. */
-  async #takeComing(
-    rules: readonly RateRule[],
-    slots: readonly SlotRule[],
-  ): Promise<RateVerdict | undefined> {
-    const subject = firstSubject(rules, slots);
-    for (let tries = 0; tries < waitsPerCall; tries += 1) {
-      const coming = this.#coming.get(subject);
-      if (coming === undefined) return undefined;
-      // oxlint-disable-next-line no-await-in-loop -- again only where other calls have taken all of it
-      await coming;
-      const served = this.#shares.take(rules, slots);
-      if (served !== undefined) return served;
-    }
-    return undefined;
-  }
-
   /** Counts a call in the store, and ahead for later calls where such calls are frequent. */
   #request(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<StoreAnswer | undefined> {
     const wanted = this.#shares.wanted(rules, slots);
@@ -177,11 +158,7 @@ export class RedisRates implements Rates {
         return answer;
       },
     );
-    if (mayTakeAhead) {
-      const subject = firstSubject(rules, slots);
-      this.#coming.set(subject, asking);
-      void asking.finally(() => this.#coming.delete(subject));
-    }
+    if (mayTakeAhead) this.#aheadRequests.add(rules, slots, asking);
     return asking;
   }
 
@@ -200,7 +177,7 @@ export class RedisRates implements Rates {
   /** Gives back the free shares of these subjects, or of all, because another process has no room. */
   async #recall(subjects?: readonly string[]): Promise<void> {
     // Pending requests may add shares.
-    await Promise.allSettled(this.#coming.values());
+    await this.#aheadRequests.settled();
     if (subjects === undefined) {
       this.#shares.giveUp();
       return;
@@ -290,9 +267,4 @@ export class RedisRates implements Rates {
       anyway,
     });
   }
-}
-
-/** Returns the subject by which calls with the same limits are grouped. */
-function firstSubject(rules: readonly RateRule[], slots: readonly SlotRule[]): string {
-  return rules[0]?.subject ?? slots[0]?.subject ?? '';
 }

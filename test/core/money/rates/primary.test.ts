@@ -140,6 +140,24 @@ describe('a busy key', () => {
     await rates.close();
   });
 
+  test('whose calls come at once makes one request for all of them', async () => {
+    const office = new Office(long);
+    const rates = new PrimaryRates(office.line(1), 'refuse', quietly, long);
+    const rules = [one(newSubject(), 100_000), { subject: newSubject(), limit: 10_000_000, cost: 100 }];
+    const requests = (): number => office.questions.filter(({ kind }) => kind === 'take').length;
+    await many(rates, 200, rules, []);
+    const before = requests();
+    const verdicts: RateVerdict[] = [];
+    // Until calls use up the share that is left.
+    while (requests() === before) {
+      // oxlint-disable-next-line no-await-in-loop -- one burst after the other
+      verdicts.push(...(await Promise.all(Array.from({ length: 40 }, () => rates.take(rules)))));
+    }
+    expect(verdicts.every(({ allowed }) => allowed)).toBe(true);
+    expect(requests()).toBe(before + 1);
+    await rates.close();
+  });
+
   test('of one worker leaves all that it does not use to the others', async () => {
     const office = new Office(long);
     const [here, there] = [1, 2].map(
