@@ -34,7 +34,7 @@ export class JoinedReplies {
   }
 }
 
-/** One of the replies. */
+/** State of one response. */
 export class Part {
   readonly #all: JoinedReplies;
   readonly #firstChoice: number;

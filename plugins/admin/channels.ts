@@ -94,7 +94,7 @@ class ChannelViews {
     this.#catalog = catalog;
     this.#health = health;
     this.#usageLog = usageLog;
-    // Only reads: the database holds what all processes have learned.
+    // Only reads, because the database has what all processes have learned.
     this.#learned = new Memory({ stores, log }, { ttl: 0, perHour: 0, follow: 0 });
   }
 
@@ -107,7 +107,7 @@ class ChannelViews {
   async views(channels: readonly Channel[]): Promise<ChannelView[]> {
     // Whole minutes, of which there are sums.
     const since = Math.ceil((Date.now() - 3_600_000) / 60_000) * 60_000;
-    // Both from the usage log: what one process has counted by itself would contradict what all of them have recorded.
+    // Both figures are from the usage log, because counts of one process would contradict the records of all processes.
     const [{ sums }, failures] = await Promise.all([
       this.#usageLog.sums({ since }, 'channel', { percentiles: true }),
       this.#usageLog.failedAttempts(since),

@@ -19,7 +19,7 @@ export type User = Awaited<ReturnType<Users['update']>>;
 /** Fields of a user that change. */
 export type UserChanges = Parameters<Users['update']>[1];
 
-/** What a user may do. */
+/** Permissions of a user. */
 export type UserRole = User['role'];
 
 /** Place of a user in a team. */
@@ -67,7 +67,7 @@ export type UsageLog = InternalTools['usageLog'];
 /** Which records count. */
 export type UsageFilter = Parameters<UsageLog['sums']>[0];
 
-/** By what records are summed. */
+/** Groupings of sums of records. */
 export type UsageGrouping = Parameters<UsageLog['sums']>[1];
 
 /** Sums of records by a grouping. */

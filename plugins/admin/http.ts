@@ -76,7 +76,7 @@ export function setSessionCookie(
 export interface Outside {
   /** True where the browser's connection is encrypted. */
   readonly https: boolean;
-  /** The host that the browser asked. */
+  /** Host in the address that the browser uses. */
   readonly host: string | undefined;
 }
 

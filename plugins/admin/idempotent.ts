@@ -32,7 +32,7 @@ const maxKeyLength = 255;
 interface Kept {
   /** Random id that distinguishes two concurrent requests with the same key. */
   readonly claim: string;
-  /** Hash of what was asked. */
+  /** Hash of the request. */
   readonly body: string;
   readonly startedAt: number;
   /** The shares that it counts in. */
@@ -109,7 +109,7 @@ export class IdempotentCreates {
         // The same request came at the same time.
         const twin = await this.#earlier(row, body);
         if (twin !== undefined) return { value: twin, isRepeated: true };
-        // The first request was refused, and is forgotten: this one may try.
+        // The first request was rejected and removed, so this one runs.
         isAdded = await add();
         if (!isAdded) throw stillRuns();
       }
@@ -216,7 +216,7 @@ interface Counts {
   readonly byShare: Map<string, number>;
 }
 
-/** The first request with a key. `giveBack` takes it out of the counts, once it is forgotten. */
+/** First request with a key. `giveBack` removes it from the counts when it is deleted. */
 interface First {
   readonly row: string;
   readonly claim: string;
@@ -228,7 +228,7 @@ interface First {
 interface Share {
   readonly name: string;
   readonly most: number;
-  /** Begins the sentence that says that it is full. */
+  /** Beginning of the error message when the limit is reached. */
   readonly whose: string;
 }
 

@@ -139,7 +139,7 @@ function liveHandler({ live, sessions, tokens, owners }: LiveParts): Handlers<'l
     const token = sessionToken(ctx) ?? '';
     const bearer = bearerOf(ctx.req.headers.authorization) ?? '';
     ctx.set('x-accel-buffering', 'no');
-    // Whose calls are shown is settled when the watching begins: with another role it ends.
+    // The visible calls are determined when the stream starts, so a change of the role ends the stream.
     const whose = JSON.stringify(scope.keys);
     const mayWatch = async (): Promise<boolean> => {
       if (session === undefined) return ((await tokens.find(bearer))?.expiresAt ?? 0) > Date.now();

@@ -155,7 +155,7 @@ class KeyAccess {
     this.#audit = audit;
   }
 
-  /** By its id alone: a path must not be taken for a name or a secret. */
+  /** Finds a key only by its id, because a path must not match a name or a secret. */
   async keyOf({ id, scope }: Which): Promise<ApiKey> {
     const found = await this.#tools.apiKeys.byId(id);
     if (found === undefined || !scope.seesKey(found)) throw noKey(id);

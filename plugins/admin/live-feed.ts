@@ -38,7 +38,7 @@ export const feedPortion = z.object({
 });
 type FeedPortion = z.output<typeof feedPortion>;
 
-/** A call that runs, and the record of its client's response. */
+/** Running call with the record of its response. */
 interface RunningCall {
   readonly call: Call;
   readonly record: CallRecord;
@@ -55,7 +55,7 @@ export class LiveFeed {
   readonly #name = randomUUID();
   readonly #running = new InFlight<RunningCall>();
   #sentViews = new Map<string, SentView>();
-  /** The last calls that have ended, and the number of all that have. */
+  /** Latest ended calls, and the number of all ended calls. */
   #ended: LiveCall[] = [];
   #ends = 0;
   /** Readings so far. */

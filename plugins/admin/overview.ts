@@ -48,12 +48,12 @@ function timeOf(query: OverviewQuery, now: number) {
   return { since: start, until: end, bucket: zone !== undefined && width >= 12 * hour ? day : width };
 }
 
-/** True where only the calls of a key or an owner are asked for. */
+/** Returns true when only the calls of a key or an owner are requested. */
 function isOfBearer({ keyId, team, member, organisation }: OverviewQuery): boolean {
   return [keyId, team, member, organisation].some((id) => id !== undefined);
 }
 
-/** The route of the overview. `running` says how many calls run now. */
+/** Returns the handler of the overview. `running` returns the number of running calls. */
 export function overviewHandler(
   { usageLog, apiKeys, rates, bookkeeper, catalog, upkeep }: OverviewTools,
   running: () => Promise<number>,

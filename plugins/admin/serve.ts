@@ -22,7 +22,7 @@ import { provesIntent, type Session } from './sessions.ts';
 /** A request to the admin API that may be answered. */
 export interface AdminRequest<Query, Body> {
   readonly ctx: RouteContext;
-  /** The `:id` of the path; empty where there is none. */
+  /** The `:id` of the path; empty if the path has none. */
   readonly id: string;
   readonly query: Query;
   readonly body: Body;

@@ -7,7 +7,7 @@ import { passwordActor, userActor, type Actor } from './access/actor.ts';
 
 /** A session of somebody who has signed in. */
 export interface Session {
-  /** The first characters of what it is stored under: tells sessions apart, and opens none. */
+  /** First characters of the storage key. Identifies a session, but cannot be used to open it. */
   readonly id: string;
   readonly csrfToken: string;
   /** Milliseconds since 1970. */

@@ -4,7 +4,7 @@ import type { Catalog } from './core-types.ts';
 
 const namespace = 'channel-switches';
 
-/** How often the switches of other processes are looked at, in milliseconds. */
+/** Interval for reading the switches of other processes, in milliseconds. */
 const followEvery = 1_000;
 
 type SwitchTools = Pick<InternalTools, 'stores' | 'log' | 'notices'> & { readonly catalog: Catalog };
@@ -18,7 +18,7 @@ export class ChannelSwitches {
   readonly #notices: SwitchTools['notices'];
   #off: ReadonlySet<string> = new Set();
   #revision: number | undefined;
-  /** How many readings have begun, and which of them is in force. */
+  /** Number of started reads, and the one whose result is used. */
   #begun = 0;
   #inForce = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -64,7 +64,7 @@ export class ChannelSwitches {
     const revision = await this.#stores.revision(namespace);
     const off = new Set<string>();
     for await (const [channel] of entriesOf(this.#kept)) off.add(channel);
-    // One that began later has seen more.
+    // A read that started later has newer data.
     if (reading < this.#inForce) return;
     this.#inForce = reading;
     this.#catalog.switchOff(off);

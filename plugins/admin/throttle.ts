@@ -6,7 +6,7 @@ import { countFailures, growingDelay, networkOf } from '../_failures.ts';
 /** Wrong passwords of one address that cost no time, and how long all of them are remembered, in milliseconds. */
 const free = 5;
 const rememberedFor = 15 * 60_000;
-/** The first and the longest delay of a login from an address whose passwords were wrong, in milliseconds. */
+/** First and maximum delay of a login after wrong passwords from the same address, in milliseconds. */
 const delays = { first: 1_000, longest: 30_000 };
 /** Passwords that are checked at once: each costs memory and a core for a while. */
 const mostAtOnce = 2;
@@ -17,7 +17,7 @@ const mostWaiting = 128;
 /** A login that is held back or waits for its turn. */
 interface Waiting {
   readonly network: string;
-  /** Of its address, when it came. */
+  /** Number of failures of its address when the login arrived. */
   readonly failures: number;
   /** Set once it waits for its turn. */
   begin: (() => void) | undefined;
@@ -44,7 +44,7 @@ export class LoginThrottle {
   /** Logins whose password is being checked. */
   readonly #checking = new Set<Waiting>();
 
-  /** With rates whoever shares them counts together; while they cannot be asked this process counts for itself. */
+  /** With `rates`, all processes that share them count together. While they are unavailable, this process counts on its own. */
   constructor(
     rates?: Rates,
     pause = (milliseconds: number): Promise<unknown> => pass(milliseconds, undefined, { ref: false }),
@@ -102,7 +102,7 @@ export class LoginThrottle {
     return verdict?.grant;
   }
 
-  /** Of those that have failed most the one that came last. */
+  /** Returns the latest login among those with the most failures. */
   #hopeless(): Waiting {
     return [...this.#waiting].reduce((most, other) => (other.failures >= most.failures ? other : most));
   }

@@ -11,7 +11,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 /** So many milliseconds are one bucket, of all times. */
 const always = 1_000_000 * day;
-/** How long there are sums of minutes, in milliseconds: an hour less than they are kept. */
+/** Milliseconds for which sums of minutes can be requested: an hour less than they are stored. */
 const minutesKept = 3 * day - hour;
 
 const none: UsageTotals = { calls: 0, failed: 0, refused: 0, input: 0, output: 0, microDollars: 0 };
@@ -51,7 +51,7 @@ export function before<Filter extends UsageFilter>(
   return { ...filter, since: Math.max(0, since - (until - since)), until: since };
 }
 
-/** How sums are grouped: as the usage log does, by buckets of time, or by days of a zone. */
+/** Grouping of sums: as in the usage log, by buckets of time, or by days in a time zone. */
 export interface SumGrouping {
   readonly by: Exclude<UsageGrouping, object> | 'time' | 'day';
   readonly bucket?: number;

@@ -13,7 +13,7 @@ import { before, datesOf, querySums, totalsIn, type SumGrouping } from './usage-
 
 type UsageTools = Pick<InternalTools, 'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog' | 'upkeep'>;
 
-/** The routes about what was called. `running` says how many calls run now. */
+/** Returns the handlers of the usage routes. `running` returns the number of running calls. */
 export function usageHandlers(
   tools: UsageTools,
   audit: Audit,
@@ -73,7 +73,7 @@ function withName(sum: UsageSums, name: string | undefined): UsageSums & { name?
   return name === undefined ? sum : { ...sum, name };
 }
 
-/** Which sums are asked for. */
+/** Requested sums. */
 interface Wanted extends Omit<SumGrouping, 'bucket' | 'zone'> {
   readonly bucket: number | undefined;
   readonly zone: string | undefined;

@@ -6,7 +6,7 @@ const day = 86_400_000;
 /** Returns how far the clocks of one zone are ahead of UTC at a time, in milliseconds. */
 export type OffsetAt = (at: number) => number;
 
-/** Returns the function that tells the offsets of a zone. Throws for a zone that does not exist. */
+/** Returns a function that returns the offsets of a time zone. Throws for an unknown zone. */
 export function offsetsOf(zone: string): OffsetAt {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,

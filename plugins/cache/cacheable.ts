@@ -25,7 +25,7 @@ const references: ReadonlySet<string> = new Set([
   'session_id',
 ]);
 
-/** Members by which a provider searches or calls tools by itself, without an entry in `tools`. */
+/** Members that make a provider search or call tools without an entry in `tools`. */
 const lookups: ReadonlySet<string> = new Set([
   'mcp_servers',
   'plugins',

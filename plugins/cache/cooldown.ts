@@ -9,7 +9,7 @@ export class Cooldown {
   readonly #warning: RareWarning;
   #until = 0;
 
-  /** `message`: what the log says about a failure. */
+  /** `message`: log message for a failure. */
   constructor(log: PluginTools['log'], message: string) {
     this.#warning = new RareWarning(log, message);
   }

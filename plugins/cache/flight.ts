@@ -62,7 +62,7 @@ export class Flight implements EventLog {
     this.#settled.promise.catch(() => {});
   }
 
-  /** Resolves when the response has begun; rejects where there is none. */
+  /** Resolves when the response has begun; rejects if it fails before. */
   get started(): Promise<void> {
     return this.#started.promise;
   }

@@ -13,7 +13,7 @@ export interface EventLog {
 /** Returns an event as one client gets it, or undefined to omit it. */
 export type Shown = (event: GatewayEvent) => GatewayEvent | undefined;
 
-/** One client of a log. It stops reading while the client's gate is closed (backpressure). */
+/** Reader of a log for one client. Stops reading while the client's gate is closed (backpressure). */
 export class LogReader {
   readonly #log: EventLog;
   readonly #gate: Call['gate'];

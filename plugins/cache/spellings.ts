@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from 'sluice';
  * change what a model answers, so that requests which differ in them alone are equal. Every other name counts.
  */
 
-/** True for a value with which a spelling says nothing. */
+/** Returns true for a value that has no effect. */
 type Says = (value: JsonValue | undefined) => boolean;
 
 const always: Says = () => true;
@@ -53,10 +53,10 @@ const spellings: Readonly<Record<string, ReadonlyMap<string, Says>>> = {
   ]),
 };
 
-/** Items that are told by what stands in them, whatever id they have. */
+/** Items that are compared by content, not by id. */
 const plainItems: ReadonlySet<unknown> = new Set(['message', 'function_call', 'function_call_output']);
 
-/** True for the frame of an item that says nothing but what it is: ids of such items are made up for each response. */
+/** Returns true for an item without own content, whose id is generated for each response. */
 function isPlainItem(value: JsonValue | undefined): boolean {
   if (!isObject(value) || !plainItems.has(value['type'] ?? 'message')) return false;
   return Object.entries(value).every(
@@ -64,12 +64,12 @@ function isPlainItem(value: JsonValue | undefined): boolean {
   );
 }
 
-/** True where a member of a format's `extra` only tells how something was spelled. */
+/** Returns true for a member of `extra` of a format that only records a spelling. */
 export function isSpelling(format: string, name: string, value: JsonValue | undefined): boolean {
   return spellings[format]?.get(name)?.(value) === true;
 }
 
-/** True where the schema of generateContent's own kind says what the JSON Schema says, but for the case of its types. */
+/** Returns true when a schema in generateContent's own form equals the JSON Schema except for the case of its types. */
 export function saysTheSame(written: JsonValue | undefined, schema: JsonValue | undefined): boolean {
   return schema !== undefined && JSON.stringify(withSmallTypes(written)) === JSON.stringify(schema);
 }

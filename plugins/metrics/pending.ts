@@ -1,7 +1,7 @@
 /** Calls that are counted and not in the counters yet. */
 import type { Usage } from 'sluice';
 
-/** Kinds of tokens as a label tells them. */
+/** Types of tokens, as values of a label. */
 export const tokenKinds = ['input', 'output', 'cache_read', 'cache_write', 'reasoning'] as const;
 
 /** Labels of a call. */

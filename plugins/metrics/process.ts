@@ -6,7 +6,7 @@ let registry: Registry | undefined;
 /** Returns the metrics of this process: memory, CPU, event loop, garbage collection, sockets. Collects them from the first call on. */
 export function processMetrics(lostLogLines: () => number): Registry {
   if (registry === undefined) {
-    // Once for the process, whatever gateways it holds: what watches the collector of garbage is never let go of.
+    // Once for the process, however many gateways it has, because an observer of garbage collection is never released.
     registry = new Registry();
     collectDefaultMetrics({ register: registry });
     const sockets: Gauge = new Gauge({

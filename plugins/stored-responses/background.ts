@@ -56,7 +56,7 @@ export class BackgroundRuns {
     return of<GatewayEvent>({ type: 'bytes', bytes: Buffer.from(JSON.stringify(queued)) });
   }
 
-  /** Cancels a run in this or another process. Returns the response as it is then, unchanged where it had ended; undefined where there is none. */
+  /** Cancels a run in this or another process. Returns the response after that, unchanged if it had ended; undefined when there is none. */
   async cancel(owner: string, id: string): Promise<StoredResponse | undefined> {
     const { store } = this.#options;
     const stored = await store.find(owner, id);
@@ -80,7 +80,7 @@ function ended({ runsUntil: _over, ...stored }: StoredResponse, response: JsonOb
   return { ...stored, response };
 }
 
-/** One background run. */
+/** Background run of one response. */
 class Run {
   readonly #call: Call;
   readonly #own: Detached;

@@ -5,7 +5,7 @@ import { connection } from 'sluice/internal';
 /** Maximum number of turns that a connection remembers: the latest of each lane that it may have. */
 const mostTurns = 16;
 
-/** All items up to and including a response, by the id of the response. */
+/** Items up to and including a response, by the id of the response. */
 type Turns = Map<string, readonly JsonObject[]>;
 
 const turnsKey = callKey<Turns>('turns kept on the connection');

@@ -16,7 +16,7 @@ export type ItemQuery = Parameters<ResponseStore['listItems']>[2];
 /** A page of items. */
 export type ItemPage = NonNullable<Awaited<ReturnType<ResponseStore['listItems']>>>;
 
-/** A call that goes on without its client. */
+/** A call that continues after its client has disconnected. */
 export type Detached = ReturnType<InternalTools['detach']>;
 
 /** Calls that go on without their clients. */

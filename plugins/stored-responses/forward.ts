@@ -97,7 +97,7 @@ function hasForgotten(error: unknown): boolean {
   if (!(error instanceof GatewayError)) return false;
   const { code, origin, param, message, cause } = error;
   if (code === 'previous_response_not_found' || param === 'previous_response_id') return true;
-  // A 404 tells clients nothing of the provider: what it said stands in the cause.
+  // The 404 for clients has no details of the provider. Its message is in the cause.
   const causeMessage =
     typeof cause === 'object' && cause !== null && 'message' in cause ? String(cause.message) : '';
   return origin === 'upstream' && (forgotten.test(message) || forgotten.test(causeMessage));

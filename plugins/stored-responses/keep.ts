@@ -18,7 +18,7 @@ export interface Keeping {
 /** Storage of a turn: `stored` for all later calls of its owner, `connection` for those on the same WebSocket, or none. */
 export type Retention = 'stored' | 'connection' | 'nowhere';
 
-/** Returns the storage that a call asks for. */
+/** Returns the storage that a call requests. */
 export function retentionOf(call: Call): Retention {
   if (call.body.store !== false) return 'stored';
   return call.get(connection) === undefined ? 'nowhere' : 'connection';

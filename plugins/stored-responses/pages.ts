@@ -35,7 +35,7 @@ export function pageOf(
   return { items: ordered.slice(start, start + limit), hasMore: ordered.length > start + limit };
 }
 
-/** A page as it goes over the wire. Throws 400 when there is none, because `after` named nothing. */
+/** Encodes a page. Throws 400 when the item in `after` does not exist. */
 export function pageBody(page: ItemPage | undefined): JsonObject {
   if (page === undefined) throw wrongValue('after', 'the id of an item in this list');
   return listBody(page.items, page.hasMore);

@@ -70,7 +70,7 @@ export class Recorder {
     return 'pass';
   }
 
-  /** Returns the complete response object. Throws where there is none. */
+  /** Returns the complete response object. Throws when there is none. */
   response(): JsonObject {
     if (this.#terminal !== undefined) return this.#terminal;
     if (this.#length > wholeLimit) throw new Error('The response is too large to be stored.');

@@ -10,7 +10,7 @@ import type { Facts } from './passed-facts.ts';
 import type { ReplyFacts } from './reply-facts.ts';
 import { outlineOf, present, referenceAttributes, settingsAttributes, word } from './settings.ts';
 
-/** One call that has ended, with the values that spans, metrics and log records share. */
+/** Ended call with the values that spans, metrics and log records share. */
 export interface EndedCall {
   readonly call: Call;
   readonly outcome: CallOutcome;
@@ -27,7 +27,7 @@ export interface EndedCall {
   readonly channel: string | undefined;
   /** `error.type`; undefined for a call that went well. */
   readonly errorType: string | undefined;
-  /** See {@link callAttributes}. Made when first asked for. */
+  /** See {@link callAttributes}. Created on first use. */
   readonly attributes: () => Attributes;
 }
 
@@ -107,7 +107,7 @@ export function callAttributes(
   return attributes;
 }
 
-/** By the conventions, the choices of a response that broke off ended in an error. */
+/** Returns the finish reasons. By the conventions, the choices of an incomplete response have the reason `error`. */
 function finishReasonsOf({
   facts: { finishReasons },
   outcome,

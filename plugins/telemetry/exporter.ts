@@ -75,7 +75,7 @@ export class OtlpExporter<Batch, Response> {
     }
   }
 
-  /** A response that cannot be read refuses nothing: its status said that all was taken. */
+  /** Ignores an unreadable response, because its status shows that everything was accepted. */
   #rejectedIn(response: Uint8Array, rejected: (response: Response) => number): number {
     if (response.length === 0) return 0;
     try {

@@ -12,7 +12,7 @@ const tokens = [
 ];
 const dollars = [0.0001, 0.001, 0.01, 0.1, 1, 10, 100];
 
-/** Maximum number of combinations of operation, provider, model, channel and error that are told apart. */
+/** Maximum number of combinations of operation, provider, model, channel and error that are distinguished. */
 const maxSeries = 2_000;
 
 /** Stands for the provider and the model of calls beyond {@link maxSeries}, which have no channel. */

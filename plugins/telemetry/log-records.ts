@@ -3,7 +3,7 @@ import type { EndedCall } from './call-attributes.ts';
 import type { Packages } from './packages.ts';
 import type { TraceContexts } from './trace-context.ts';
 
-/** Name of the event that a record tells of. */
+/** Name of the event of a record. */
 const eventName = 'sluice.call';
 
 /** Returns a function that writes one log record for a call, with the ids of its trace, whether the trace is sampled or not. */

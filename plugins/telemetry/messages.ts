@@ -104,7 +104,7 @@ function lastWithin(
     const entry = entries[index];
     if (entry === undefined) break;
     let text = JSON.stringify(entry(maxBytes));
-    // The last entry is shown in part rather than not at all.
+    // Truncates the last entry instead of dropping it.
     if (kept.length === 0)
       for (
         let length = maxBytes;

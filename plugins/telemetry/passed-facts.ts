@@ -2,7 +2,7 @@
 export interface Facts {
   readonly id?: string;
   readonly model?: string;
-  /** By choice, in the provider's words where it has some. */
+  /** Finish reasons by choice, as the provider spells them if it reports any. */
   readonly finishReasons: readonly string[];
 }
 
@@ -17,7 +17,7 @@ interface Spelling {
   readonly model: RegExp;
 }
 
-/** By format. */
+/** Patterns by format. */
 const spellings: Readonly<Record<string, Spelling>> = {
   'chat-completions': {
     id: /"id"\s*:\s*"([^"\\]{1,200})"/,
@@ -64,7 +64,7 @@ export function passedFacts(format: string, first: Buffer, last: readonly Buffer
   };
 }
 
-/** The status of a whole response in the Responses format, which has no event that says so. */
+/** Returns the status of a response in the Responses format that is not streamed, because no event has it. */
 function wholeResponse(format: string, head: string): readonly string[] {
   if (format !== 'responses') return [];
   const status = /"status"\s*:\s*"(completed|incomplete|failed)"/.exec(head)?.[1];

@@ -5,7 +5,7 @@ import { word } from './settings.ts';
 /** A part of a message as the GenAI conventions write it. */
 export type Part = Readonly<Record<string, unknown>> & { readonly type: string };
 
-/** One block of a response while it grows. */
+/** Block of a response while it is received. */
 interface Growing {
   readonly choice: number;
   readonly type: 'text' | 'reasoning' | 'tool_call' | 'media';

@@ -27,7 +27,7 @@ const batchDelay = 1_000;
 /** Milliseconds for exporting everything when the gateway closes. A closing worker is killed after five seconds. */
 const closeTimeout = 4_000;
 
-/** The SDK of OpenTelemetry, set up for one process. Each worker exports by itself, as an instance of the service. */
+/** OpenTelemetry SDK of one process. Each worker exports separately, as an instance of the service. */
 export type Sdk = ReturnType<typeof startSdk>;
 
 /** Parts that all signals need. */
@@ -109,7 +109,7 @@ function batchingOf(options: TelemetryOptions) {
     maxQueueSize: options.queue.records,
     maxExportBatchSize: Math.min(batchSize[options.content], options.queue.records),
     scheduledDelayMillis: batchDelay,
-    // The transport ends each export by itself.
+    // The transport has its own timeout for each export.
     exportTimeoutMillis: longestSend(options.timeout),
   };
 }

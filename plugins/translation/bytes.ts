@@ -34,7 +34,7 @@ function valueStart(bytes: Buffer, from: number): number {
   return index;
 }
 
-/** A run of frames with the model's name replaced in each, as {@link Renamer} does it; the same buffer when there is none. */
+/** Returns frames with the name of the model replaced in each, as in {@link Renamer}; the same buffer when none contains it. */
 export function renamed(run: Buffer, key: string, name: string): Buffer {
   const mark = `"${key}"`;
   if (!run.includes(mark)) return run;
@@ -96,7 +96,7 @@ export class Renamer {
     return !isInString && (depth === 1 || depth === 2);
   }
 
-  /** The name's place when the string at `at` is the key and a string is its value; `cut` while that cannot be told. */
+  /** Returns the position of the name if the string at `at` is the key and its value is a string; `cut` while more bytes are needed. */
   #nameAt(bytes: Buffer, at: number): { readonly start: number; readonly end: number } | 'cut' | undefined {
     const key = bytes.toString('latin1', at, at + this.#key.length);
     if (key !== this.#key) return this.#key.startsWith(key) ? 'cut' : undefined;
@@ -113,7 +113,7 @@ export class Renamer {
 /** Maximum number of candidates in a piece of a whole response that are read for its usage. A piece with more is read no further. */
 const mostUsages = 32;
 
-/** The last usage object in a piece of a whole reply, read without parsing the rest. */
+/** Returns the last usage object in a part of a response, without parsing the rest. */
 export function usageIn(piece: Buffer, codec: Codec): Usage | undefined {
   let tried = 0;
   for (const mark of codec.marks.usage) {

@@ -214,7 +214,7 @@ class SseAnswer {
       try {
         this.#run(rest);
       } catch (error) {
-        // The last frame is not followed by a blank line. Where it cannot be parsed the connection was cut inside of it.
+        // No blank line follows the last frame. If it cannot be parsed, the connection broke inside of it.
         throw error instanceof GatewayError && error.code === 'upstream_error' ? truncatedResponse() : error;
       }
     }

@@ -13,7 +13,7 @@ import { unreadOf, type Unread } from './unread.ts';
 /** An encoded request, with the bytes of its body where they are written already. */
 export type Encoded = EncodedRequest & {
   readonly written?: Buffer;
-  /** True when the provider is asked for a stream. */
+  /** True when a stream is requested from the provider. */
   readonly stream: boolean;
 };
 

@@ -63,7 +63,7 @@ export async function readImages(
   };
   const ready: ImageInput[] = [];
   for (const [index, image] of images.entries()) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other: each may be as large as a file can be
+    // oxlint-disable-next-line no-await-in-loop -- sequential, because each file may have the maximum size
     ready.push(await read(image, image.kind === 'upload' ? 'image' : `images[${index}]`));
   }
   return { ...request, images: ready, ...(mask === undefined ? {} : { mask: await read(mask, 'mask') }) };

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { defaultWholeLimit } from './decode-reply.ts';
 
-/** What an operator may choose. */
+/** Options of the plugin. */
 export const options = z.strictObject({
   /**
    * Refuses a request with 400 if one of its fields cannot be translated, instead of dropping and reporting the field. Clients request the

@@ -37,7 +37,7 @@ export function clampOutput(
   return { ...request, settings: { ...settings, maxOutput: limit } };
 }
 
-/** The limit of exactly this model, where it is lower than what is asked for. */
+/** Returns the limit of exactly this model, if it is lower than the requested one. */
 function limitBelow(
   requested: number | undefined,
   { outputLimit, statesOutputLimit }: ModelTraits,

@@ -72,7 +72,7 @@ class PassedAnswer {
     this.#sink.end();
   }
 
-  /** A file passes as it comes. An error may be told in place of one, with a status of success all the same. */
+  /** Passes a file through, or handles an error in place of the file, which can have a status of success. */
   #sort(isFile: boolean | undefined): void {
     if (isFile === undefined) return;
     this.#file = undefined;
@@ -120,7 +120,7 @@ class PassedAnswer {
     sink.push(this.#unclear.take());
   }
 
-  /** The error that was being told when the connection broke. */
+  /** Returns the error that the provider was sending when the connection broke. */
   failed(): GatewayError | undefined {
     return this.#error?.error();
   }
@@ -141,7 +141,7 @@ class PassedBytes {
   end(): void {}
 }
 
-/** True for an answer whose end does not have to be told from a broken connection. */
+/** Returns true for a response whose end cannot be confused with a broken connection. */
 function isFramed(answer: AnswerEvent | undefined): boolean {
   return (
     answer?.headers['content-length'] !== undefined || answer?.headers['transfer-encoding'] !== undefined

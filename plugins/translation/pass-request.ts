@@ -58,7 +58,7 @@ function passedBody(
   const inside = call.operation === 'count-tokens' && !named && target.model !== call.askedModel;
   const drop = losesInto(losses, call, codec);
   const official = (one: JsonObject): JsonObject => codec.official?.(one, target.traits, drop) ?? one;
-  // Not spread before it is necessary, because reading all members of a long body parses it.
+  // Spread only when necessary, because reading all members of a long body parses it.
   const { body } = call;
   if (edits.settings === undefined && edits.body === undefined && !inside && official(body) === body) {
     addLosses(losses, adaptation);

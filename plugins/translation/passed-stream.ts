@@ -83,13 +83,13 @@ export class PassedStream {
         at += bytes.length;
       }
     } finally {
-      // All frames, or those before the frame with the error.
+      // All frames, or the frames before the one with the error.
       this.#pass(run.subarray(from, at));
       for (const usage of usages) this.#emit({ type: 'usage', usage });
     }
   }
 
-  /** Reads a frame, where it has to be read. Throws the error that it tells. */
+  /** Parses a frame if necessary. Throws the error that it reports. */
   #look(bytes: Buffer, usages: Usage[]): 'swallowed' | undefined {
     const opening = this.#opening;
     const marked = this.#marks.standIn(bytes);

@@ -19,10 +19,10 @@ export class PassedWhole {
   /** Latest chunks: at least as many bytes as are kept, where the response has as many. */
   #tail = new HeldBytes();
   #beforeTail: HeldBytes | undefined;
-  /** The last byte that is not white space closes an object. */
+  /** True when the last byte that is not white space closes an object. */
   #isClosed = false;
 
-  /** `endsByClose`: nothing but the end of the connection says that it is whole. */
+  /** `endsByClose`: only the end of the connection marks the end of the response. */
   constructor({ call, target }: PassOptions, emit: (event: GatewayEvent) => void, endsByClose: boolean) {
     this.#end = endsByClose ? new JsonEnd() : undefined;
     this.#call = call;
@@ -73,7 +73,7 @@ export class PassedWhole {
   }
 }
 
-/** The last byte that is not white space; undefined when there is none. */
+/** Returns the last byte that is not white space; undefined when there is none. */
 function lastByte(bytes: Buffer): number | undefined {
   for (let index = bytes.length - 1; index >= 0; index -= 1) {
     const byte = bytes[index];

@@ -41,7 +41,7 @@ export async function inPieces(
   const encoded = pieces.map((piece) => encodeRequest(call, target, codec, options, losses, piece));
   const written = (one: Encoded, lost: Loss[]): UpstreamRequest =>
     withoutRefused(call, target, codec, upstreamRequest(call, target, codec, one), lost);
-  // All pieces have the same settings. Each is written just before it is sent, because all of them together would take much memory.
+  // All parts have the same settings. Each is encoded just before it is sent, to save memory.
   const [first] = encoded;
   if (first !== undefined && target.traits.refusedMembers !== undefined) written(first, losses);
   const before = openingEvents(losses);

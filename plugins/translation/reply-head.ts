@@ -39,7 +39,7 @@ export class ReplyHead {
   readonly #nesting = new Nesting();
   #key: string | undefined;
   #text = '';
-  /** Behind the comma, or the bracket, that a key follows. */
+  /** True after a comma or a bracket, before a key. */
   #expectsKey = false;
   #members = 0;
   #isDoubtful = false;
@@ -94,7 +94,7 @@ export class ReplyHead {
     return end;
   }
 
-  /** The first byte of a value: of the rest of it nothing is asked. */
+  /** Handles the first byte of a value. The rest of the value is irrelevant. */
   #value(value: Value): void {
     const key = this.#nesting.depth === 1 ? this.#key : undefined;
     if (key === undefined) return;

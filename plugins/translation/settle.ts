@@ -94,7 +94,7 @@ function isOfTools({ type }: Message['content'][number]): boolean {
   return type === 'tool-call' || type === 'tool-result';
 }
 
-/** Switches thinking off for a whole response whose client does not ask for it, where the model thinks by default and in streams only. */
+/** Disables reasoning for a response that is not streamed, if the client does not request it, and the model reasons by default but supports that only in streams. */
 function withoutDefaultThinking(request: ChatRequest, traits: ModelTraits): ChatRequest {
   const { stream, settings } = request;
   if (traits.thinksInStreamsOnly !== true || stream || traits.thinksByDefault !== true) return request;

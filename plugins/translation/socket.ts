@@ -111,7 +111,7 @@ async function passMessages(call: Call, target: Target, next: Next): Promise<Obs
   return startWithEvents([attempt], merge(provider, own));
 }
 
-/** A client that does not read what it is told is not listened to, or the answers to it would pile up. */
+/** Stops reading from a client that does not read its responses, because they would accumulate. */
 function holdClient({ gate, inputGate }: Call): void {
   const opened = gate.opened();
   if (opened === undefined) return;

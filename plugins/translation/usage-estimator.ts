@@ -3,13 +3,13 @@ import { estimateTokens, wordBytes, type GatewayEvent, type Usage } from 'sluice
 
 const nothing = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
-/** Watches an answer for what it uses, and says that where its provider does not. */
+/** Estimates the usage of a response when the provider does not report it. */
 export class UsageEstimator {
   readonly #estimateInput: () => number;
   #reported: Usage | undefined;
   #words = 0;
 
-  /** `estimateInput` is asked only where the provider does not tell. */
+  /** `estimateInput` is called only when the provider does not report the input. */
   constructor(estimateInput: () => number) {
     this.#estimateInput = estimateInput;
   }

@@ -1,4 +1,4 @@
-/** Rights that a route of the admin API asks for. */
+/** Permissions that routes of the admin API require. */
 
 /**
  * Groups of routes. A scope of a token names a group and what it allows there, such as `keys:write`. `self` is what an actor may do with
@@ -32,7 +32,7 @@ export const scopes: readonly Scope[] = routeGroups
   .flatMap((group) => [`${group}:read`, `${group}:write`] as const);
 
 /**
- * Who may ask, at the least:
+ * Minimum access of a route:
  * - `open`: everybody, before any sign-in.
  * - `self`: everybody who has signed in, auditors for writes too, because it is about their own sign-in.
  * - `everyone`: everybody who has signed in. The handler restricts what is read and written to `request.scope`.
@@ -43,14 +43,14 @@ export const scopes: readonly Scope[] = routeGroups
  */
 export type Audience = 'open' | 'self' | 'everyone' | 'administrators' | 'gateway';
 
-/** Rights that a route asks for. */
+/** Permissions that a route requires. */
 export interface Needs {
   readonly group: RouteGroup;
   readonly act: 'read' | 'write';
   readonly who: Audience;
 }
 
-/** Returns the rights that a route of another plugin asks for. */
+/** Returns the permissions that a route of another plugin requires. */
 export function needsOfPlugin(method: string): Needs {
   return { group: 'plugins', act: method === 'GET' ? 'read' : 'write', who: 'gateway' };
 }

@@ -81,7 +81,7 @@ export function signInHandlers(
         throw new GatewayError('wrong_password', 'Wrong password.', { param: 'current' });
       const changed = await orInvalid(UserMistake, credentials.setPassword(user.id, body.password));
       await audit.note(request, { action: 'password-change', target: user.id });
-      // All sessions have ended: this one continues under a new token.
+      // All sessions have ended. This one continues with a new token.
       const { token, session } = await sessions.start(changed);
       setSessionCookie(ctx, token, https, session.expiresAt);
       return sessionView(session, userActor(changed), adminRoutes());

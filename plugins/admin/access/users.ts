@@ -144,7 +144,7 @@ class UserAccess {
   }
 }
 
-/** Returns a page of the users that a query asks for. */
+/** Returns a page of the users that match a query. */
 function pageOf(
   seen: readonly User[],
   { organisation, team, role, search, limit, after }: UserQuery,

@@ -1,4 +1,4 @@
-/** Versions of what administrators edit, so that of two who edit one thing the second is told. */
+/** Versions of editable things, which detect concurrent changes of two administrators. */
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { GatewayError, type RouteContext } from 'sluice';

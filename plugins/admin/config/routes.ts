@@ -1,7 +1,7 @@
 /** The routes of the admin API for run-time configuration: rows of the table in ../routes.ts. */
 import * as schemas from '../schemas/index.ts';
 
-/** Only administrators of the whole gateway may write, because a base URL makes the gateway send requests to it. */
+/** Routes of the run-time configuration. Only administrators of the whole gateway may change it, because the gateway sends requests to the base URL of a channel. */
 export const configRoutes = {
   listConfig: {
     method: 'GET',

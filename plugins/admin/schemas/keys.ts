@@ -136,7 +136,7 @@ export const keysChange = z.strictObject({
     .describe('with move: id of the new team; null for none'),
 });
 
-/** Result of a change of several keys. Each key succeeds or fails by itself. */
+/** Result of a change of several keys. Each key succeeds or fails independently. */
 export const keysChanged = z.object({
   changed: z.array(z.string()).describe('ids of the keys that were changed'),
   failed: z.array(z.object({ id: z.string(), message: z.string() })),

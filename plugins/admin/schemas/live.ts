@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { count, time } from './values.ts';
 
-/** A call that runs or has just ended. Members fill up on the way: key and model are known once its body was read. */
+/** A call that runs or has just ended. Some members are set later: key and model when the body was read. */
 export const liveCall = z.object({
   id: z.string(),
   at: time,

@@ -55,7 +55,7 @@ export class Directory {
     return (this.#finder ??= ownerFinder(this.owners.list()));
   }
 
-  /** The user of this name in any case; undefined when there is none. */
+  /** Returns the user with this name, case-insensitive; undefined when there is none. */
   byUserName(userName: string): User | undefined {
     const sought = userName.toLowerCase();
     for (const [id, row] of this.userRows.entries())
@@ -122,7 +122,7 @@ export class Directory {
     };
   }
 
-  /** A group in SCIM's words. `members`: its users; undefined where nobody asks for them. */
+  /** Returns a group in the format of SCIM. `members`: its users; undefined when the request does not need them. */
   groupResource(team: Owner, members: readonly User[] | undefined, base: string): JsonObject {
     const row = this.groupRows.get(team.id);
     const changed = Math.max(team.createdAt, row?.changedAt ?? 0);

@@ -25,7 +25,7 @@ export class ScimError extends Error {
   }
 }
 
-/** Returns the status and the body for whatever was thrown; a status of 500 tells nothing. */
+/** Returns the status and the body for an error. The body of a 500 has no details. */
 export function errorBody(thrown: unknown): { readonly status: number; readonly body: object } {
   const error = knownError(thrown);
   const { status, scimType, message } = error;

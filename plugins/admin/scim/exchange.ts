@@ -1,4 +1,4 @@
-/** One request to SCIM and its response: body, version, and errors in SCIM's own form. */
+/** Handles one SCIM request and its response: body, version, and errors in the format of SCIM. */
 import { GatewayError, type JsonObject, type JsonValue, type RouteContext } from 'sluice';
 import { parseJsonBody, readBytes, type InternalTools } from 'sluice/internal';
 import { setErrorHeaders } from '../http.ts';
@@ -33,7 +33,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** Adds a route below `/scim/v2`. */
 export type Add = (method: Method, path: string, handler: Handler) => void;
 
-/** Reads the JSON of a request. Throws for what is none, or too long. */
+/** Parses the JSON of a request. Throws when it is invalid or too long. */
 export async function bodyOf(ctx: RouteContext): Promise<JsonValue> {
   const type = ctx.get('content-type').split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/scim+json' && type !== 'application/json')

@@ -17,7 +17,7 @@ export type Filter =
   | { readonly type: 'not'; readonly part: Filter }
   | { readonly type: 'element'; readonly path: string; readonly part: Filter };
 
-/** Reads a filter. Throws 400 for one that is none, or too long. */
+/** Parses a filter. Throws 400 when it is invalid or too long. */
 export function parseFilter(text: string): Filter {
   if (text.length > limits.length) throw invalid(`A filter has at most ${limits.length} characters.`);
   const reader = new Reader(tokensOf(text));

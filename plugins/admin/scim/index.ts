@@ -83,7 +83,7 @@ async function actorByToken(byToken: TokenActorOf, ctx: RouteContext): Promise<A
   return actor;
 }
 
-/** Compares hashes, so that the time tells nothing of the token. */
+/** Compares hashes, so that the time reveals nothing about the token. */
 function tokenCheck(token: string | undefined): (authorization: string) => boolean {
   if (token === undefined) return () => false;
   const expected = Buffer.from(hash('sha256', token), 'hex');

@@ -76,7 +76,7 @@ export function listResponse<One>(listed: Listed<One>, query: ListQuery, wanted:
   };
 }
 
-/** Returns the things that fit the filter, in the order that is asked for. */
+/** Returns the things that match the filter, in the requested order. */
 function fittingOf<One>(
   { all, fields, resource }: Listed<One>,
   { filter, sortBy, isDescending, usesMeta }: ListQuery,

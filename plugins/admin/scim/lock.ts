@@ -14,7 +14,7 @@ const lock = {
 /** Maximum number of changes that wait in this process. */
 const mostWaiting = 100;
 
-/** Runs changes one after the other. */
+/** Runs changes sequentially. */
 export class ScimLock {
   readonly #stores: Stores;
   #last: Promise<unknown> = Promise.resolve();

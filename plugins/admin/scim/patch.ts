@@ -245,7 +245,7 @@ function keyOf({ value }: JsonObject): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The element that a filter asks for: `type eq "work"` is `{ type: 'work' }`. Undefined for other filters. */
+/** Returns the element that a filter describes: `{ type: 'work' }` for `type eq "work"`. Undefined for other filters. */
 function elementOf(filter: Filter): Record<string, JsonValue> | undefined {
   const parts = filter.type === 'and' ? filter.parts : [filter];
   const made: Record<string, JsonValue> = {};

@@ -34,7 +34,7 @@ export interface GivenUser {
 export interface GivenGroup {
   readonly displayName: string;
   readonly externalId?: string;
-  /** Ids of the users; undefined where the request says nothing of them. */
+  /** Ids of the users; undefined when the request does not contain them. */
   readonly members: readonly string[] | undefined;
 }
 

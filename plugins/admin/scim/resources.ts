@@ -130,7 +130,7 @@ function addGroups(add: Add, groups: ScimGroups, resources: Resources): void {
         const members = directory.membersByTeam().get(team.id) ?? [];
         checkVersion(request, directory.groupResource(team, members, request.base));
         await groups[change](team, body, request.note);
-        // Groups may be large: a PATCH is answered without them, unless attributes are asked for.
+        // The response to a PATCH omits the group, which may be large, unless the request names attributes.
         if (method === 'PATCH' && !request.query.has('attributes')) return { status: 204 };
         return { status: 200, body: shownGroup(request.id, request) };
       }),
@@ -146,7 +146,7 @@ function fresh({ directory }: Resources, handler: Handler): Handler {
   };
 }
 
-/** Changes run one after the other, on what is there then. The body is read before. */
+/** Runs changes sequentially, each on the current state. Reads the body first. */
 function alone(
   { directory, lock }: Resources,
   handler: (request: ScimRequest, body: JsonValue) => Promise<Answer>,
@@ -160,7 +160,7 @@ function alone(
   };
 }
 
-/** The users that a query asks for. One of a name, an id or an external id is found without looking at all. */
+/** Returns the users that match a query. Finds a name, an id or an external id without a scan of all users. */
 function userList(directory: Directory, query: URLSearchParams, base: string): JsonObject {
   const list = listQuery(query);
   const { filter } = list;

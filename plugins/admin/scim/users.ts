@@ -110,7 +110,7 @@ export class ScimUsers {
     return this.#directory.owners.find(member)?.enabled === true;
   }
 
-  /** A change of a user switches its member too. Where the setting says that keys stay, the member is switched back to what it was. */
+  /** Restores the state of the member, which a change of its user has switched, if the setting keeps API keys. */
   async #keepKeys({ member }: User, enabled: boolean): Promise<void> {
     if (this.#options.keysOfDeactivated === 'off') return;
     const { owners } = this.#directory;

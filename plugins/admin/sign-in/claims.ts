@@ -1,4 +1,4 @@
-/** Reads what a provider says about a person. */
+/** Parses the claims of a provider about a person. */
 import type { JsonObject, JsonValue } from 'sluice';
 import { SignInRefused } from './problems.ts';
 import type { ProviderOptions } from './options.ts';
@@ -40,12 +40,12 @@ export function personOf(claims: JsonObject, options: ProviderOptions): Person {
   };
 }
 
-/** Returns true where claims have the groups, or say that there are too many of them to be told. */
+/** Returns true when claims have the groups, or state that there are too many of them. */
 export function hasGroups(claims: JsonObject, name: string): boolean {
   return claimAt(claims, name) !== undefined || isOverage(claims, name);
 }
 
-/** True as the standard has it, or as the text that some providers send. An absent claim counts only where the operator says so. */
+/** Returns true for a verified email: `true` as in the standard, or the text that some providers send. An absent claim counts only if the operator allows it. */
 function isVerified(claim: JsonValue | undefined, isTrusted: boolean): boolean {
   return claim === undefined ? isTrusted : claim === true || claim === 'true';
 }

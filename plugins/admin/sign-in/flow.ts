@@ -34,7 +34,7 @@ export class Flows {
     cookies.set(cookieName, sealed, { path, sameSite: 'lax', overwrite: true, maxAge: lifetime });
   }
 
-  /** Consumes this browser's sign-in with this state. Throws {@link SignInRefused} where there is none, it is too old or was used before. */
+  /** Consumes this browser's sign-in with this state. Throws {@link SignInRefused} when there is none, it is too old, or it was used before. */
   async take({ cookies }: RouteContext, provider: string, state: string, overHttps: boolean): Promise<Flow> {
     const sealed = cookies.get(cookieName);
     cookies.secure = overHttps;

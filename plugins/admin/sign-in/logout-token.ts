@@ -5,14 +5,14 @@ import { requirePackage, type Stores } from 'sluice';
 import { SignInRefused } from './problems.ts';
 import { algorithms, type Provider } from './provider.ts';
 
-/** Name of the event that a logout token tells of (section 2.4). */
+/** Name of the event in a logout token (section 2.4). */
 const event = 'http://schemas.openid.net/event/backchannel-logout';
 
 /** Milliseconds for which a token counts as used, and its maximum age in seconds. */
 const remembered = 600_000;
 const oldest = 300;
 
-/** Whose sessions end: all of a person, or one session at the provider. */
+/** Sessions that end: all sessions of a person, or one session at the provider. */
 export interface LoggedOut {
   readonly issuer: string;
   readonly subject: string | undefined;
@@ -33,7 +33,7 @@ export async function checkLogoutToken(
 ): Promise<LoggedOut> {
   const jose = await loadJose();
   const audience = provider.options.clientId;
-  // Read before it is checked: nobody is asked for keys for what is meant for others.
+  // Read before it is verified, so that no keys are requested for tokens of other audiences.
   const claims = await orRefused(() => jose.decodeJwt(token));
   if (![claims.aud].flat().includes(audience))
     throw new SignInRefused('invalid', 'The token is for another client.');

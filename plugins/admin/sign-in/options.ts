@@ -24,7 +24,7 @@ export const accessRule = z.strictObject({
 /** Access that the members of a group get. */
 export type AccessRule = Readonly<z.output<typeof accessRule>>;
 
-/** One identity provider. */
+/** Options of one identity provider. */
 const provider = z.strictObject({
   /** Names the provider in addresses: `https://gateway.example.com/api/admin/sign-in/ID/callback` is what the provider redirects to. */
   id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be of lower-case letters, digits and hyphens'),
@@ -36,7 +36,7 @@ const provider = z.strictObject({
   clientId: text,
   /** Absent for a public client. */
   clientSecret: secret(z.string().min(1).max(1_000)).optional(),
-  /** Scopes to ask for. `offline_access` lets the gateway look at the groups again during a session. */
+  /** Scopes to request. `offline_access` lets the gateway look at the groups again during a session. */
   scopes: z
     .array(z.string().regex(/^[\u0021\u0023-\u005B\u005D-\u007E]{1,200}$/))
     .max(30)
@@ -62,7 +62,7 @@ const provider = z.strictObject({
   trustsEmail: z.boolean().default(false),
   /** Claim that equals the `externalId` of users whom a directory has provisioned: `oid` for Entra ID, `sub` for Okta. */
   externalIdClaim: text.optional(),
-  /** Minutes after which the groups of a running session are asked for again, where the provider gave a refresh token. */
+  /** Minutes after which the groups of a running session are requested again, if the provider issued a refresh token. */
   recheckMinutes: z.number().min(0.01).max(1_440).default(15),
 });
 

@@ -30,7 +30,7 @@ export interface Proved {
   readonly idToken: string | undefined;
 }
 
-/** One identity provider. */
+/** Client of one identity provider. */
 export class Provider {
   readonly options: ProviderOptions;
   readonly redirectUri: string;
@@ -202,7 +202,7 @@ export class Provider {
     }
   }
 
-  /** Adds what the provider tells elsewhere, where the token lacks an email or the groups. */
+  /** Returns the claims of the token, with those of the userinfo endpoint if the token lacks an email or the groups. */
   async #claims(
     configuration: Configuration,
     accessToken: string,

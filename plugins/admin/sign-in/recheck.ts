@@ -49,12 +49,12 @@ export function startRechecking(parts: RecheckParts): () => Promise<void> {
   };
 }
 
-/** Milliseconds after which a provider is asked again about a session. */
+/** Returns the milliseconds after which a session is checked at its provider again. */
 export function checkAfter({ options }: Provider): number {
   return options.recheckMinutes * 60_000;
 }
 
-/** Asks about the sessions that are due, one after the other, and forgets those that have ended. */
+/** Checks the sessions that are due sequentially, and removes those that have ended. */
 export async function recheckDue(parts: RecheckParts): Promise<void> {
   const all = await parts.held.all();
   if (all.size === 0) return;
@@ -74,7 +74,7 @@ export async function recheckDue(parts: RecheckParts): Promise<void> {
   }
 }
 
-/** Asks about one session. Returns false when the provider could not be asked. */
+/** Checks one session at its provider. Returns false when the provider is unavailable. */
 async function recheck(
   parts: RecheckParts,
   provider: Provider,

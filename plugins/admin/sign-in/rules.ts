@@ -12,7 +12,7 @@ export interface Verdict {
   readonly access: Access | undefined;
   /** Teams that rules name and that do not exist. */
   readonly missingTeams: readonly string[];
-  /** The organisation of the deciding rule, where it does not exist. Then `access` is undefined, because nobody may get more than the rule says. */
+  /** Organisation of the matching rule, if it does not exist. Then `access` is undefined, so that a user never gets more access than the rule allows. */
   readonly missingOrganisation?: string;
 }
 

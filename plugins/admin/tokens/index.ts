@@ -15,7 +15,7 @@ const day = 86_400_000;
 export interface TokenTools {
   readonly tokens: AdminTokens;
   readonly owners: Pick<ApiKeys['owners'], 'find'>;
-  /** Days that a token lasts where nobody says otherwise. */
+  /** Default lifetime of a token, in days. */
   readonly defaultDays: number;
 }
 

@@ -38,7 +38,7 @@ export class SemanticIndex {
     this.#indexFailed = new RareWarning(tools.log, 'the index of questions failed: only exact hits');
   }
 
-  /** Throws an Error that says what to do where a package, or the database that is wanted, is missing. */
+  /** Throws an Error that describes the fix when a package, or the configured database, is missing. */
   static async open(
     semantic: SemanticOptions,
     options: CacheOptions,
@@ -123,7 +123,7 @@ export class SemanticIndex {
   }
 }
 
-/** The first vector of a result. Throws where there is none that can be used. */
+/** Returns the first vector of a result. Throws when there is no valid one. */
 function vectorIn(value: JsonValue): Float32Array {
   const vectors: unknown =
     typeof value === 'object' && value !== null && 'vectors' in value ? value.vectors : undefined;

@@ -42,7 +42,7 @@ export class VectorIndex implements Questions {
     this.#forget = database.prepare('DELETE FROM questions WHERE digest = ?');
   }
 
-  /** Opens an empty index. Throws an Error that says what to install where `sqlite-vec` is missing. */
+  /** Opens an empty index. Throws an Error that names the package to install when `sqlite-vec` is missing. */
   static async open(perPartition: number, most: number): Promise<VectorIndex> {
     requirePackage('sqlite-vec', '0', 'find questions that mean the same', import.meta.url);
     const { getLoadablePath } = await import('sqlite-vec');
