@@ -179,7 +179,7 @@ interface Head {
   readonly own: JsonObject;
 }
 
-/** Writes the chunks of a completion's stream: one finish for each answer, usage if the client asked for it, `[DONE]`. */
+/** Encodes the chunks of a streamed completion: one finish for each answer, usage if the client requested it, and `[DONE]`. */
 export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }> implements StreamEncoder {
   /** The answers that have begun, by their number. */
   protected readonly answers = new Map<number, Answer>();

@@ -21,7 +21,7 @@ interface PartReading {
   /** Members that mark the end of what is cached. */
   readonly marks: string;
   readonly cacheOf: (part: JsonObject, left: Leftovers) => Pick<Block, 'cache'>;
-  /** By the type of a part: its other members, and the block that it is. */
+  /** Decoders by the type of a part: its other members, and its block. */
   readonly kinds: Readonly<Record<string, readonly [members: string, read: PartReader]>>;
   /** A part in the official words, where others are tolerated. */
   readonly official?: (part: JsonObject) => JsonObject;

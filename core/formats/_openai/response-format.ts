@@ -42,7 +42,7 @@ export function responseFormatReader(holder?: string): (value: JsonValue, path: 
   };
 }
 
-/** Members and instructions by which a format asks for structured output. */
+/** Members and instructions that request structured output in a format. */
 interface FormWords {
   readonly attach: (format: JsonObject) => void;
   /** The official API insists on a name, so one is given where the client had none. */

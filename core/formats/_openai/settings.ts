@@ -48,7 +48,7 @@ export function keepUser(body: JsonObject, left: Leftovers): void {
   if (given(body.user)) left.put('user', body.user);
 }
 
-/** True when a setting that an encoder writes by itself is given and the model takes it. */
+/** Returns true when a setting that the encoder writes with its own code is present, and the model supports it. */
 export function takes(name: keyof ChatSettings, settings: ChatSettings, target: EncodeTarget): boolean {
   if (settings[name] === undefined) return false;
   if (target.traits.refuses?.includes(name) !== true) return true;

@@ -12,15 +12,15 @@ export const answerTool = 'json_output';
 
 const jsonInstruction = 'Answer with one valid JSON object and nothing else: no prose, no code fence.';
 
-/** Functions by which a format asks for an answer in JSON. */
+/** Functions that request an answer in JSON in a format. */
 interface AnswerWords {
-  /** By a schema. */
+  /** Requests it with a schema. */
   readonly schema: (schema: JsonObject) => void;
   /** The members of a schema that it has no place for. */
   readonly lacks: readonly ('name' | 'description' | 'strict')[];
   /** Adds the instruction as a text of its own, so that the client's text stays unchanged. */
   readonly instruct: (text: string) => void;
-  /** By a tool that must be called, whose name it gives; undefined where other tools leave no room for it. */
+  /** Requests it with a forced tool, and returns the name of the tool; undefined when other tools prevent that. */
   readonly force: (schema: JsonObject, description: string) => string | undefined;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { GatewayEvent } from '../../model/event.ts';
 
-/** Gives each block of a reply its number. */
+/** Numbers the blocks of a response. */
 export class BlockCounter {
   #next = 0;
 

@@ -145,7 +145,7 @@ function broken(what: string): GatewayError {
   return unusableResponse(`sent an event stream with ${what}`);
 }
 
-/** One frame as a message. A frame that is no JSON has no place in such a stream. */
+/** Encodes a frame as a message. Drops a frame that is not JSON. */
 export function writeEventStream(frame: WireFrame): Buffer {
   if ('text' in frame) return nothing;
   const { event, json } = frame;

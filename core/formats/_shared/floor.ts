@@ -45,7 +45,7 @@ export abstract class FloorEncoder implements StreamEncoder {
   protected abstract sayHead(head: HeadEvent | undefined): void;
   /** Writes an event of the open block, or of the block that it opens. */
   protected abstract sayEvent(block: number, event: EncodedEvent): void;
-  /** Routes a part that only this format knows to its block, or writes it by itself. */
+  /** Routes a part that only this format has to its block, or encodes it separately. */
   protected abstract takeOpaque(value: JsonObject, event: EventOf<'opaque'>): void;
   /** Ends the block that has the floor, if there is one. */
   protected abstract endFloor(): void;
@@ -130,7 +130,7 @@ export abstract class FloorEncoder implements StreamEncoder {
     while (this.floor === undefined && this.#next());
   }
 
-  /** Gives the floor to the block that waits longest; false when none does. */
+  /** Makes the block that has waited longest the current one. Returns false when none waits. */
   #next(): boolean {
     const next = this.#waiting.take();
     if (next === undefined) return false;

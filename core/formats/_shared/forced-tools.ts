@@ -94,7 +94,7 @@ function unforced(choice: ToolChoice): ToolChoice {
   return choice.type === 'allowed' ? { ...choice, mode: 'auto' } : { type: 'auto' };
 }
 
-/** Returns settings with which the model does not think. A model that does not think by itself needs no word against it. */
+/** Returns settings that disable reasoning. Returns them unchanged for a model that does not reason by default. */
 export function withoutThinking(settings: ChatSettings, traits: ModelTraits): ChatSettings {
   const { reasoning: _, ...rest } = settings;
   return traits.thinksByDefault === true ? { ...rest, reasoning: { mode: 'off' } } : rest;

@@ -102,7 +102,7 @@ export class HistoryWriter<W extends Writing> {
     return { ...defined({ system }), ...(written.length === 0 ? {} : { messages }) };
   }
 
-  /** One message as it was; none when nothing of it may be sent. */
+  /** Returns the original message; nothing when no part of it may be sent. */
   #message(message: Message): readonly JsonObject[] {
     const { format, target } = this.#writing;
     if (message.role === 'system' && target.traits.midSystem === false) {

@@ -21,7 +21,7 @@ export class JsonCutter {
   }
 }
 
-/** One frame as a line of newline-delimited JSON. */
+/** Encodes a frame as a line of newline-delimited JSON. */
 export function writeNdjson(frame: WireFrame): string {
   return 'text' in frame ? '' : `${JSON.stringify(frame.json)}\n`;
 }

@@ -25,7 +25,7 @@ export function nearestEffort(wanted: Effort, allowed: readonly string[]): Effor
   return taken.findLast((effort) => efforts.indexOf(effort) <= efforts.indexOf(wanted)) ?? taken[0];
 }
 
-/** Returns the effort that the settings ask for by mode, effort or budget; undefined where they state none. */
+/** Returns the effort that the settings request by mode, effort or budget; undefined when they request none. */
 export function effortOf({ mode, effort, budget }: Reasoning): Effort | undefined {
   if (mode === 'off') return 'none';
   return effort ?? (budget === undefined ? undefined : effortOfBudget(budget));

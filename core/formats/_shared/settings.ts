@@ -14,7 +14,7 @@ import type { SettledName } from '../../sdk/format.ts';
 import { wrongType } from '../../sdk/errors.ts';
 import { defined } from './fields.ts';
 
-/** One row of a format's settings table: a `ChatSettings` member and how this format spells it. */
+/** Row of the settings table of a format: a `ChatSettings` member and its spelling in this format. */
 export interface SettingRow {
   readonly name: keyof ChatSettings;
   /** Dotted path in the body: `temperature`, `generationConfig.topP`. The last row that is given wins on reading; the first row is written. */
@@ -173,7 +173,7 @@ export function writeSettings(
     if (value === undefined || done.has(row.name) || options.handled?.has(row.name)) continue;
     done.add(row.name);
     if (options.refuses?.includes(row.name)) {
-      // One answer is what every provider makes.
+      // Every provider returns one answer by default.
       if (row.name !== 'choices' || value !== 1) options.drop(`settings.${row.name}`);
       continue;
     }

@@ -38,7 +38,7 @@ function lastBoundary(bytes: Buffer): number {
  */
 export class SseCutter {
   readonly #held = new HeldBytes();
-  /** The last bytes that are held: a blank line may begin in them, however small the reads were. */
+  /** Last bytes of earlier reads, because a blank line may begin in them. */
   #seam: Buffer | undefined;
 
   /** Whole frames up to the last blank line, or undefined when none is complete yet. Throws when one frame outgrows `frameLimit`. */

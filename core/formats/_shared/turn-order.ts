@@ -15,7 +15,7 @@ export interface TurnWords {
   drop(path: string): void;
 }
 
-/** One message on its way to the wire. */
+/** Message before it is encoded. */
 export interface Turn {
   readonly role: 'user' | 'assistant' | 'system';
   /** The client's path. */
@@ -61,7 +61,7 @@ export function orderTurns(turns: readonly Turn[], words: TurnWords): Turn[] {
   return userFirst(withoutTrailingSpace(ordered, words), words);
 }
 
-/** Gives each call its result: the nearest one behind it with its id. Throws 400 for a result that answers no call. */
+/** Assigns each call its result: the next one after it with its id. Throws 400 for a result without a call. */
 function answer(turns: readonly Turn[]): Call[][] {
   /** Calls without a result by their id, the one that is answered next at the end: the first of the last turn. */
   const open = new Map<string, Call[]>();

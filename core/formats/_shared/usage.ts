@@ -1,4 +1,4 @@
-/** Reads token counts, modalities and service tiers from the usage objects of providers, and asks for usage in streamed completions. */
+/** Parses token counts, modalities and service tiers in usage objects of providers, and requests usage in streamed completions. */
 import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Modality, TokensByModality, Usage, UsageByModality } from '../../model/usage.ts';
@@ -124,14 +124,14 @@ export function isUsageOnly(data: string): boolean {
   );
 }
 
-/** The member by which a streamed request for a completion asks for usage; undefined where it is not streamed, or asks already. */
+/** Returns the member that requests usage in a streamed completion; undefined when the request is not streamed, or already has it. */
 export function askUsage(body: JsonObject): JsonObject | undefined {
   if (body.stream !== true) return undefined;
   const options = isObject(body.stream_options) ? body.stream_options : {};
   return options.include_usage === true ? undefined : { stream_options: { ...options, include_usage: true } };
 }
 
-/** Reads usage from the frames and non-streamed bodies of a pass-through, each by itself. Does not parse those without `mark`. */
+/** Reads usage from the frames and bodies of a pass-through, each separately. Does not parse those without `mark`. */
 export function tapping(mark: string, usageIn: (body: JsonObject) => Usage | undefined): () => UsageTap {
   return () => ({
     read(data) {

@@ -40,7 +40,7 @@ export interface VideoCodecSpec {
   readReport(body: JsonObject): VideoReport;
   /** Encodes the response to a client that has created a task. */
   writeSubmitted?(report: VideoReport, context: ReplyContext): JsonObject;
-  /** Encodes the response to a client that asks for the status of a task. */
+  /** Encodes the response to a request for the status of a task. */
   writeStatus?(report: VideoReport, context: ReplyContext): JsonObject;
   /** Encodes the request for the status of a task. */
   ask(request: VideoTaskRequest): EncodedRequest;

@@ -9,7 +9,7 @@ import { given, optionalArray, optionalString } from './check.ts';
 import { parseDataUrl, sniffBase64, toDataUrl } from './data-url.ts';
 import { fieldsBeside, setOf } from './fields.ts';
 
-/** Longest video that may be asked for, in seconds. */
+/** Maximum duration of a video, in seconds. */
 const longest = 3600;
 
 /** Seconds, as a number or as its digits; undefined when not given. Throws 400 naming `path`. */
@@ -55,7 +55,7 @@ export function optionalRatio(value: JsonValue | undefined, path: string): strin
   return text;
 }
 
-/** One video a task: each has an id of its own. Throws 400 naming `path` for more. */
+/** Checks that a task has one video, because each video has its own id. Throws 400 naming `path` for more. */
 export function checkCount(value: JsonValue | undefined, path: string): void {
   const count = optionalInteger(value, path);
   if (count !== undefined && count !== 1) throw wrongValue(path, '1: ask for each video by itself');

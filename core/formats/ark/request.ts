@@ -26,7 +26,7 @@ import { videoFields, wholeSeconds } from '../_shared/video-table.ts';
 /** The format's name. */
 export const name = 'ark';
 
-/** Below the version: where tasks are made, asked for and cancelled. */
+/** Path below the version to create, read and cancel tasks. */
 export const tasksPath = '/contents/generations/tasks';
 
 /** Aspect ratios besides `adaptive`. */

@@ -23,7 +23,7 @@ export const rows: readonly SettingRow[] = [
   ...chatRows,
 ];
 
-/** Settings that the encoder writes by itself, because more than one field or rule is involved. */
+/** Settings that the encoder writes with its own code, because more than one field or rule is involved. */
 export const handled = setOf('maxOutput stop responseFormat user serviceTier reasoning');
 
 /** The client's path of a setting. */

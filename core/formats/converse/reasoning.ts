@@ -83,7 +83,7 @@ export function writeReasoning(
   }
 }
 
-/** True for models that are asked in `thinking`, or of which nothing is known. */
+/** Returns true for models with the parameter `thinking`, and for unknown models. */
 function takesThinking({ reasoning }: ModelTraits): boolean {
   return reasoning === undefined || reasoning === 'adaptive' || reasoning === 'budget';
 }
@@ -156,7 +156,7 @@ const thinkingWords: ThinkingWords = {
   isThought: ({ reasoningContent }) => reasoningContent !== undefined,
 };
 
-/** True when the request asks for reasoning exactly as the client of this format wrote it. */
+/** Returns true when the request for reasoning is unchanged from the client of this format. */
 function isWritten(written: JsonObject[string], reasoning: Reasoning): written is JsonObject {
   return isObject(written) && written.asked === JSON.stringify(reasoning);
 }

@@ -79,7 +79,7 @@ function documentIn(source: JsonValue, index: number): string | JsonObject {
 
 function decodeRequest(body: JsonObject): RerankRequest {
   const { model, topN, fields } = configurationIn(body);
-  // All results come at once, so that no answer names a next page.
+  // All results are in one response, so there is no next page.
   if (given(body.nextToken)) throw wrongValue('nextToken', 'absent: all results come in one response');
   const sources = requiredArray(body.sources, 'sources');
   if (sources.length === 0 || sources.length > mostSources)

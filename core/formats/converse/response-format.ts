@@ -64,7 +64,7 @@ export function writeResponseFormat(
     instruct(text) {
       body.system = [...listOf(body.system), { text }];
     },
-    // Beside other tools a forced one would keep the model from calling them.
+    // With other tools a forced tool would prevent the model from calling them.
     force(json, told) {
       if (target.traits.forcedTools === 'never') return undefined;
       if (isObject(body.toolConfig) && listOf(body.toolConfig.tools).length > 0) return undefined;

@@ -37,7 +37,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     return this.json(event ?? '', body);
   }
 
-  /** One frame, parsed. */
+  /** Decodes a parsed frame. */
   json(event: string, body: JsonObject): readonly GatewayEvent[] {
     switch (event) {
       case 'contentBlockDelta':
@@ -144,7 +144,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     const { stopReason, ...rest } = unpadded(body);
     const raw = textOf(stopReason);
     const { additionalModelResponseFields: fields } = rest;
-    // Models that are asked for it tell which stop sequence they met.
+    // Some models report the matched stop sequence, if the request asks for it.
     const stopSequence = isObject(fields) ? fields.stop_sequence : undefined;
     events.push({
       type: 'finish',

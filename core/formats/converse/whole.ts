@@ -119,7 +119,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   return [...unfold(body, message).flatMap(({ event, json }) => decoder.json(event, json)), ...decoder.end()];
 }
 
-/** One frame of a stream, parsed. */
+/** Parsed frame of a stream. */
 interface ParsedFrame {
   readonly event: string;
   readonly json: JsonObject;

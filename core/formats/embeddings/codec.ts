@@ -22,7 +22,7 @@ export const embedCodec: Codec<EmbedRequest> = defineCodec<EmbedRequest>({
     terminal: [],
     reply: ['data'],
   },
-  // Not every provider of this shape knows base64, which the official clients ask for by themselves: what comes is looked at then.
+  // Not every provider of this format supports base64, which the official clients request by default. So the type of the response is checked.
   passes: ({ encoding_format: encoding }) => encoding !== 'base64',
   decodeRequest,
   encodeRequest,

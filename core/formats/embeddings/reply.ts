@@ -43,7 +43,7 @@ function inOrder(entries: readonly JsonValue[]): readonly EmbedVector[] | undefi
   return ordered.length > 0 && ordered.length === entries.length ? ordered : undefined;
 }
 
-/** Writes the reply for a client, in the encoding that it asked for. */
+/** Encodes the response in the encoding that the client requested. */
 export function encodeWhole(context: ReplyContext): WholeEncoder {
   let result: EmbedResult | undefined;
   let usage: Usage | undefined;

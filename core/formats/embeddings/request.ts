@@ -39,7 +39,7 @@ export function decodeRequest(body: JsonObject): EmbedRequest {
   };
 }
 
-/** One text or one list of tokens stands for itself; several stand in a list. */
+/** Returns true for several inputs. A single text, or a list of tokens, is one input. */
 function isList(input: JsonValue | undefined): boolean {
   return Array.isArray(input) && !isTokens(input as readonly JsonValue[]);
 }

@@ -12,7 +12,7 @@ import { formatName, purposes } from './wire.ts';
 /** Key of `extra` for members that only `:predict` knows: the encoders of all formats report them as dropped. */
 const predictName = 'predict';
 
-/** One text of a request. */
+/** Text of a request. */
 interface Instance {
   readonly text: string;
   readonly task: string | undefined;

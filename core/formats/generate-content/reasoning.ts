@@ -12,7 +12,7 @@ import { defined, setOf } from '../_shared/fields.ts';
 
 const base = 'generationConfig.thinkingConfig';
 
-/** `thinkingConfig` as neutral reasoning; undefined when nothing in it asks for anything. */
+/** Decodes `thinkingConfig` as neutral reasoning; undefined when it has no effect. */
 export function readReasoning(body: JsonObject): Reasoning | undefined {
   const config = isObject(body.generationConfig) ? body.generationConfig : {};
   const thinking = isObject(config.thinkingConfig) ? config.thinkingConfig : {};

@@ -115,7 +115,7 @@ export function writeSettings(request: ImageRequest, { stream, traits, drop }: E
   return written;
 }
 
-/** True when the client receives base64: it asked for that, or for a stream, which has no other form. */
+/** Returns true when the client gets base64: when it requested base64, or a stream, which has no other form. */
 function wantsBase64({ delivery, stream }: Pick<ImageRequest, 'delivery' | 'stream'>): boolean {
   return stream || delivery === 'base64';
 }

@@ -86,7 +86,7 @@ export class ImageStreamEncoder implements StreamEncoder {
   readonly #name: string;
   readonly #context: ReplyContext;
   readonly #losses: Losses;
-  /** The last image of what a provider gave whole: its usage may come behind it. */
+  /** Last image of a response that was not streamed. The usage may follow it. */
   #held: { readonly image: GeneratedImage; readonly result: ImageResult } | undefined;
   #usage: Usage | undefined;
   #open = false;
@@ -159,7 +159,7 @@ export class ImageStreamEncoder implements StreamEncoder {
       for (const frame of this.#release()) frames.push(frame);
       this.#held = { image, result };
     }
-    // What a stream told of its image is there already.
+    // The usage is known, so the image need not be held for it.
     if (usageIn(result) !== undefined) for (const frame of this.#release()) frames.push(frame);
     return frames;
   }

@@ -70,7 +70,7 @@ const fields = videoFields({
     name: 'seed',
     decode({ seed }) {
       const value = optionalInteger(seed, 'seed');
-      // Minus one asks for any.
+      // Minus one means a random seed.
       return value === -1 ? undefined : value;
     },
   },

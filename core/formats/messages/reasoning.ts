@@ -49,7 +49,7 @@ function readEffort(value: JsonValue | undefined, reasoning: ReasoningDraft, lef
   if (effort !== word) left.put('$effort', word);
 }
 
-/** True when the request asks for reasoning exactly as the client wrote it, and the model takes it so. */
+/** Returns true when the request for reasoning is unchanged from the client, and the model supports it. */
 export function isNative(reasoning: Reasoning, kept: JsonObject, traits: ModelTraits): boolean {
   const { mode, effort, budget } = reasoning;
   if (!isDeepStrictEqual(kept.$reasoning, reasoning)) return false;

@@ -175,7 +175,7 @@ function estimate({ inputEstimate }: ReplyContext): JsonObject {
   };
 }
 
-/** All numbers, or of this format's own those that the provider named in this frame. */
+/** Returns all token counts; for a provider with this format only those in the current frame. */
 function totals(usage: Usage | undefined, named: JsonValue | undefined, context: ReplyContext): JsonObject {
   if (usage === undefined) return estimate(context);
   const wire = encodeUsage(usage);

@@ -18,7 +18,7 @@ export const translationProviderPath = '/realtime/translations';
 /** Subprotocol that is selected when a client offers it. Other subprotocols that it offers carry its credentials or the API version. */
 export const subprotocol = 'realtime';
 
-/** Header, and the subprotocol in its place, by which a client asks for the beta version of the API. */
+/** Header, and the equivalent subprotocol, that request the beta version of the API. */
 export const betaHeader = 'openai-beta';
 export const betaValue = 'realtime=v1';
 export const betaProtocol = 'openai-beta.realtime-v1';

@@ -16,7 +16,7 @@ export const rows: readonly SettingRow[] = [
   ...chatRows,
 ];
 
-/** Settings that the encoder writes by itself, because more than one field or rule is involved. */
+/** Settings that the encoder writes with its own code, because more than one field or rule is involved. */
 export const handled = setOf('responseFormat verbosity user serviceTier reasoning logprobs choices');
 
 /** Service tiers that this format has words for; another format's word is not sent. */

@@ -28,7 +28,7 @@ export function writeUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** It stands once, in the last snapshot. */
+/** The usage occurs once, in the last snapshot. */
 export const usageTap = tapping('"usage"', (body) => {
   const response = isObject(body.response) ? body.response : body;
   return isObject(response.usage) ? readUsage(response.usage, response) : undefined;

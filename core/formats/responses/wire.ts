@@ -7,7 +7,7 @@ import { extrasOf } from '../_shared/extra.ts';
 export const formatName = 'responses';
 
 /**
- * What events of a reply carry in `extra.responses`, so that the same reply can be written again:
+ * Contents of `extra.responses` in the events of a response, from which the same response can be encoded again:
  * `$response` (head, finish): the response object but for what the events say themselves;
  * `$item` (starts): the item as it was added; `$done` (ends): the item as it was finished;
  * `$part`, `$partDone`: the same of a content part; `$frame`: unknown fields of a delta;

@@ -21,7 +21,7 @@ export const chatCodec: Codec<ChatRequest> = {
   patch,
   passThrough: () => ({ path: completionsPath }),
   onlyNative,
-  // It has no place for media at all.
+  // The format does not support media.
   wantsBytes: () => false,
   decodeRequest,
   encodeRequest,

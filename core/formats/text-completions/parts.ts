@@ -5,7 +5,7 @@ import type { JsonValue } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
 import { formatName } from './wire.ts';
 
-/** One prompt: text, or the tokens of a text. */
+/** Prompt: text, or the tokens of a text. */
 export type Prompt = string | readonly number[];
 
 /** The prompts of a body, and whether they were written as a list. Throws 400 naming `prompt`. */

@@ -42,7 +42,7 @@ export function decodeRequest(body: JsonObject): ChatRequest {
   };
 }
 
-/** True for what the encoder of the reply does by itself, or what changes nothing: it is no loss. */
+/** Returns true for fields that the encoder of the response handles, or that have no effect. They are not reported as dropped. */
 function isHarmless(key: string, value: unknown): boolean {
   if (key === 'echo') return true;
   return (key === 'best_of' && value === 1) || (key === 'suffix' && value === '');

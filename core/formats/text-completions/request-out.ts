@@ -39,7 +39,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   return { path: completionsPath, body };
 }
 
-/** The settings without those that ask for what this format does anyway: text, and no reasoning. */
+/** Returns the settings without those that request the only behaviour of this format: text, and no reasoning. */
 function meant(settings: ChatSettings): ChatSettings {
   const { responseFormat, modalities, reasoning, parallelTools: _, ...rest } = settings;
   return {

@@ -66,7 +66,7 @@ export class TextStreamEncoder extends ChunkEncoder<Answer> {
     if (known !== undefined) return known;
     const answer = { finished: false };
     this.answers.set(index, answer);
-    // A provider that speaks this format has echoed the prompt by itself.
+    // A provider with this format has already echoed the prompt.
     const prompt = this.begin().own.$native === true ? '' : echoed(this.context.body, index);
     if (prompt !== '') frames.push(this.#frame(index, prompt, null, noFields));
     return answer;
@@ -112,7 +112,7 @@ export class TextStreamEncoder extends ChunkEncoder<Answer> {
   }
 }
 
-/** The prompt of an answer when the client asked for its echo; `n` answers follow each other for each of several prompts. */
+/** Returns the prompt of an answer, if the client requested the echo. With several prompts, `n` answers follow for each prompt. */
 function echoed({ echo, prompt, n }: JsonObject, index: number): string {
   if (echo !== true) return '';
   if (typeof prompt === 'string') return prompt;

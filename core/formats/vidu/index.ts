@@ -98,7 +98,7 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   return { path: `/${kindFor(request)}`, body: addMetadata(body, request.metadata, target) };
 }
 
-/** Not all responses about a task repeat its id. */
+/** Decodes the state of a task. Not all responses have the id of the task. */
 function readReport(body: JsonObject): VideoReport {
   const { task_id: task, id, state: word, creations, err_code: code, err_msg: message } = body;
   const state = states.read(word);

@@ -122,7 +122,7 @@ function enabled(reasoning: Reasoning, room: Room): Thinking {
   };
 }
 
-/** The budget asked for in any words; 80 % of the output where the client left it to the model. */
+/** Returns the requested reasoning budget in tokens; 80 % of the output limit when the client left it to the model. */
 function budgetWanted({ mode, effort, budget }: Reasoning, limit: number): number {
   if (budget !== undefined && budget > 0) return budget;
   if (effort !== undefined) return budgetOfEffort[effort];

@@ -65,7 +65,7 @@ function readValue(value: JsonValue, depth: number): ErrorShape {
 
 function readObject(body: JsonObject, depth: number): ErrorShape {
   const error = body.error;
-  // One for each of the models that were asked in turn.
+  // One entry for each of the models that were tried in order.
   if (Array.isArray(error) && depth < deepest) return readValue(error as JsonValue, depth + 1);
   if (isString(error) && error !== '') {
     const message = isString(body.message) ? body.message : error;

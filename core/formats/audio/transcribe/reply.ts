@@ -93,7 +93,7 @@ export function writeUsage({ format, raw, input, output, units }: Usage): JsonOb
   return { type: 'tokens', input_tokens: input, output_tokens: output, total_tokens: input + output };
 }
 
-/** Writes a whole transcript as it was asked for. */
+/** Encodes a transcript in the requested format. */
 export function encodeWhole(
   operation: 'transcribe' | 'translate-audio',
 ): (context: ReplyContext) => WholeEncoder {
@@ -159,7 +159,7 @@ function jsonReply(
   };
 }
 
-/** Times that the client asked for: of segments where it named none. */
+/** Returns the requested granularities of timestamps. Default: segments. */
 function timesOf(requested: JsonValue | undefined): ReadonlySet<JsonValue> {
   const named = [requested ?? []].flat();
   return new Set(named.length === 0 ? ['segment'] : named);

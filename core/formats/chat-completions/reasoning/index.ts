@@ -47,7 +47,7 @@ const spellings: readonly (readonly [holder: string | undefined, member: string,
   ['chat_template_kwargs', 'thinking', templateSwitchIn],
 ];
 
-/** The fields in which providers of this dialect ask for reasoning. */
+/** Fields that request reasoning in the dialects of providers. */
 export const reasoningFields: readonly string[] = [
   ...new Set(spellings.map(([holder, member]) => holder ?? member)),
 ];
@@ -63,7 +63,7 @@ export function readReasoning(body: JsonObject): Reasoning | undefined {
   return Object.keys(decoded).length === 0 ? undefined : decoded;
 }
 
-/** Keeps how reasoning was asked for, and the members that the neutral model has no word for. */
+/** Keeps the spelling of the request for reasoning, and the members that the neutral model does not have. */
 export function keepReasoning(body: JsonObject, left: Leftovers): void {
   const givenFields = reasoningFields.filter((field) => given(body[field]));
   if (givenFields.length === 0) return;
@@ -78,10 +78,10 @@ export function keepReasoning(body: JsonObject, left: Leftovers): void {
   left.put('$reasoning', spelled);
 }
 
-/** Members of an object in which clients ask for reasoning, by its name. */
+/** Members of the objects that request reasoning, by the name of the object. */
 const readMembers = Map.groupBy(spellings, ([holder]) => holder);
 
-/** The members that ask for reasoning in the object of this name. */
+/** Returns the members that request reasoning in the object with this name. */
 function membersIn(field: string): readonly string[] {
   return (readMembers.get(field) ?? []).map(([, member]) => member);
 }

@@ -1,4 +1,4 @@
-/** Writes how a model is asked for reasoning, in the dialect of its provider. */
+/** Encodes the request for reasoning in the dialect of the provider. */
 import { budgetOfEffort, type Effort, type Reasoning } from '../../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
@@ -42,7 +42,7 @@ function membersOf(traits: ModelTraits): readonly string[] {
   }
 }
 
-/** True when an effort can be asked for beside a switch. */
+/** Returns true when the dialect has an effort beside a switch. */
 function hasMeasure({ efforts }: ModelTraits): boolean {
   return efforts?.some((effort) => effort !== 'none') === true;
 }
@@ -61,7 +61,7 @@ export function spelledReasoning(
   return wanted === undefined || isTaken(spelled, wanted, traits) ? spelled : undefined;
 }
 
-/** True when a wish in the members of the model's dialect is one that the model can be asked for. */
+/** Returns true when the model supports the request for reasoning in the members of its dialect. */
 function isTaken(spelled: JsonObject, wanted: Reasoning, traits: ModelTraits): boolean {
   const { budget } = wanted;
   const dialect = dialectOf(traits);
@@ -116,7 +116,7 @@ function writeEffort(wanted: Reasoning, traits: ModelTraits, body: MutableObject
   const effort = effortOf(wanted);
   dropDisplay(wanted, drop);
   dropBudget(wanted, effort, drop);
-  // It thinks by itself, and takes no measure.
+  // The model always reasons, and takes no effort or budget.
   if (
     effort !== 'none' &&
     traits.thinksByDefault === true &&

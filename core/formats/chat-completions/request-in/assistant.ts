@@ -28,9 +28,9 @@ const functionFields = setOf('name arguments');
 const customFields = setOf('name input');
 const audioFields = setOf('id');
 
-/** Gives the deprecated `function_call`, which has no id, one that the `function` message after it finds again. */
+/** Creates an id for the deprecated `function_call`, by which the following `function` message finds it. */
 export class FunctionCallIds {
-  /** By name; made for the few conversations that have any. */
+  /** Ids by name. Created only for conversations that have such calls. */
   #last: Map<string, string> | undefined;
 
   call(name: string, index: number): string {
@@ -165,7 +165,7 @@ function decodeReasoning(
   const filled = first === undefined ? blocks : fillEmpty(blocks, first.text, `${at}.${first.field}`);
   const thought = textOf(filled);
   for (const { field, text } of strings) {
-    // An empty string beside no entries is given back, though there is no reasoning.
+    // Keeps an empty string, although there is no reasoning.
     const isSame = text === thought && (text !== '' || entries.length > 0 || field !== first?.field);
     left.put(`$${field}`, isSame ? true : text);
   }
@@ -176,7 +176,7 @@ function decodeReasoning(
 function attacher(calls: Block[], contentBlocks: Block[]): (detail: Detail, mark: JsonObject) => boolean {
   const lastText = contentBlocks.findLastIndex((block) => block.type === 'text');
   const ids = calls.map((block) => (block.type === 'tool-call' ? block.id : undefined));
-  // Of several calls with one id the first.
+  // The first of several calls with the same id.
   const places = new Map([...ids.entries()].toReversed().map(([place, id]) => [id, place]));
   return ({ proof, on, callId }, mark) => {
     const list = on === 'text' ? contentBlocks : calls;

@@ -182,7 +182,7 @@ function writeForeign(block: ReasoningBlock, hasCalls: boolean, details: JsonObj
 function keptDetails(message: Message, scope: Scope): readonly JsonObject[] {
   const entries = objectsOf(own(message.extra).$reasoning_details);
   if (entries.length === 0) return entries;
-  /** The first block of each entry, by the entry's place. */
+  /** First block of each entry, by the position of the entry. */
   const blocks = new Map<JsonValue | undefined, Block>();
   for (const block of message.content) {
     const { $detail } = own(block.extra);

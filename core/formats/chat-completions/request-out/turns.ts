@@ -29,7 +29,7 @@ export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] 
 function writeMessage(message: Message, scope: Scope): readonly JsonObject[] {
   switch (message.role) {
     case 'system':
-      // It only sets how what follows is answered.
+      // The turn only configures the response to the following turns.
       if (scope.foreign && message.content.length === 0) return [];
       return [(scope.target.traits.midSystem === false ? wrapSystem : writeSystem)(message, scope)];
     case 'assistant': {

@@ -45,7 +45,7 @@ export class ChatStreamDecoder extends ChunkDecoder<ChoiceDecoder> {
   }
 
   protected head(chunk: JsonObject, choice: JsonObject | undefined): { readonly extra?: Extra } {
-    // Never the same, so no part of what all chunks share.
+    // Differs in each chunk, so it is not one of the shared members.
     const { [noise]: noised, ...shared } = fieldsBeside(chunk, chunkFields);
     this.#shared = shared;
     const own: MutableObject = {};

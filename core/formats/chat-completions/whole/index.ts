@@ -53,7 +53,7 @@ export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly Gat
   });
 }
 
-/** The first choice of each number. */
+/** Returns the first choice of each index. */
 function choicesByNumber({ choices }: JsonObject): ReadonlyMap<number, JsonObject> {
   const numbered = objectsOf(choices).map(
     (choice, position) => [typeof choice.index === 'number' ? choice.index : position, choice] as const,

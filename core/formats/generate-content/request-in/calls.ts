@@ -13,7 +13,7 @@ interface OpenCall {
 export class CallPairs {
   readonly #byId = new Map<string, Queue>();
   readonly #byName = new Map<string, Queue>();
-  /** Those of `byName` that came without an id. */
+  /** Calls of `byName` without an id from the client. */
   readonly #numbered = new Map<string, Queue>();
   #count = 0;
 

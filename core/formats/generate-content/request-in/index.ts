@@ -100,7 +100,7 @@ function decodeContent(value: JsonValue, at: string, calls: CallPairs, instructs
   if (word !== usual && (instructs || role !== 'system')) extras.put('$role', word ?? null);
   const blocks = decodeParts(content.parts, `${at}.parts`, calls);
   if (role === 'system') checkInstructions(blocks);
-  // One text is what other formats write as a string.
+  // A single text corresponds to a string in other formats.
   const plain = blocks.length === 1 && blocks[0]?.type === 'text' ? { plain: true } : {};
   return { role, content: blocks, ...plain, at, ...extras.extra() };
 }

@@ -35,7 +35,7 @@ const readings: { readonly [Field in (typeof dataFields)[number]]?: PartReading 
   functionResponse: { known: setOf('functionResponse'), read: readResult },
 };
 
-/** One part as a block. Parts that only this format has are opaque. Throws 400 with the path. */
+/** Decodes a part as a block. Parts that only this format has become opaque blocks. Throws 400 with the path. */
 export function decodePart(value: JsonValue, at: string, calls: CallPairs): Block {
   if (!isObject(value)) throw wrongType(at, 'an object');
   const part = official(value, 'part');

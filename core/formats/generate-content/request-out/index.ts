@@ -142,7 +142,7 @@ function standsAsWritten(
 function writeForModel(body: MutableObject, request: ChatRequest, { target }: Writing, name: string): void {
   const { reasoning, responseFormat } = request.settings;
   if (name === 'reasoning' && reasoning !== undefined) {
-    // A Responses client asks for a summary itself; clients of other formats receive thoughts whenever there are some.
+    // Clients of Responses request a summary themselves. Clients of other formats always get thoughts.
     const showByDefault = request.format !== 'responses' && request.format !== formatName;
     const config = writeReasoning({ reasoning, traits: target.traits, showByDefault, drop: target.drop });
     if (config !== undefined) putAt(body, 'generationConfig.thinkingConfig', config);

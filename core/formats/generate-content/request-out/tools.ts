@@ -118,7 +118,7 @@ function schemaOf(tool: FunctionTool, { native, target, inlined }: Writing): Jso
 export function encodeToolConfig(body: MutableObject, request: ChatRequest, writing: Writing): void {
   const { native, target } = writing;
   encodeToolChoice(body, request, writing);
-  // Clients of this format ask for streamed arguments themselves. Without a stream the provider refuses the option.
+  // Clients of this format request streamed arguments themselves. Without a stream the provider rejects the option.
   if (!native && target.stream && target.traits.streamsArguments === true && declares(body))
     putAt(body, 'toolConfig.functionCallingConfig.streamFunctionCallArguments', true);
 }

@@ -33,7 +33,7 @@ export class PartialArguments {
   /** Members of the root that are written at the end. */
   readonly #late = new Set<Key>();
 
-  /** One entry of `partialArgs`. Returns what the text goes on with. */
+  /** Decodes one entry of `partialArgs`. Returns the next part of the text. */
   add(partial: JsonObject): string {
     const path = typeof partial.jsonPath === 'string' ? partial.jsonPath : '';
     const value = valueOf(partial);

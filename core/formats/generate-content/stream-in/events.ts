@@ -49,7 +49,7 @@ export class ChunkEvents {
     return true;
   }
 
-  /** Gives tokens to the first text after the first `from` producers, with the result verbatim beside them. False when there is no text. */
+  /** Adds tokens and the original result to the first text after the first `from` producers. Returns false when there is no text. */
   attachLogprobs(tokens: readonly Logprob[], verbatim: JsonValue | undefined, from: number): boolean {
     const at = this.#producers.slice(from).find((index) => this.#out[index]?.type === 'text-delta');
     const event = at === undefined ? undefined : this.#out[at];

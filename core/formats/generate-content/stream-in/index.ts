@@ -31,7 +31,7 @@ export class ReplyDecoder implements StreamDecoder {
   readonly #events = new ChunkEvents();
   readonly #parts = new PartReader(this.#events);
   readonly #candidates = new Map<number, Candidate>();
-  /** Those whose finish is held, in the order in which they came to it. */
+  /** Candidates whose finish is held, in the order of their finish. */
   readonly #holding = new Set<Candidate>();
   readonly #searches = new SearchCounter();
   #chunk = 0;
@@ -54,7 +54,7 @@ export class ReplyDecoder implements StreamDecoder {
     });
   }
 
-  /** One chunk: the structure of a whole reply with some of its parts. */
+  /** Decodes a chunk, which has the structure of a whole response with some of its parts. */
   chunk(chunk: JsonObject): readonly GatewayEvent[] {
     if (tellsError(chunk)) throw failure(chunk);
     // A chunk before the response without any of its data does not begin the response.

@@ -41,7 +41,7 @@ export interface HeldFinish {
   readonly chunk: number;
 }
 
-/** One answer of several. */
+/** State of one of several answers. */
 export class Candidate {
   readonly index: number;
   /** Its position among the candidates of the response, from 0. */

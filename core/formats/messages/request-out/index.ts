@@ -70,7 +70,7 @@ function writePlainSettings(request: ChatRequest, body: MutableObject, writing: 
   else body.stop_sequences = stops;
 }
 
-/** Asks for reasoning; true when it was asked for in the client's own words. */
+/** Encodes the request for reasoning. Returns true when it is unchanged from the client. */
 function writeReasoning(request: ChatRequest, body: MutableObject, writing: Writing): boolean {
   const { reasoning } = request.settings;
   const maxOutput = request.operation === 'chat' ? request.settings.maxOutput : undefined;

@@ -40,7 +40,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     return this.json(typed(value, frame));
   }
 
-  /** One frame, parsed. */
+  /** Decodes a parsed frame. */
   json(frame: JsonObject): readonly GatewayEvent[] {
     switch (frame.type) {
       case 'content_block_delta':

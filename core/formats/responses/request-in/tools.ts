@@ -45,7 +45,7 @@ function plainTool(tool: JsonObject, type: string, at: string, namespace: string
   if (type.startsWith('web_search'))
     return { type: 'web-search', at, ...leftovers().take(tool, typeOnly).put('$type', type).extra() };
   if (type === 'code_interpreter') {
-    // A container that the provider makes by itself is what every other sandbox is.
+    // A container that the provider creates automatically is like every other sandbox.
     const known = sameJson(tool.container, { type: 'auto' }) ? containerFields : typeOnly;
     return { type: 'code-execution', at, ...leftovers().take(tool, known).extra() };
   }

@@ -22,7 +22,7 @@ export interface Aside extends JsonObject {
 export interface DecodedInput {
   /** Instructions before the first turn. */
   readonly system: readonly Message[];
-  /** One for each item: items of one turn are neighbours. */
+  /** One entry for each item. Items of one turn are consecutive. */
   readonly messages: readonly Message[];
   /** Tools of `additional_tools` items. */
   readonly tools: readonly Tool[];

@@ -54,7 +54,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     return this.json(typed(value, frame));
   }
 
-  /** One frame, parsed. */
+  /** Decodes a parsed frame. */
   json(frame: JsonObject): readonly GatewayEvent[] {
     if (this.#over) return none;
     const out: GatewayEvent[] = [];

@@ -18,7 +18,7 @@ export class FrameWriter {
     this.#out.push({ event: type, json });
   }
 
-  /** The last frame of every stream in the Open Responses specification. The official clients know it from chat completions. */
+  /** Last frame of every stream in the Open Responses specification. The official clients accept it, because chat completions have it too. */
   end(): void {
     this.#out.push({ text: '[DONE]' });
   }

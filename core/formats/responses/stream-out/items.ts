@@ -82,7 +82,7 @@ export class OutputWriter {
     }
   }
 
-  /** Takes the floor back from a block that did not end by itself. */
+  /** Ends a block that has not ended, so that the next block can start. */
   endFloor(): void {
     this.floor = undefined;
     this.#start = undefined;

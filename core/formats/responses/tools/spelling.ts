@@ -49,7 +49,7 @@ function addTools(
   }
 }
 
-/** The first tool of a name keeps it. */
+/** Keeps the name for the first tool that has it. */
 function add(spellings: Map<string, ToolSpelling>, spelling: ToolSpelling): void {
   const name = neutralName(spelling.name, spelling.namespace);
   if (!spellings.has(name)) spellings.set(name, spelling);
