@@ -45,7 +45,7 @@ const keyHeaders: Readonly<Record<string, string>> = {
   'generate-content': 'x-goog-api-key',
 };
 
-/** The credential for a provider of a request whose key for the gateway has a header to itself; `isOurs` tells keys of the gateway. */
+/** Returns the credential for a provider in a request that has the key of the gateway in a separate header. `isOurs` detects keys of the gateway. */
 export function readClientCredential(
   wire: Wire,
   format: string,

@@ -1,4 +1,4 @@
-/** Finds what a request asks for besides the tokens of its model: hosted tools, other models, service tiers. */
+/** Finds what a request uses besides the tokens of its model: hosted tools, other models, service tiers. */
 import { foldName, GatewayError, isObject, type JsonObject, type JsonValue } from 'sluice';
 import {
   isLarge,
@@ -11,7 +11,7 @@ import {
   type ToolRow,
 } from './_hosted-tools.ts';
 
-/** Members in which nothing asks for a tool or a model: arguments, schemas, results, and choices among the tools of the request. */
+/** Members that never request a tool or a model: arguments, schemas, results, and choices among the tools of the request. */
 const ignored = new Set(
   (
     'metadata parameters input_schema inputschema schema json_schema jsonschema arguments annotations citations results outputs args ' +
@@ -20,7 +20,7 @@ const ignored = new Set(
   ).split(' '),
 );
 
-/** Types of blocks and items of the history, of which nothing is asked for again. They stand in lists: other objects are read whatever their type. */
+/** Types of blocks and items of the history, which are not requested again. Only skipped in lists; other objects are read whatever their type. */
 const ofHistory = /(?:tool_use|_listing|_list_tools|_call|_call_output|tool_result)$/;
 
 /** One member of a request that costs more than the tokens of the call, or names a model. */
@@ -31,7 +31,7 @@ export interface PaidMember {
   readonly service?: string;
   /** The models that it names. Empty where it names none. */
   readonly models: readonly string[];
-  /** The service tier that it asks for. */
+  /** Requested service tier. */
   readonly tier?: string;
   /** The maximum number of uses that the tool states. */
   readonly maxUses?: number;
@@ -59,7 +59,7 @@ export function paidMembers(body: JsonObject): readonly PaidMember[] {
   return found;
 }
 
-/** The members of bodies that were read, because several plugins ask for those of each call. */
+/** Cached members by body, because several plugins need them for each call. */
 const knownMembers = new WeakMap<JsonObject, readonly PaidMember[]>();
 
 function findMembers(body: JsonObject): readonly PaidMember[] {

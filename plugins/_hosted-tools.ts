@@ -14,7 +14,7 @@ import { foldName, isObject, type JsonValue } from 'sluice';
  */
 export type PaidKind = 'free' | 'service' | 'model' | 'tier' | 'unbounded';
 
-/** One kind of hosted tool. The first row that fits a tool decides. */
+/** Kind of hosted tool. The first matching row applies. */
 export interface ToolRow {
   /** Matches the `type` of a tool, or the member that names it (`googleSearch`), without underscores and dates. */
   readonly type: RegExp;
@@ -35,7 +35,7 @@ export const toolRows: readonly ToolRow[] = [
     kind: 'free',
   },
   { type: /^(?:localShell|applyPatch)$/i, kind: 'free' },
-  // They choose among tools of the request.
+  // These types select among the tools of the request.
   {
     type: /^(?:toolSearch|toolSearchTool(?:bm25|regex)|toolReference|programmaticToolCalling|namespace)$/i,
     kind: 'free',
@@ -115,7 +115,7 @@ const isNameOrList = (value: JsonValue): boolean =>
 export const memberRows: readonly MemberRow[] = [
   // A list of models, or "default".
   { member: 'fallbacks', kind: 'model' },
-  // Models that are tried one after another: OpenRouter, Perplexity and gateways behind other kinds of channels.
+  // Models that are tried in order: OpenRouter, Perplexity and gateways behind other kinds of channels.
   { member: 'models', kind: 'model', when: isNameOrList, isName: true },
   // Moderation costs nothing.
   { member: 'moderation', kind: 'free', when: namesModel },

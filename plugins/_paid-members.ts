@@ -7,7 +7,7 @@ export function hasDollarBudget({ budgets }: Pick<ApiKey, 'budgets'>): boolean {
   return budgets?.some(({ unit }) => unit === 'micro-dollar') === true;
 }
 
-/** Returns the restriction of a key that an unknown model would break, as the end of a sentence; undefined where there is none. */
+/** Returns the restriction of a key that an unknown model would break, as the end of a sentence; undefined if there is none. */
 export function boundBy(key: Pick<ApiKey, 'budgets' | 'models'>): string | undefined {
   if (key.models !== undefined) return 'may use certain models alone';
   return hasDollarBudget(key) ? 'has a budget in dollars' : undefined;

@@ -1,4 +1,4 @@
-/** Polls items that providers work on until they are finished: `Polled` says where items are stored and how one is polled. */
+/** Polls items at providers until they are finished. `Polled` has the storage of the items and the function that polls one. */
 export interface Polled<Item> {
   keyOf(item: Item): string;
   /** Claims at most `most` items that are due, for this process until its lease expires. */
@@ -35,7 +35,7 @@ export class Polling<Item> {
   readonly #polled: Polled<Item>;
   readonly #options: PollingOptions;
   readonly #running = new Map<string, Promise<Item>>();
-  /** Ends what is being asked. */
+  /** Cancels running requests. */
   readonly #ends = new Set<() => void>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;

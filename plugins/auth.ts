@@ -19,7 +19,7 @@ import { allowsAddress } from './_addresses.ts';
 import { readClientCredential, readCredentials, readGatewayKey, removeCredentials } from './_credentials.ts';
 import { countFailures, growingDelay, HeldAnswers, networkOf } from './_failures.ts';
 
-/** The first and the longest delay of an answer about a wrong key, in milliseconds. */
+/** First and maximum delay of a response to a wrong key, in milliseconds. */
 const delays = { first: 100, longest: 2_000 };
 
 /** Interval in milliseconds at which the keys of running calls are checked. Together with reading changes this takes less than a second. */

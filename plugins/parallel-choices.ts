@@ -140,7 +140,7 @@ class ParallelReplies {
     const own = reply.pipe(
       mergeMap((event) => {
         const events = part.event(event) ?? [];
-        // A client that leaves before a provider tells its usage pays for what all requests have read.
+        // If the client disconnects before a provider reports its usage, the input of all requests is charged.
         return event.type === 'head' ? [events, this.#used()].flat() : [events].flat();
       }),
     );

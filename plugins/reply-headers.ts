@@ -77,7 +77,7 @@ export default definePlugin({
   },
 });
 
-/** Returns the figures of a request's header, `all` for all of them, and those that every response tells. Unknown names are ignored. */
+/** Returns the figures that the request header names (`all`: all figures), and those of every response. Ignores unknown names. */
 function wantedFigures(header: string | string[] | undefined, always: readonly Figure[]): readonly Figure[] {
   if (header === undefined) return always;
   const words = new Set(

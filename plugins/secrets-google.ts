@@ -150,7 +150,7 @@ async function openAuth(credentials: string | undefined) {
   return new GoogleAuth({ scopes, credentials: given as object });
 }
 
-/** Returns what the endpoint said, without what was sent to it. */
+/** Returns the error message of the endpoint without the sent values. */
 function reasonOf(error: unknown): string {
   const { code, response, message } = error as {
     readonly code?: unknown;

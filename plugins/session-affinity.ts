@@ -112,7 +112,7 @@ function homeOf(session: number, shares: readonly Share[], health: Health): Targ
   for (const share of shares) {
     if (best !== undefined && share.rank !== best.rank) break;
     const score = scoreOf(session, share);
-    // Few are the best so far, and so few are asked about.
+    // Only a few candidates are the best so far, so only a few are looked up.
     if (score <= highest || health.waitMs(share.target) > 0) continue;
     best = share;
     highest = score;

@@ -23,7 +23,7 @@ export const severities = ['info', 'warning', 'critical'] as const;
 export type Severity = (typeof severities)[number];
 
 const conditionFields = {
-  /** The kind with the subject, and what else tells one alert from another. */
+  /** Identity of the alert: its kind, its subject, and further parts. */
   id: z.string(),
   kind: z.enum(kinds),
   /** Subject of the alert: a budget, a channel, a gateway. */
@@ -35,7 +35,7 @@ const conditionFields = {
   view: z.string(),
   /** Ids and names of the teams that it concerns. */
   teams: z.array(z.string()).optional(),
-  /** True: it is told once, however often it comes back, and its end is not told. */
+  /** True when the alert is sent only once, even if it opens again, and its end is not sent. */
   once: z.boolean().optional(),
 };
 /** Something that an operator should know, as one look has found it. Its alert is open for as long as looks find it. */
@@ -59,7 +59,7 @@ export const alert = z.object({
   /** Time and state of the last notification. */
   notifiedAt: time.optional(),
   notified: z.enum(['firing', 'resolved']).optional(),
-  /** The severity that destinations were told last. */
+  /** Severity in the last message to destinations. */
   notifiedSeverity: z.enum(severities).optional(),
   acknowledgedAt: time.optional(),
   /** Name of the administrator who did. */
@@ -119,7 +119,7 @@ export const limits = {
   conditions: 500,
 };
 
-/** Returns the item of a message that tells of an alert. */
+/** Returns the item of a message for an alert. */
 export function itemOf(
   { id, kind, subject, severity, text, view, teams, once, state }: Alert,
   at: number,

@@ -90,7 +90,7 @@ export class BudgetWatch {
         this.#failed(error);
       }
       this.#waiting.delete(id);
-      // Behind the others, so that each gets its turn. A call that ended meanwhile has set it back.
+      // Moves the key to the end, so that all keys are checked in turn, unless a call that ended meanwhile has added it again.
       if (again !== undefined || waiting.looks === 0) this.#waiting.set(id, waiting);
     }
     this.#reachedBy = new Set([...this.#reached.values()].map(({ key }) => key.id));

@@ -6,7 +6,7 @@ import type { AlertsOptions } from './options.ts';
 import type { OpenDestination } from './destinations/destination.ts';
 import { openDestination } from './destinations/index.ts';
 
-/** All destinations. */
+/** Deliveries to all destinations. */
 export class Deliveries {
   readonly #destinations: ReadonlyMap<string, OpenDestination>;
   readonly #timeout: number;

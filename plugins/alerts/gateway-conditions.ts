@@ -51,7 +51,7 @@ export function gatewayConditions(
   return found;
 }
 
-/** Returns the condition of a database that a gateway does not reach. It is told by the gateway itself, because nothing can be shared then. */
+/** Returns the condition of an unreachable database. Each gateway sends it separately, because no state can be shared then. */
 export function databaseLost(gateway: string): Condition {
   return {
     id: `database-lost ${gateway}`,

@@ -22,7 +22,7 @@ export class Outage {
   readonly #destinationsOf: (item: Item) => readonly string[];
   readonly #closing = Promise.withResolvers<void>();
   #isClosed = false;
-  /** The last delivery to each destination: the end of an outage is told behind its beginning. */
+  /** Last delivery to each destination, so that the end of an outage is sent after its start. */
   readonly #last = new Map<string, Promise<void>>();
   #looks = 0;
   /** The present outage, or the last one. */
@@ -44,7 +44,7 @@ export class Outage {
     this.#mutes = mutes;
   }
 
-  /** The database is down. `isFirst`: this process tells it for its gateway. */
+  /** Reports that the database is down. `isFirst`: this process sends the alert for its gateway. */
   down(condition: Condition, isFirst: boolean, now: number): void {
     this.#looks += 1;
     if (this.#looks < looksToAlert || !isFirst) return;
@@ -104,7 +104,7 @@ export class Outage {
     }
   }
 
-  /** Never rejects. */
+  /** Delivers a message. Never rejects. */
   async #deliver(message: Message): Promise<void> {
     const { attempts, backoff } = this.#options;
     for (let tries = 1; ; tries += 1) {

@@ -58,7 +58,7 @@ function bounded(messages: readonly Message[]): Filled {
   const counts = new Map<string, number>();
   const kept: Message[] = [];
   const dropped: Message[] = [];
-  // The newest first, because they say how things stand.
+  // The newest first, because they show the current state.
   for (const message of messages.toReversed()) {
     const count = (counts.get(message.destination) ?? 0) + 1;
     counts.set(message.destination, count);

@@ -1,4 +1,4 @@
-/** Compares what a look has found with the alerts there are: opens, closes and counts alerts, and says which are to be told. */
+/** Compares the conditions of a check with the existing alerts: opens, closes and counts alerts, and selects those to send. */
 import {
   itemOf,
   limits,
@@ -21,7 +21,7 @@ export interface Reconciled {
 }
 
 /**
- * Returns the alerts after a look. `wasNotified` says that a condition with `once` was notified before its alert was forgotten.
+ * Returns the alerts after a check. `wasNotified`: returns true when a condition with `once` was sent before its alert was deleted.
  * Destinations are notified of an alert at most once within `throttle` milliseconds, again when it has become more severe, and of its end where they
  * were notified that it fires.
  */

@@ -32,7 +32,7 @@ export class SharedAlertState {
   #heldUntil = 0;
   #isWriter = false;
 
-  /** `name` tells this process from all others. */
+  /** `name` identifies this process. */
   constructor(stores: PluginTools['stores'], name: string, leaseMs: number) {
     this.#stores = stores;
     this.#name = name;

@@ -17,7 +17,7 @@ export interface DestinationView {
 
 /** Everything that administrators see of the alerts. */
 export interface AlertsView {
-  /** The newest first. */
+  /** Alerts, newest first. */
   readonly alerts: readonly AlertView[];
   readonly mutes: readonly Mute[];
   readonly destinations: readonly DestinationView[];

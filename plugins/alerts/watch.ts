@@ -117,7 +117,7 @@ export class AlertWatch {
     }
     const ended = this.#outage.up(now);
     if (ended !== undefined) await this.#list(ended);
-    // The first worker notifies of an outage of the database, and must know the mutes by then.
+    // The first worker sends alerts about an outage of the database, and needs the mutes before that.
     if (status.isFirst) this.#outage.follow(await this.state.read());
     const conditions = [
       ...gatewayConditions(status, operations.gateway, now),

@@ -1,7 +1,7 @@
-/** Reads what `context_management` of a request asks for, in all of its spellings, and writes it as providers with native compaction take it. */
+/** Parses `context_management` of a request in all spellings, and encodes it for providers with native compaction. */
 import { isObject, wrongValue, type JsonObject, type JsonValue } from 'sluice';
 
-/** Compaction that a client asks for, whichever spelling it used. */
+/** Compaction that a client requests, in neutral form. */
 export interface RequestedCompaction {
   /** Tokens from which on the context is compacted. Absent: the gateway's own threshold. */
   readonly threshold?: number;
@@ -57,7 +57,7 @@ function fromEntry(entry: JsonValue, index: number): ContextManagement {
   return fromEdit(entry, path);
 }
 
-/** Reads an edit as the Messages API has it: `compact_…` asks for compaction, `clear_…` removes old content and is not supported. */
+/** Parses an edit of the Messages API: `compact_…` requests compaction. `clear_…` removes old content, and is not supported. */
 function fromEdit(edit: JsonValue, at: string): ContextManagement {
   if (!isObject(edit) || typeof edit.type !== 'string') throw wrongValue(at, 'an object with a type');
   if (edit.type.startsWith('clear_')) return { lost: [at] };

@@ -1,5 +1,5 @@
 /**
- * Handles requests for a response: compacts the context before, where the client asks for compaction and the context is long enough. A provider
+ * Handles requests for a response: compacts the context before, if the client requests compaction and the context is long enough. A provider
  * with native compaction does it itself.
  */
 import { from, type Observable } from 'rxjs';

@@ -11,7 +11,7 @@ export function suffixOf(call: Call): string {
   return call.id.replace(/^req_/, '').replaceAll(/[^A-Za-z0-9]/g, '');
 }
 
-/** A compaction item as the events of a reply, as a provider that compacts by itself sends them. */
+/** Returns a compaction item as events of a response, in the form of a provider with native compaction. */
 function itemEvents(item: Item): readonly GatewayEvent[] {
   const opaqueEvent = (type: string, fields: JsonObject): GatewayEvent => ({
     type: 'opaque',

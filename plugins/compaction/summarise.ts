@@ -41,7 +41,7 @@ export interface Summary {
 export interface Summarising {
   readonly call: Call;
   readonly next: Next;
-  /** The codec by which the format of the items asks for an answer. */
+  /** Codec that requests an answer in the format of the items. */
   readonly codec: Codec;
   readonly items: readonly Item[];
   /** Replaces the gateway's own prompt. */

@@ -21,7 +21,7 @@ import { summarise } from './summarise.ts';
 /** The format that this plugin is about. */
 export const format = 'responses';
 
-/** A call that may be compacted, with what that needs. */
+/** Call that may be compacted, with its context and services. */
 export interface Work {
   readonly call: Call;
   readonly next: Next;
@@ -47,7 +47,7 @@ export function ownerOf(call: Call): string {
   return call.get(caller)?.id ?? '';
 }
 
-/** True when the target's provider compacts by itself. */
+/** Returns true when the provider of the target has native compaction. */
 export function compactsItself(target: Target): boolean {
   return target.channel.speaks.compact?.includes(format) === true && chatFormats(target).includes(format);
 }

@@ -68,7 +68,7 @@ interface Going {
   readonly tools: PluginTools;
 }
 
-/** One response, and the requests for its parts. */
+/** Response, with the requests for its parts. */
 class Continuation {
   readonly #call: Call;
   readonly #next: Next;

@@ -17,7 +17,7 @@ export default definePlugin({
   }),
   setup({ folder }, { route, log }) {
     let page: Page | undefined;
-    // Read when it is first asked for, so that a gateway whose page nobody opens pays nothing, and looked for again until it is built.
+    // Read on first use, so that it costs nothing when nobody opens the page. Retried until the page is built.
     const load = async (): Promise<Page | undefined> => (page ??= await readPage(folder));
 
     route('GET', '/dashboard{/*path}', async function dashboard(ctx) {

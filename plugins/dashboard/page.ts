@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 
-/** One file of the built page, ready to be sent. */
+/** File of the built page, ready to be sent. */
 export interface PageFile {
   readonly type: string;
   readonly bytes: Buffer;
@@ -14,7 +14,7 @@ export interface PageFile {
   readonly hashed: boolean;
 }
 
-/** The built page by paths below `/dashboard/`. What is not in it cannot be asked for, whatever a path looks like. */
+/** Files of the built page by paths below `/dashboard/`. Only these files can be requested, whatever the path. */
 export type Page = ReadonlyMap<string, PageFile>;
 
 const types: Readonly<Record<string, string>> = {

@@ -23,7 +23,7 @@ const answering: ReadonlySet<string> = new Set([
   'vary-image',
 ]);
 
-/** Operations by which nothing is said. */
+/** Operations without content to check. */
 const silent: ReadonlySet<string> = new Set(['list-models', 'state', 'get-video', 'delete-video']);
 
 /** Prepares the checks, and returns the function that handles each call. */

@@ -19,7 +19,7 @@ function nameOf(label: string, number: string): string {
   return `${label.replaceAll(/\\|[ -]/g, '_').toUpperCase()}_${number.toUpperCase()}`;
 }
 
-/** Returns the name of a placeholder as it was written: `EMAIL_1` for `\[email 1\]`. Undefined for what is none. */
+/** Returns the name of a placeholder as it was written: `EMAIL_1` for `\[email 1\]`. Undefined for other text. */
 export function nameOfPlaceholder(written: string): string | undefined {
   const number = suffix.exec(written)?.[1];
   if (number === undefined) return undefined;
@@ -79,7 +79,7 @@ export class Placeholders {
     return `[${name}]`;
   }
 
-  /** Returns where placeholders of this call stand in a text, in order. What only looks like one is none. */
+  /** Returns the positions of placeholders of this call in a text, in order. Ignores text that only looks like one. */
   placesIn(text: string): readonly { readonly start: number; readonly end: number }[] {
     if (this.#given.size === 0 || !text.includes('[')) return [];
     return Array.from(text.matchAll(exact), ({ 0: { length }, 1: name = '', index }) =>
@@ -87,7 +87,7 @@ export class Placeholders {
     ).flat();
   }
 
-  /** Returns the value behind a placeholder as a model has written it; undefined where it is none of this call. */
+  /** Returns the value of a placeholder in any spelling; undefined if it is not of this call. */
   restored(written: string): string | undefined {
     const name = nameOfPlaceholder(written);
     return name === undefined ? undefined : this.#values.get(name);

@@ -156,7 +156,7 @@ class PacedScan {
   }
 }
 
-/** The texts that a check is asked about. */
+/** Texts for a check. */
 function inScope(texts: readonly JudgedText[], { remote }: RemotelyChecked): readonly JudgedText[] {
   if (remote.scope === 'all') return texts;
   const last = texts.findLastIndex(({ role }) => role === 'assistant');

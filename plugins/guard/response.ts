@@ -77,7 +77,7 @@ class ReplyTexts {
       case 'frames':
       case 'bytes':
         if (event.type === 'bytes' && this.#session.call.operation !== 'chat') return event;
-        // A plugin behind this one answered in bytes although events were asked for.
+        // A later plugin returned bytes although events were requested.
         throw new GatewayError('internal_error', 'The response could not be checked.');
       default:
         return event;
@@ -224,7 +224,7 @@ function holdWhole(reply: Reply, checks: readonly RemotelyChecked[], session: Se
   return reply.pipe(
     tap((event) => {
       gathered.take(event);
-      // Held events take memory, whatever `whenDown` says.
+      // Held events use memory, also with `whenDown: allow`.
       if (gathered.length > longest || gathered.isTooLarge)
         throw new GatewayError('content_policy_violation', 'The response is too long to be checked.', {
           retryable: false,

@@ -37,7 +37,7 @@ export class ToolCatalog {
   /** The functions that the model is given. */
   readonly functions: readonly FunctionTool[];
   readonly #byName = new Map<string, OfferedTool>();
-  /** By server and the server's own name. */
+  /** Tools by server and by their name at the server. */
   readonly #byOrigin = new Map<string, OfferedTool>();
 
   /** `taken`: names of the client's own functions. */

@@ -52,7 +52,7 @@ export class ServerChoices {
     return requested.every((one) => this.#nameOf(one) !== undefined || this.#isOpen(one));
   }
 
-  /** The servers that are offered to a call, without those that it asks for. */
+  /** Returns the servers that are offered to a call, without those that the call requests. */
   offered(call: Call, requested: readonly RequestedServer[] = []): readonly ChosenServer[] {
     const excluded = new Set(requested.map((one) => this.#nameOf(one)));
     const names = new Set<string>();
@@ -65,7 +65,7 @@ export class ServerChoices {
     });
   }
 
-  /** The servers that a call asks for. Throws 400 and 403 for those that it may not use. Those of clients are closed with the call. */
+  /** Returns the servers that a call requests. Throws 400 or 403 for servers that it may not use. Servers of clients are closed with the call. */
   chosen(call: Call, requested: readonly RequestedServer[]): readonly ChosenServer[] {
     if (requested.length > this.#options.maxServers)
       throw new GatewayError(
@@ -130,7 +130,7 @@ export class ServerChoices {
     return this.#options.clientServers && url !== undefined && !url.startsWith(ownScheme);
   }
 
-  /** The name of the operator's server that is meant; undefined where there is none. */
+  /** Returns the name of the configured server that a request names; undefined if there is none. */
   #nameOf({ label, url, connector }: RequestedServer): string | undefined {
     const name =
       url === undefined

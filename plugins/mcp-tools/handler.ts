@@ -1,4 +1,4 @@
-/** Answers calls that have to do with MCP servers, and says which do. */
+/** Handles calls that use MCP servers, and detects these calls. */
 import { chatOf, isChat, type Call, type Next, type PluginTools, type Target } from 'sluice';
 import { listServers, ToolCatalog } from './catalog.ts';
 import { ServerChoices, type ChosenServer } from './choose.ts';
@@ -71,7 +71,7 @@ export class McpTools {
       const isForeign = remembers && !this.#isNative(call, 'some');
       return isForeign ? this.#serve(call, next, request, []) : next(call);
     }
-    // A provider that calls servers by itself gets no others beside those of the client.
+    // A provider that calls servers itself gets only the servers of the client.
     if (requested.length > 0 && !this.#choices.hasOwn(requested)) {
       if (this.#isNative(call, 'every') || !this.#choices.canServe(requested)) return next(call);
       if (this.#isNative(call, 'some')) return await this.#firstNative(call, next, request);

@@ -4,7 +4,7 @@ import { functionName, type OfferedTool, type ToolCatalog } from './catalog.ts';
 import { isObject, listOf } from './json.ts';
 import { isMcpBlock } from './requests/index.ts';
 
-/** A call that the client has approved, and that has not run yet. */
+/** Call that the client has approved and that has not run yet. */
 export interface ApprovedCall {
   /** Id of the request for approval. */
   readonly request: string;
@@ -117,7 +117,7 @@ class HistoryReader {
     }
   }
 
-  /** A call that was approved runs before the next request to the model. One that was not becomes a failed call. */
+  /** Runs an approved call before the next request to the model. A rejected one becomes a failed call. */
   #approval(
     item: JsonObject,
     callBlock: () => Block,

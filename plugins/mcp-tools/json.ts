@@ -24,7 +24,7 @@ export function optionalText(value: Value, path: string, longest = longestName):
   return value;
 }
 
-/** Returns a short text. Throws 400 where there is none. */
+/** Returns a short text. Throws 400 if it is missing. */
 export function requiredText(value: Value, path: string): string {
   const text = optionalText(value, path);
   if (text === undefined)

@@ -122,7 +122,7 @@ export class ToolLoop {
     return next(call.with({ body, messages: this.#messages, decoded: true }));
   }
 
-  /** One response, followed by the rounds that result from it. `first`: events that precede all others. */
+  /** Returns one response, followed by the rounds that result from it. `first`: events that precede all others. */
   #round(reply: Observable<GatewayEvent>, first: readonly GatewayEvent[] = []): Observable<GatewayEvent> {
     const round = new Round(this.#context);
     return concat(
@@ -238,7 +238,7 @@ export class ToolLoop {
     return from(this.#send()).pipe(concatMap((reply) => this.#round(reply)));
   }
 
-  /** The last events of a reply that the model has ended, or that the client must go on from. */
+  /** Returns the last events of a response that the model has ended, or that the client must continue. */
   #lastEvents(round: Round, waiting: readonly ModelCall[] = []): readonly GatewayEvent[] {
     const requests = waiting.flatMap(({ offered, input }) =>
       offered === undefined ? [] : this.#spec.format.approval({ offered, input }),
@@ -250,7 +250,7 @@ export class ToolLoop {
     return [...requests, isClients ? last : { type: 'finish', choice: 0, reason: 'stop' }];
   }
 
-  /** The last events of a reply that a limit ended. */
+  /** Returns the last events of a response that a limit has ended. */
   #limitEvents(): readonly GatewayEvent[] {
     return [{ type: 'finish', choice: 0, ...this.#spec.format.limit }];
   }

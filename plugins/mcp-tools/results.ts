@@ -16,7 +16,7 @@ export interface CallResult {
   readonly error?: JsonObject;
 }
 
-/** A call that is to be run. */
+/** Call that will be run. */
 export interface WantedCall {
   readonly offered: OfferedTool;
   readonly input: string;
@@ -96,7 +96,7 @@ async function runCall({ offered, input }: WantedCall, context: RunContext): Pro
   }
 }
 
-/** A call that did not run, or has not ended well. */
+/** Call that did not run, or that failed. */
 export function failure(message: string): CallResult {
   return {
     content: [{ type: 'text', text: message }],

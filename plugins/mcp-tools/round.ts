@@ -167,7 +167,7 @@ export class Round {
     }
   }
 
-  /** Items and blocks of tools that the provider ran by itself go back to it with the next request. */
+  /** Adds items and blocks of tools that the provider itself ran to the next request. */
   #keep(format: string, value: JsonObject): void {
     const { item, content_block: block, delta } = value;
     switch (value['type']) {

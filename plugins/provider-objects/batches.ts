@@ -271,7 +271,7 @@ async function create(call: Call, wanted: Wanted, services: ObjectServices): Pro
   }
 }
 
-/** Cancelling says nothing of what was done by then: the batch is charged when it has come to its end. */
+/** Cancels a batch. It is charged when it has ended, because its usage until then is unknown. */
 async function cancel(
   call: Call,
   collection: Collection,

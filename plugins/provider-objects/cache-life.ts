@@ -1,7 +1,7 @@
 /** Reads until when a cached content is kept. */
 import { GatewayError, wrongValue, type JsonObject, type JsonValue } from 'sluice';
 
-/** Until when a content is wanted, in Unix milliseconds; undefined where that is not said. Throws 400 for what is no time. */
+/** Returns the expiry of a content in Unix milliseconds; undefined if the request has none. Throws 400 for an invalid time. */
 export function endIn(
   { ttl, expireTime, expire_time: snake = expireTime }: JsonObject,
   now: number,

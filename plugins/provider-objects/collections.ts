@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from 'sluice';
 /** The formats whose APIs have objects that providers keep. */
 export type ObjectFormat = 'chat-completions' | 'messages' | 'generate-content';
 
-/** One kind of object of one API. */
+/** Kind of object of an API. */
 export interface Collection {
   readonly format: ObjectFormat;
   /** Name in `keeps` of channels, and path at the provider. */
@@ -38,7 +38,7 @@ export interface Collection {
   readonly isMoving?: (seen: JsonObject) => boolean;
   /** The member of a list that holds the objects. */
   readonly listed: string;
-  /** Maximum number of objects of a page. Smaller where the provider is asked about each object. */
+  /** Maximum number of objects of a page. Smaller if each object needs a request to the provider. */
   readonly longestPage: number;
 }
 
@@ -73,7 +73,7 @@ function ofMessages(name: string, noun: string, rest: Partial<Collection> = {}):
   return { ...whole, format: 'messages', name, noun, paths: [`/v1/${name}`], ...rest };
 }
 
-/** The current SDK of this format asks for `/v1`, others for `/v1beta`. */
+/** Versions of the API: the current SDK of this format uses `/v1`, others `/v1beta`. */
 function ofGenerateContent(name: string, noun: string, rest: Partial<Collection> = {}): Collection {
   const paths = [`/v1beta/${name}`, `/v1/${name}`];
   return { ...whole, format: 'generate-content', name, noun, paths, listed: name, ...rest };
@@ -170,7 +170,7 @@ export const collections: readonly Collection[] = [
   }),
 ];
 
-/** Returns a collection by its name. Throws where there is none. */
+/** Returns a collection by its name. Throws if there is none. */
 export function collectionOf(format: ObjectFormat, name: string): Collection {
   const found = collections.find((one) => one.format === format && one.name === name);
   if (found === undefined) throw new Error(`${format} has no ${name}.`);

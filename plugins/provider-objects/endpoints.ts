@@ -133,7 +133,7 @@ async function seeNow({ store }: ObjectServices, object: ProviderObject, seen: J
   if (seen['id'] === object.id && object.charge === undefined) await store.see(object, seen);
 }
 
-/** Returns the caller's object with this id. Throws 404 where there is none. */
+/** Returns the caller's object with this id. Throws 404 if there is none. */
 export async function ownedObject(
   call: Call,
   collection: Collection,

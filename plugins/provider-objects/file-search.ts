@@ -12,7 +12,7 @@ export function addFileSearch(add: AddPath, services: ObjectServices): void {
   const stores = collectionOf('generate-content', 'fileSearchStores');
   add('POST', stores, '/:id\\:importFile', async (call, _, { id = '' }) => {
     const object = await ownedObject(call, stores, id, services);
-    // The provider charges for the indexing of a file, whose length nothing tells.
+    // The provider charges for indexing a file, whose length is unknown.
     refuseBudgeted(call);
     const account = accountOf(object, services.finding.catalog);
     const body = await checkedJson(call, stores, account, services);

@@ -1,6 +1,6 @@
 import { caller, type Call } from 'sluice';
 
-/** Whose objects a call may see: the id of its key, or nobody's where no key is asked. */
+/** Returns the owner of the objects of a call: the id of its key, or a shared owner when the gateway requires no keys. */
 export function ownerOf(call: Call): string {
   return call.get(caller)?.id ?? '';
 }

@@ -61,7 +61,7 @@ export async function pinnedCall(call: Call, next: Next, finding: Finding): Retu
   const references = api === undefined ? [] : referencesOf(call, api);
   if (references.length === 0) return next(call);
   const candidates = finding.catalog.candidates(call.model, call.operation);
-  // Where no candidate keeps such objects, the translation to its format reports or refuses the reference.
+  // If no candidate stores such objects, the translation to its format drops or rejects the reference.
   const isStrange = (kind: string): boolean =>
     !candidates.some(({ channel: { keeps = {} } }) =>
       Object.entries(keeps).some(([format, names]) =>

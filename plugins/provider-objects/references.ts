@@ -10,7 +10,7 @@ export interface Reference {
   readonly id: string;
   /** Path in the client's request. */
   readonly path: string;
-  /** True for an object that the provider may have created by itself, so that it need not have an owner. */
+  /** True for an object that the provider may have created during a call, so that it may have no owner. */
   readonly soft?: true;
 }
 

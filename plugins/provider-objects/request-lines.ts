@@ -41,7 +41,7 @@ export interface LineTools {
   readonly limits: BodyLimits;
   /** Treatment of a request with mutually exclusive settings: `exclusive` drops one of them from the line. */
   readonly sampling: Sampling;
-  /** Counts the memory that lines take; throws 503 where there is none. */
+  /** Reserves memory for lines. Throws 503 when none is left. */
   readonly budget?: ByteBudget;
 }
 
@@ -136,7 +136,7 @@ export class RequestLines {
     return (this.isKnown ? this.#tried(() => this.#line(line)) : undefined) ?? line;
   }
 
-  /** Returns what the file asks for, when all of it has come; undefined where that is not known. */
+  /** Returns the requests of the file after its end; undefined if they are unknown. */
   end(): RequestedLines | undefined {
     this.flush();
     return this.isKnown && this.#count > 0 ? this.#summary() : undefined;

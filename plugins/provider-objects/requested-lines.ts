@@ -15,8 +15,8 @@ import { isMadeInCalls } from './references.ts';
 type KnownLines = JsonObject & { readonly models: readonly string[] };
 
 /**
- * What the lines of a file ask for: of models that the caller may use, as may be what the lines refer to. Throws 400 for a file of which
- * that is not known: whatever its lines ask for would be asked for unseen.
+ * Returns the requests in the lines of a file, after checking that the caller may use their models and objects. Throws 400 for a file whose
+ * lines are unknown, because they could not be checked.
  */
 export async function requestedLines(
   call: Call,

@@ -112,7 +112,7 @@ class Uploads {
 
   /** `store`: the id of the caller's file search store into which the file goes. */
   async begin(call: Call, version: string, store?: string): Promise<Observable<GatewayEvent>> {
-    // The provider charges for the indexing of a file, whose length nothing tells.
+    // The provider charges for indexing a file, whose length is unknown.
     if (store !== undefined) refuseBudgeted(call);
     const { headers } = call.wire;
     if (headers[`${words}protocol`] !== 'resumable' || headers[`${words}command`] !== 'start')

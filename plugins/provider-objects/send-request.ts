@@ -14,7 +14,7 @@ import { type Call } from 'sluice/internal';
 import type { ObjectFormat } from './collections.ts';
 import type { ProviderAccount } from './account.ts';
 
-/** One request to a provider, below the version of its API. */
+/** Request to a provider, with a path below the version of its API. */
 export interface ProviderRequest {
   readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
   readonly path: string;

@@ -1,4 +1,4 @@
-/** Reserves and charges each response of a realtime session by itself. */
+/** Reserves and charges each response of a realtime session separately. */
 import { concat, concatMap, defer, from, throwError, type Observable, type ObservableInput } from 'rxjs';
 import {
   GatewayError,
@@ -46,7 +46,7 @@ export interface SessionTools {
   readonly lease: number;
 }
 
-/** Returns the usage of a session that is not charged yet; undefined where there is none. */
+/** Returns the usage of a session that is not charged yet; undefined if there is none. */
 function unpaid(watch: SessionWatch | undefined): Usage | undefined {
   const { unfinished, unreported } = watch ?? {};
   return unfinished === undefined || unreported === undefined
@@ -54,7 +54,7 @@ function unpaid(watch: SessionWatch | undefined): Usage | undefined {
     : sumUsage(unfinished, unreported);
 }
 
-/** One session and its charges. */
+/** Charges of one session. */
 export class Session {
   /** The API key as it was at the last reservation. */
   #key: ApiKey | undefined;
@@ -78,7 +78,7 @@ export class Session {
     this.#model = call.model;
     this.#answeredAt = call.startedAt;
     this.#reservation = new CallReservation(tools.bookkeeper);
-    // Each response is charged by itself, so that the session costs nothing.
+    // Each response is charged separately, so the session itself costs nothing.
     accountOf(call).charge({ amounts: { microDollars: 0, tokens: 0 } });
   }
 

@@ -44,7 +44,7 @@ const options = z.strictObject({
     .default(32 * 1024 * 1024),
 });
 
-/** One attempt, with the options for reading its response. */
+/** Attempt, with the options for decoding its response. */
 interface Attempt {
   readonly call: Call;
   readonly target: Target;
@@ -210,7 +210,7 @@ function entriesOf(
   const { call, target, format, owner } = attempt;
   const maker = makerOf(target);
   const entries: Entry[] = [];
-  // The last frame of a stream may say again what came before.
+  // The last frame of a stream may repeat earlier content.
   const values = attempt.proofs ? new Set(proofs.map(({ value }) => value)) : [];
   for (const value of values) entries.push({ key: proofKey(value), value: { maker } });
   const conversation = conversationOf(call);

@@ -22,7 +22,7 @@ const proofFields: Readonly<Record<string, RegExp>> = {
   converse: /"(signature|redactedContent)"\s*:\s*(?=")/g,
 };
 
-/** Those members that contain the encrypted reasoning. */
+/** Members that contain encrypted reasoning. */
 const encryptedFields: ReadonlySet<string | undefined> = new Set([
   'data',
   'encrypted_content',

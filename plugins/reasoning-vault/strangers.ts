@@ -2,12 +2,12 @@ import type { Block, JsonObject, Message, Extra, Proof, Target } from 'sluice';
 import { proofKey, type Memory } from './memory.ts';
 import { isAccountOf, type Maker } from './turn.ts';
 
-/** Not the name of any format, so that every encoder treats the proof as another provider's, drops it and reports that. */
+/** Name that no format has, so that every encoder treats the signature as foreign, drops it and reports that. */
 const elsewhere = 'another provider';
 
 /**
- * The history without those proofs that the target would refuse because somebody else made them, as far as that is known. Undefined when
- * nothing had to change.
+ * Returns the history without signatures that the target would reject because another provider made them, as far as that is known. Undefined
+ * if nothing changes.
  */
 export async function withoutStrangers(
   messages: readonly Message[],
@@ -61,7 +61,7 @@ function disowned(block: Block): Block {
   } as Block;
 }
 
-/** The places where chat completions carry a call's proof beside it. */
+/** Members of chat completions that have the signature of a call. */
 const carriers: ReadonlySet<string> = new Set(['$detail', '$extra_content', 'extra_content']);
 
 function withoutProofs(extra: Extra | undefined): Extra | undefined {

@@ -7,7 +7,7 @@ import type { Redactor } from './redact.ts';
 /** Maximum size of a request that is redacted and stored in part, as a multiple of the limit, because redaction works on the whole body. */
 const redactable = 32;
 
-/** Returns a request's body as it is stored; undefined where there is none. */
+/** Returns the body of a request for storage; undefined if there is none. */
 export function capturedRequest({ wire }: Call, limit: number, redactor: Redactor): string | undefined {
   const { bytes, body } = wire;
   if (bytes.length === 0 || body === undefined) return undefined;

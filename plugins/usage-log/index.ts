@@ -128,7 +128,7 @@ function draftOf(
   { record, attempts, usage, cost, chargedMicroDollars, answeredBy, attribution }: Account,
 ): Draft {
   const { startedAt, error, firstMs } = record;
-  // When all attempts failed the last one stands for the call, so that the records of a channel show its failures.
+  // If all attempts failed, the record has the last one, so that the records of a channel show its failures.
   const attempt = record.attempt ?? record.failures((failed) => failed)?.at(-1);
   const draft: Draft = {
     id: record.id,

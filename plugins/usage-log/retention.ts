@@ -39,7 +39,7 @@ export function startTending(
       try {
         for (const kept of await usageLog.standing(keep)) upkeep.set(kept);
       } catch {
-        // The work itself tells the log why the database does not answer.
+        // The maintenance task itself logs the failure of the database.
       }
       return telling.pause;
     }),

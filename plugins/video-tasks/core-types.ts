@@ -16,7 +16,7 @@ type Bookkeeper = InternalTools['bookkeeper'];
 /** Charge and record of a call that has ended. */
 export type Settlement = Parameters<Bookkeeper['enqueue']>[0];
 
-/** A call that goes on without its client. */
+/** Call that continues after its client has disconnected. */
 export type Detached = ReturnType<InternalTools['detach']>;
 
 /** Changes that plugins make to a call. */

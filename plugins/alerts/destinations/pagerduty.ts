@@ -7,7 +7,7 @@ import { checkStatus, cut, linkOf } from './text.ts';
 /** Maximum number of characters of a summary. */
 const maxSummary = 1_024;
 
-/** Opens an integration. One event for each alert, because PagerDuty groups them by itself. */
+/** Opens an integration. One event for each alert, because PagerDuty itself groups them. */
 export function openPagerDuty(
   { key, url }: Extract<Destination, { type: 'pagerduty' }>,
   { http, url: base }: DestinationTools,

@@ -32,7 +32,7 @@ export function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** Throws unless the status says that a message was taken. */
+/** Throws unless the status shows that the destination accepted the message. */
 export function checkStatus(status: number): void {
   if (status >= 200 && status < 300) return;
   const reason = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';

@@ -17,7 +17,7 @@ export class JsonText implements TextTransformer {
   #string: TextTransformer | undefined;
   /** An escape sequence that has begun, without its `\`. */
   #escape: string | undefined;
-  /** A number, and the spaces behind it: what follows tells whether it is one. */
+  /** A number and the spaces after it, until the next character shows that it is a number. */
   #number = '';
   #literal = '';
   /** Passes everything on, once the text has proved not to be JSON. */

@@ -1,4 +1,4 @@
-/** One pattern for a list of words. */
+/** Builds one pattern for a list of words. */
 import { casesOf, complement, property, union, wordChars } from './char-set.ts';
 import type { Node } from './parse.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { Call, PluginTools } from 'sluice';
 
-/** One text that is judged. */
+/** Text that is judged. */
 export interface JudgedText {
   readonly text: string;
   readonly role: 'system' | 'user' | 'assistant' | 'tool';

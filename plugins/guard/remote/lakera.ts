@@ -66,7 +66,7 @@ export function lakera(options: z.output<typeof schema>, { http, timeout }: Judg
 
 /**
  * Returns the positions of matches. Lakera does not document whether offsets count code points or code units, nor whether `end` is exclusive.
- * Where the text at a position is not the reported one, the reported text is searched for.
+ * If the text at a position differs from the reported text, searches for the reported text.
  */
 function findsOf(payload: readonly z.output<typeof match>[], texts: readonly JudgedText[]): readonly Find[] {
   if (payload.length === 0) return [];

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { gathered, type Call, type GatewayEvent, type PluginTools, type SubcallRequest } from 'sluice';
 import type { Judge, JudgeTools } from './judge.ts';
 
-/** Whose budget pays for a call that a check makes. */
+/** Budget that is charged for a call of a check. */
 export const chargeTo = z.enum(['caller', 'operator']).default('caller');
 
 /** Options of `kind: 'moderation'`. */

@@ -2,7 +2,7 @@
 import type { Block, ChatRequest, JsonObject, Message } from 'sluice';
 import { mapItems, mapJsonText, mapWords } from './json.ts';
 
-/** One text of a request. */
+/** Text of a request. */
 export interface RequestText {
   readonly text: string;
   /** Path in the client's request. */

@@ -99,7 +99,7 @@ const readApproval: ReadApproval = (value, path) => {
   return (tool) => (needsNot?.(tool) === true ? false : needs?.(tool) === true || others);
 };
 
-/** A chat completion cannot ask for approval. */
+/** Rejects options for approval, because chat completions have none. */
 const noApproval: ReadApproval = (value, path) => {
   if (value !== undefined && value !== null && value !== 'never')
     throw new GatewayError(

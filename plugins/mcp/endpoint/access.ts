@@ -10,7 +10,7 @@ export interface Rights {
   mayCall(server: ServedConfig, name: string, exposed: string): boolean;
 }
 
-/** Returns the rights of a key; `undefined` is a caller without one, where the gateway asks for none. */
+/** Returns the permissions of a key; `undefined` for a caller without one, when the gateway requires no keys. */
 export function rightsOf(
   key: Pick<ApiKey, 'id' | 'name'> | undefined,
   { access }: Pick<McpOptions, 'access'>,

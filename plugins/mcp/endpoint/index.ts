@@ -26,7 +26,7 @@ const serverInfo = { name: 'sluice', version: '1' };
 /** Sessions that a key may begin in a minute, for each that it may have. */
 const beginsPerSession = 5;
 
-/** Adds the endpoint. Servers are connected to when somebody asks for them. */
+/** Adds the endpoint. Connects to servers on first use. */
 export async function addEndpoint(options: McpOptions, tools: PluginTools): Promise<void> {
   const endpoint = new Endpoint(options, tools, await loadServerSdk());
   for (const method of ['GET', 'POST', 'DELETE'] as const)

@@ -3,7 +3,7 @@
 /** Maximum number of keys that are counted at the same time. */
 const maxKeys = 100_000;
 
-/** A limit for each key by itself. */
+/** Limit for each key separately. */
 export class Minutes {
   readonly #limit: number;
   readonly #now: () => number;

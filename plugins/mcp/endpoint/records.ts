@@ -8,7 +8,7 @@ export interface SessionRecord {
   readonly keyId: string;
   /** Path of the endpoint. */
   readonly path: string;
-  /** Version of the protocol that the client asked for. */
+  /** Version of the protocol that the client requested. */
   readonly version: string;
 }
 

@@ -13,7 +13,7 @@ import type { McpOptions } from '../options.ts';
 import type { Minutes } from './minutes.ts';
 import type { Upstream } from './upstream.ts';
 
-/** One call of a tool. */
+/** Call of a tool. */
 export interface ToolRequest {
   readonly upstream: Upstream;
   readonly tool: Tool;
@@ -25,7 +25,7 @@ export interface ToolRequest {
   around<T>(run: () => Promise<T>): Promise<T>;
 }
 
-/** Runs a tool on behalf of the call that asked for it. Rejects with GatewayError. */
+/** Runs a tool on behalf of a call. Rejects with GatewayError. */
 export type RunTool = (call: Call, request: ToolRequest) => Promise<CallToolResult>;
 
 /** Binds runs to the options. */

@@ -26,7 +26,7 @@ export interface StatelessParts {
   view(call: Call): View;
 }
 
-/** One stream of notifications. */
+/** Stream of notifications. */
 class Listener implements Subscriber {
   readonly keyId: string;
   readonly subscribed = new Map<string, ToolServer>();

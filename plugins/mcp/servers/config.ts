@@ -19,7 +19,7 @@ const registered = z.strictObject({
   algorithm: z.enum(['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'EdDSA']).default('RS256'),
   /** Refresh token that somebody obtained for the gateway. Absent: the gateway uses the grant `client_credentials`. */
   refreshToken: secret(z.string().min(1)).optional(),
-  /** Space-separated scopes. Default: those that the server asks for. */
+  /** Space-separated scopes. Default: those that the server requests. */
   scope: z.string().min(1).optional(),
   /** Identifier of the authorization server (`https://auth.example.com`). No other one gets the credentials. */
   issuer: z.url({ protocol: /^https?$/ }),
@@ -27,7 +27,7 @@ const registered = z.strictObject({
 
 /** A sign-in of the operator. */
 const signedIn = z.strictObject({
-  /** What `sluice login mcp URL` has printed: the gateway uses the server on behalf of the person who signed in. */
+  /** Output of `sluice login mcp URL`: the gateway uses the server on behalf of the person who signed in. */
   signIn: secret(z.string().min(1)),
 });
 

@@ -5,7 +5,7 @@ import { GatewayError } from 'sluice';
 /** Maximum number of pages of one list. */
 const maxPages = 64;
 
-/** One page of a list. */
+/** Page of a list. */
 export interface Page<T> {
   readonly entries: readonly T[];
   readonly nextCursor?: string | undefined;

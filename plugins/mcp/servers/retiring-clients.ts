@@ -1,7 +1,7 @@
 /** Clients of an MCP server that lost their session, which are closed after their last request. */
 import type { Client } from '@modelcontextprotocol/client';
 
-/** Counts the requests of each client. The requests of a retired client go on, because each is refused and sent again by itself. */
+/** Counts the requests of each client. The requests of a retired client continue, because each is rejected and retried separately. */
 export class RetiringClients {
   /** Number of requests that run, by client. */
   readonly #running = new Map<Client, number>();

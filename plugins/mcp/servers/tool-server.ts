@@ -50,7 +50,7 @@ export interface ToolServer {
   close(): Promise<void>;
 }
 
-/** Handlers of what a server sends by itself. A server may not ask its client for anything that `capabilities` does not name. */
+/** Handlers of messages from a server. A server may only send requests that `capabilities` allows. */
 export interface ToolServerHooks {
   readonly capabilities?: NonNullable<ClientOptions['capabilities']>;
   /** Called with each new client before it connects. */

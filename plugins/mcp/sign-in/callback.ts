@@ -38,7 +38,7 @@ function answered(server: Server, state: string, signal: AbortSignal): Promise<U
     });
     server.on('request', (request, response) => {
       const url = URL.parse(request.url ?? '', 'http://127.0.0.1');
-      // Pages of strangers reach this address, too: they do not know the state.
+      // Other web pages can request this address too, but do not know the state.
       if (url?.pathname !== path || url.searchParams.get('state') !== state) {
         response.writeHead(404).end();
         return;
