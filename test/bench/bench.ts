@@ -129,7 +129,7 @@ async function showProfiles(): Promise<void> {
     { name: 'sluice', tree: ownTree, ...(await gatewayOptions()) },
     { warm, seconds: Math.max(4, seconds) },
   );
-  tell(failures);
+  printFailures(failures);
   console.log(table([profileHeading, ...rows]));
 }
 
@@ -172,12 +172,12 @@ async function measure(): Promise<void> {
       console.log(table([costHeading, ...costs(chosenScenarios, long)]));
     }
     for (const target of targets) await target.end();
-    tell(runner.failures);
+    printFailures(runner.failures);
   }
   if (chosenFigures.length > 0) {
     const rows = [];
     for (const figure of chosenFigures)
-      rows.push(...(await figure.run(stage, trees, await gatewayOptions(), tell)));
+      rows.push(...(await figure.run(stage, trees, await gatewayOptions(), printFailures)));
     console.log(`\n${table([figureHeading, ...rows])}`);
   }
   console.log(
@@ -192,7 +192,7 @@ function afterWarmUps(warmUps: readonly number[]): string {
 }
 
 /** Wrong replies make figures worthless. */
-function tell(failures: Iterable<string>): void {
+function printFailures(failures: Iterable<string>): void {
   const all = [...failures];
   if (all.length === 0) return;
   console.error(`Wrong replies, so that the figures mean nothing:\n${all.slice(0, 10).join('\n')}`);

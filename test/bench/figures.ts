@@ -33,7 +33,7 @@ export interface Figure {
     stage: Stage,
     trees: readonly Tree[],
     options: Partial<SluiceOptions>,
-    tell: (failures: Iterable<string>) => void,
+    report: (failures: Iterable<string>) => void,
   ): Promise<readonly Row[]>;
 }
 
@@ -57,19 +57,19 @@ export async function memoryOfStreams(
 ): Promise<{ before: number; settled: number; asIs: number; failures: readonly string[] }> {
   const shot = shotOf(target, `open-${pace}`, { stream: true });
   // Some streams first, so that code that is loaded and compiled once is not counted as theirs.
-  await stage.load.ask('openStreams', { shot, streams: 200 });
-  await stage.load.ask('closeStreams');
+  await stage.load.request('openStreams', { shot, streams: 200 });
+  await stage.load.request('closeStreams');
   await target.settle();
   const held = (): number => memoryHeld(target).reduce((sum, bytes) => sum + bytes, 0);
   const before = held();
   const each = (bytes: number): number => (bytes - before) / 1024 / streams;
-  await stage.load.ask('openStreams', { shot, streams });
+  await stage.load.request('openStreams', { shot, streams });
   await pause(2 * pace);
   const asIs = each(held());
   await target.settle();
   const settled = each(held());
-  const { failures } = await stage.load.ask<Done>('counted');
-  await stage.load.ask('closeStreams');
+  const { failures } = await stage.load.request<Done>('counted');
+  await stage.load.request('closeStreams');
   return { before, settled, asIs, failures };
 }
 
@@ -112,8 +112,8 @@ const firstByte: Figure = {
     const [, sluice] = targets;
     if (sluice === undefined) return [];
     for (const target of targets)
-      await stage.load.ask('closed', { shot: shotOf(target, 'small'), concurrency: 32, seconds: 3 });
-    const most = await stage.load.ask<Done>('closed', {
+      await stage.load.request('closed', { shot: shotOf(target, 'small'), concurrency: 32, seconds: 3 });
+    const most = await stage.load.request<Done>('closed', {
       shot: shotOf(sluice, 'small'),
       concurrency: 64,
       seconds: 2,
@@ -123,14 +123,14 @@ const firstByte: Figure = {
       const timed = new Map<string, Timed[]>(all.map(({ name }) => [name, []]));
       for (let count = 0; count < 10; count += 1)
         for (const target of all) {
-          const busy = background.ask('rate', {
+          const busy = background.request('rate', {
             shot: shotOf(target, 'small'),
             perSecond,
             seconds: 2,
             most: 500,
           });
           const shot = shotOf(target, 'timed-10-10', { stream: true });
-          const one = await stage.load.ask<Timed>('timed', { shot, streams: 12 });
+          const one = await stage.load.request<Timed>('timed', { shot, streams: 12 });
           tell(one.failures.map((failure) => `timed streams, ${target.name}: ${failure}`));
           timed.get(target.name)?.push(one);
           await busy;
@@ -178,8 +178,8 @@ const overload: Figure = {
       const shots = targets.map((target) => shotOf(target, 'small', { newConnections }));
       const most: number[] = [];
       for (const shot of shots) {
-        await stage.load.ask('closed', { shot, concurrency: 64, seconds: 3 });
-        const done = await stage.load.ask<Done>('closed', { shot, concurrency: 64, seconds: 2 });
+        await stage.load.request('closed', { shot, concurrency: 64, seconds: 3 });
+        const done = await stage.load.request<Done>('closed', { shot, concurrency: 64, seconds: 2 });
         most.push(done.replies / done.seconds);
       }
       for (const share of loadShares) {
@@ -192,7 +192,7 @@ const overload: Figure = {
               seconds: overloadSeconds,
               most: 5_000,
             };
-            rated[index]?.push(await stage.load.ask<Rated>('rate', load));
+            rated[index]?.push(await stage.load.request<Rated>('rate', load));
           }
         const title = `small calls, ${share} x capacity, ${newConnections ? 'new' : 'kept'} connections`;
         for (const [index, { name }] of targets.entries())
@@ -246,7 +246,7 @@ const startAndIdle: Figure = {
         endsWithUs(child);
         await serving(`http://127.0.0.1:${port}/readyz`, 60_000);
         const shot = shotOf({ url: `http://127.0.0.1:${port}`, key: benchKey }, 'small');
-        await stage.load.ask('closed', { shot, concurrency: 1, seconds: 0 });
+        await stage.load.request('closed', { shot, concurrency: 1, seconds: 0 });
         times.push((performance.now() - begin) / 1000);
         if (count === 0) {
           // By then it has given back what its start took.

@@ -131,11 +131,11 @@ const writers: Readonly<Record<Wire, (session: Session, model: string, stream: b
       if (turn.role === 'tool')
         return [{ type: 'function_call_output', call_id: turn.id, output: turn.text }];
       const { text, call } = turn;
-      const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] };
-      if (call === undefined) return [said];
+      const message = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] };
+      if (call === undefined) return [message];
       const { id, name, input } = call;
       const called = { type: 'function_call', call_id: id, name, arguments: JSON.stringify(input) };
-      return text === '' ? [called] : [said, called];
+      return text === '' ? [called] : [message, called];
     }),
     ...(tools.length > 0
       ? { tools: tools.map((tool) => ({ type: 'function', ...tool, strict: false })), tool_choice: 'auto' }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 export interface Child<Ready> {
   readonly pid: number;
   readonly ready: Ready;
-  ask<Answer>(question: string, params?: unknown): Promise<Answer>;
+  request<Answer>(question: string, params?: unknown): Promise<Answer>;
   end(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export function start<Ready>(
         failure?: string;
       };
       if (number === undefined) {
-        resolve({ pid: child.pid ?? 0, ready: ready as Ready, ask, end });
+        resolve({ pid: child.pid ?? 0, ready: ready as Ready, request, end });
         return;
       }
       const one = waiting.get(number);
@@ -74,7 +74,7 @@ export function start<Ready>(
       if (failure === undefined) one?.resolve(answer);
       else one?.reject(new Error(`${script}: ${failure}`));
     });
-    const ask = <Answer>(question: string, params?: unknown): Promise<Answer> =>
+    const request = <Answer>(question: string, params?: unknown): Promise<Answer> =>
       new Promise((answered, failed) => {
         numbers += 1;
         waiting.set(numbers, { resolve: (answer) => answered(answer as Answer), reject: failed });

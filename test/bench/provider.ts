@@ -60,11 +60,11 @@ function reply(response: ServerResponse, wire: Wire, model: string): void {
     return;
   }
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  const said = kind === 'tool' ? shapes[wire].tool : shapes[wire].text;
-  if (kind === 'open') paced(response, said, model, Infinity, Number(first), plain);
+  const shape = kind === 'tool' ? shapes[wire].tool : shapes[wire].text;
+  if (kind === 'open') paced(response, shape, model, Infinity, Number(first), plain);
   else if (kind === 'paced' || kind === 'timed')
-    paced(response, said, model, Number(first), Number(second), kind === 'timed' ? stamped : plain);
-  else fast(response, said, model, Number(first));
+    paced(response, shape, model, Number(first), Number(second), kind === 'timed' ? stamped : plain);
+  else fast(response, shape, model, Number(first));
 }
 
 const plain = (): string => `${word.slice(1)} `;
@@ -72,33 +72,33 @@ const stamped = (): string => `${word.slice(1)} ${process.hrtime.bigint() / 1000
 
 function paced(
   response: ServerResponse,
-  said: StreamShapes,
+  shape: StreamShapes,
   model: string,
   count: number,
   pace: number,
   text: () => string,
 ): void {
-  response.write(said.begin(model) + said.delta(model, text()));
+  response.write(shape.begin(model) + shape.delta(model, text()));
   let sent = 1;
   const timer = setInterval(() => {
     sent += 1;
-    response.write(said.delta(model, text()));
+    response.write(shape.delta(model, text()));
     if (sent < count) return;
     clearInterval(timer);
-    response.end(said.end(model, count));
+    response.end(shape.end(model, count));
   }, pace);
   response.on('close', () => clearInterval(timer));
 }
 
-function fast(response: ServerResponse, said: StreamShapes, model: string, count: number): void {
-  const delta = said.delta(model, plain());
-  response.write(said.begin(model));
+function fast(response: ServerResponse, shape: StreamShapes, model: string, count: number): void {
+  const delta = shape.delta(model, plain());
+  response.write(shape.begin(model));
   let sent = 0;
   const next = (): void => {
     sent += 1;
     response.write(delta);
     if (sent < count) setImmediate(next);
-    else response.end(said.end(model, count));
+    else response.end(shape.end(model, count));
   };
   next();
 }

@@ -151,8 +151,8 @@ const messages: Shapes = {
   },
 };
 
-const place = { item_id: 'item_bench', output_index: 0 };
-const part = { ...place, content_index: 0 };
+const position = { item_id: 'item_bench', output_index: 0 };
+const part = { ...position, content_index: 0 };
 
 function partOf(text: string): object {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
@@ -237,7 +237,7 @@ const responses: Shapes = {
         event({
           type: 'response.function_call_arguments.done',
           sequence_number: 5,
-          ...place,
+          ...position,
           arguments: input,
         }) +
         responseEnd(model, callOf(input, 'completed'))
@@ -247,7 +247,7 @@ const responses: Shapes = {
 };
 
 function argumentsDelta(delta: string): string {
-  return event({ type: 'response.function_call_arguments.delta', sequence_number: 3, ...place, delta });
+  return event({ type: 'response.function_call_arguments.delta', sequence_number: 3, ...position, delta });
 }
 
 function generated(model: string, parts: readonly object[], finished: boolean): object {

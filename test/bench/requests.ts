@@ -66,7 +66,7 @@ function renamed({ body, ids }: Made): Buffer {
   sessions += 1;
   const part = sessions.toString(36).padStart(idLength, '0');
   const copy = Buffer.from(body);
-  for (const place of ids) copy.write(part, place, 'latin1');
+  for (const offset of ids) copy.write(part, offset, 'latin1');
   return copy;
 }
 

@@ -80,7 +80,7 @@ export class Runner {
     for (let left = most; left > 0 && !isWarm(); left -= batch) {
       const seconds = Math.min(batch, left);
       const { cpu, perSecond, failures } = await scenario.run(this.#stage, target, seconds);
-      this.#tell(scenario, target, failures);
+      this.#reportFailures(scenario, target, failures);
       calls += perSecond * seconds;
       unimproved = cpu > least * 0.97 ? unimproved + 1 : 0;
       least = Math.min(least, cpu);
@@ -89,7 +89,7 @@ export class Runner {
     process.stderr.write('.');
   }
 
-  #tell(scenario: Scenario, target: Target, failures: readonly string[]): void {
+  #reportFailures(scenario: Scenario, target: Target, failures: readonly string[]): void {
     for (const failure of failures.slice(0, 3))
       this.failures.add(`${scenario.name}, ${target.name}: ${failure}`);
   }
@@ -100,7 +100,7 @@ export class Runner {
     for (const target of number % 2 === 0 ? this.#targets : this.#targets.toReversed()) {
       if (before > 0) await scenario.run(this.#stage, target, before);
       const one = await scenario.run(this.#stage, target, seconds);
-      this.#tell(scenario, target, one.failures);
+      this.#reportFailures(scenario, target, one.failures);
       measured[target.name] = one;
     }
     process.stderr.write('.');

@@ -95,7 +95,7 @@ function calls(named: Named, pair: Pair, input: InputName, reply = 'small'): Sce
     async run(stage, target, seconds) {
       const shot = await shotFor(target, pair, input, reply, { stream: false, atLeast });
       const load: ClosedLoad = { shot, concurrency, seconds, least: least(seconds, concurrency) };
-      return costOf(target, 'call', () => stage.load.ask('closed', load));
+      return costOf(target, 'call', () => stage.load.request('closed', load));
     },
   };
 }
@@ -109,7 +109,7 @@ function fast(named: Named, pair: Pair, kind: 'fast' | 'tool'): Scenario {
     async run(stage, target, seconds) {
       const shot = await shotFor(target, pair, 'small', `${kind}-${deltas}`, { stream: true, deltas });
       const load: ClosedLoad = { shot, concurrency: 16, seconds, least: least(seconds, 8) };
-      return costOf(target, 'chunk', () => stage.load.ask('closed', load));
+      return costOf(target, 'chunk', () => stage.load.request('closed', load));
     },
   };
 }
@@ -124,7 +124,7 @@ function paced(named: Named, pair: Pair): Scenario {
       const deltas = Math.max(1, Math.round((seconds * 1000) / pace));
       const shot = await shotFor(target, pair, 'small', `paced-${deltas}-${pace}`, { stream: true, deltas });
       const load: StreamLoad = { shot, streams: 100, spread: pace };
-      return costOf(target, 'chunk', () => stage.load.ask('streams', load));
+      return costOf(target, 'chunk', () => stage.load.request('streams', load));
     },
   };
 }

@@ -115,7 +115,7 @@ async function measure(stage: Stage, one: Running, name: LoadName, seconds: numb
   const everyone = primaries.flatMap(familyOf);
   const used = (): readonly [number, number] => [cpuOf(everyone), cpuOf(primaries)];
   const [all, primary] = used();
-  const done = await Promise.all(one.gateways.map((gateway) => ask(stage, gateway, name, seconds)));
+  const done = await Promise.all(one.gateways.map((gateway) => sendCall(stage, gateway, name, seconds)));
   const [allAfter, primaryAfter] = used();
   // A database that many wait for makes some calls fail: that belongs to the page.
   const failures = done.flatMap((part) => part.failures);
@@ -129,7 +129,7 @@ async function measure(stage: Stage, one: Running, name: LoadName, seconds: numb
   };
 }
 
-async function ask(
+async function sendCall(
   stage: Stage,
   gateway: Running['gateways'][number],
   name: LoadName,
@@ -141,13 +141,13 @@ async function ask(
   if (name === 'paced') {
     const deltas = Math.round(seconds * 50);
     const shot: Shot = { ...base, input: 'small', model: `chat.paced-${deltas}-20`, stream: true, deltas };
-    return stage.load.ask('streams', { shot, streams: 100, spread: 20 } satisfies StreamLoad);
+    return stage.load.request('streams', { shot, streams: 100, spread: 20 } satisfies StreamLoad);
   }
   const input = name === 'turn30' ? 'turn30' : 'small';
   const { concurrency } = inputs[input];
   const shot: Shot = { ...base, input, model: 'chat.small', stream: false };
   const load: ClosedLoad = { shot, concurrency, seconds, least: 8 * concurrency };
-  return stage.load.ask('closed', load);
+  return stage.load.request('closed', load);
 }
 
 function keyFor(gateway: Target, name: LoadName): Promise<string> | string {
@@ -166,7 +166,7 @@ async function sharedPerCall(stage: Stage, one: Running, name: LoadName): Promis
   const between = await settled();
   const idle = (performance.now() - idleFrom) / 2;
   const begin = performance.now();
-  const done = await Promise.all(one.gateways.map((gateway) => ask(stage, gateway, name, 3)));
+  const done = await Promise.all(one.gateways.map((gateway) => sendCall(stage, gateway, name, 3)));
   const after = await settled();
   const calls = done.reduce((sum, { replies }) => sum + replies, 0);
   const share = (performance.now() - begin) / idle;

@@ -86,10 +86,11 @@ export async function buildStage(providerPort = 0): Promise<Stage> {
               database,
               'SELECT xact_commit + xact_rollback AS count FROM pg_stat_database WHERE datname = current_database()',
             );
-      const told = redis === undefined ? '' : String(await (await redis).command('INFO', 'commandstats'));
+      const commandStats =
+        redis === undefined ? '' : String(await (await redis).command('INFO', 'commandstats'));
       return {
         transactions: Number(row?.['count'] ?? 0),
-        scripts: [...told.matchAll(/^cmdstat_(?:evalsha|eval|fcall):calls=(\d+)/gm)].reduce(
+        scripts: [...commandStats.matchAll(/^cmdstat_(?:evalsha|eval|fcall):calls=(\d+)/gm)].reduce(
           (sum, [, calls]) => sum + Number(calls),
           0,
         ),

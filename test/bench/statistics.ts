@@ -24,8 +24,8 @@ export function delays(values: readonly number[]): Delays {
 }
 
 function quantile(sorted: readonly number[], share: number): number {
-  const place = share * (sorted.length - 1);
-  const below = sorted[Math.floor(place)] ?? Number.NaN;
-  const above = sorted[Math.ceil(place)] ?? below;
-  return below + (above - below) * (place - Math.floor(place));
+  const position = share * (sorted.length - 1);
+  const below = sorted[Math.floor(position)] ?? Number.NaN;
+  const above = sorted[Math.ceil(position)] ?? below;
+  return below + (above - below) * (position - Math.floor(position));
 }

@@ -19,7 +19,7 @@ let organisation = '';
 const keys = { team: '', own: '', nobody: '' };
 
 /** Sends a request to the admin API as the page would. */
-function ask<Answer>(page: Page, method: string, path: string, body?: object): Promise<Answer> {
+function sendRequest<Answer>(page: Page, method: string, path: string, body?: object): Promise<Answer> {
   return page.evaluate(
     async ([how, where, what]) => {
       const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
@@ -74,18 +74,18 @@ beforeAll(async () => {
   dashboard = await startDashboard();
   const { page } = await dashboard.open();
   const owner = async (body: object): Promise<string> =>
-    (await ask<{ id: string }>(page, 'POST', 'owners', body)).id;
+    (await sendRequest<{ id: string }>(page, 'POST', 'owners', body)).id;
   organisation = await owner({ kind: 'organisation', name: 'Acme' });
   team = await owner({ kind: 'team', name: 'Research', organisation, pricing: { factor: 1.5 } });
-  const { user, invitation } = await ask<{ user: { member: string }; invitation: { token: string } }>(
+  const { user, invitation } = await sendRequest<{ user: { member: string }; invitation: { token: string } }>(
     page,
     'POST',
     'users',
     { email, name: 'Grace', organisation, teams: [{ team, lead: false }] },
   );
-  await ask(page, 'POST', 'invitation', { token: invitation.token, password: first });
+  await sendRequest(page, 'POST', 'invitation', { token: invitation.token, password: first });
   const key = async (body: object): Promise<string> =>
-    (await ask<{ value: string }>(page, 'POST', 'keys', body)).value;
+    (await sendRequest<{ value: string }>(page, 'POST', 'keys', body)).value;
   keys.team = await key({ name: 'Of the team', team, tags: ['nightly'], models: ['demo'] });
   keys.own = await key({ name: "Grace's key", member: user.member, models: ['demo', 'demo-thinking'] });
   keys.nobody = await key({ name: "Nobody's key" });

@@ -71,7 +71,7 @@ afterAll(async () => {
 });
 
 /** Sends a request to the admin API as another administrator would. */
-function ask<Answer>(page: Page, method: string, path: string, body?: object): Promise<Answer> {
+function sendRequest<Answer>(page: Page, method: string, path: string, body?: object): Promise<Answer> {
   return page.evaluate(
     async ([how, where, what]) => {
       const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
@@ -142,7 +142,7 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
     // A call that fails later opens no step again.
     expect((await call(key, 'nobody-has-it')).status).toBe(503);
     await expect
-      .poll(() => ask(page, 'GET', 'usage?limit=1'))
+      .poll(() => sendRequest(page, 'GET', 'usage?limit=1'))
       .toMatchObject({ records: [{ model: 'nobody-has-it' }] });
     await goTo(page, 'First steps');
     await page.getByText('Make the first call (done)').waitFor();
@@ -151,8 +151,8 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
 
   test('entries of the file are locked; run-time channels are changed, ordered, switched off, deleted and restored', async () => {
     const { page, complaints } = await dashboard.open();
-    await ask(page, 'POST', 'config', channel('eu'));
-    await ask(page, 'POST', 'config', channel('us'));
+    await sendRequest(page, 'POST', 'config', channel('eu'));
+    await sendRequest(page, 'POST', 'config', channel('us'));
     await goTo(page, 'Configuration');
     await entries(page).filter({ hasText: 'config file' }).filter({ hasText: 'demo' }).first().click();
     const file = page.getByRole('dialog', { name: 'demo', exact: true });
@@ -178,7 +178,7 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
     await editUs.getByLabel('models', { exact: true }).fill('falls-back\nof-us');
     await editUs.getByRole('button', { name: 'Save' }).click();
     await us.getByText('falls-back, of-us').waitFor();
-    const stored = await ask<{ value: object }>(page, 'GET', 'config/entries/channel:us');
+    const stored = await sendRequest<{ value: object }>(page, 'GET', 'config/entries/channel:us');
     expect(stored.value).toMatchObject({ options: { key: { from: 'env:PATH' } } });
     await page.keyboard.press('Escape');
 
@@ -218,7 +218,7 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
 
   test('a conflict is told with what the other changed, and either side can be kept', async () => {
     const { page, complaints } = await dashboard.open();
-    await ask(page, 'POST', 'config', {
+    await sendRequest(page, 'POST', 'config', {
       kind: 'price',
       name: 'shared-price',
       value: { input: 1, output: 2 },
@@ -230,7 +230,7 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
     await edit.getByLabel('output', { exact: true }).fill('-5');
     await edit.getByRole('button', { name: 'Save' }).click();
     await edit.getByText(/Must be 0 or more dollars/).waitFor();
-    await ask(page, 'PATCH', 'config/entries/price:shared-price', {
+    await sendRequest(page, 'PATCH', 'config/entries/price:shared-price', {
       version: 1,
       value: { input: 3, output: 2 },
     });
@@ -243,7 +243,7 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
     await conflict.getByRole('button', { name: 'Discard mine' }).click();
     expect(await edit.getByLabel('input', { exact: true }).inputValue()).toBe('3');
     expect(await edit.getByLabel('output', { exact: true }).inputValue()).toBe('2');
-    await ask(page, 'PATCH', 'config/entries/price:shared-price', {
+    await sendRequest(page, 'PATCH', 'config/entries/price:shared-price', {
       version: 2,
       value: { input: 4, output: 2 },
     });
@@ -251,7 +251,7 @@ describe.skipIf(skipped !== undefined)(`configuration in the dashboard ${skipped
     await edit.getByRole('button', { name: 'Save' }).click();
     await conflict.getByRole('button', { name: 'Save mine over it' }).click();
     await edit.waitFor({ state: 'detached' });
-    const { value } = await ask<{ value: object }>(page, 'GET', 'config/entries/price:shared-price');
+    const { value } = await sendRequest<{ value: object }>(page, 'GET', 'config/entries/price:shared-price');
     expect(value).toEqual({ input: 3, output: 6 });
     expect(complaints).toEqual([]);
   });

@@ -21,7 +21,7 @@ const client = (apiKey: string): OpenAI =>
   new OpenAI({ apiKey, baseURL: `${dashboard.gateway.url}/v1`, maxRetries: 0 });
 
 /** A short answer, or the status and code of the refusal. */
-async function ask(apiKey: string, model = 'demo', content = 'Hello'): Promise<string> {
+async function sendChat(apiKey: string, model = 'demo', content = 'Hello'): Promise<string> {
   try {
     const answer = await client(apiKey).chat.completions.create({
       model,
@@ -63,10 +63,10 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     await once.getByRole('button', { name: 'I have copied it' }).click();
     expect(await page.content()).not.toContain(key);
 
-    expect(await ask(key)).toContain('Hello');
-    expect(await ask(key, 'demo-thinking')).toMatch(/^403 /);
+    expect(await sendChat(key)).toContain('Hello');
+    expect(await sendChat(key, 'demo-thinking')).toMatch(/^403 /);
     let last = '';
-    for (let calls = 0; calls < 40 && !last.startsWith('429'); calls += 1) last = await ask(key);
+    for (let calls = 0; calls < 40 && !last.startsWith('429'); calls += 1) last = await sendChat(key);
     expect(last).toBe('429 insufficient_quota');
 
     await goTo(page, 'Usage log');
@@ -90,7 +90,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
       .getByRole('dialog', { name: 'Delete Restricted?' })
       .getByRole('button', { name: 'Delete' })
       .click();
-    await expect.poll(() => ask(key), { interval: 50 }).toMatch(/^401 /);
+    await expect.poll(() => sendChat(key), { interval: 50 }).toMatch(/^401 /);
     await expect.poll(() => page.getByRole('table').innerText()).not.toContain('Restricted');
     expect(complaints).toEqual([]);
   });
@@ -152,7 +152,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
   test('a key is edited, disabled, enabled and given a new secret', async () => {
     const { page } = await dashboard.open();
     const first = await makeKey(page, { name: 'Changing' });
-    expect(await ask(first)).toContain('Hello');
+    expect(await sendChat(first)).toContain('Hello');
     await page.getByRole('table').getByText('Changing').click();
     const sheet = page.getByRole('dialog', { name: 'Changing', exact: true });
     await sheet.getByRole('button', { name: 'Edit' }).click();
@@ -162,10 +162,10 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     await sheet.getByText('7 at a time').waitFor();
     await sheet.getByRole('button', { name: 'Disable' }).click();
     await sheet.getByText('disabled').waitFor();
-    expect(await ask(first)).toMatch(/^401 /);
+    expect(await sendChat(first)).toMatch(/^401 /);
     await sheet.getByRole('button', { name: 'Enable' }).click();
     await sheet.getByText('valid').waitFor();
-    expect(await ask(first)).toContain('Hello');
+    expect(await sendChat(first)).toContain('Hello');
     await sheet.getByRole('button', { name: 'Rotate' }).click();
     await page
       .getByRole('dialog', { name: /new secret/ })
@@ -174,7 +174,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     const once = page.getByRole('dialog', { name: 'Copy your API key now' });
     const second = await once.locator('[data-secret]').innerText();
     await once.getByRole('button', { name: 'I have copied it' }).click();
-    expect([await ask(first), await ask(second)]).toEqual([
+    expect([await sendChat(first), await sendChat(second)]).toEqual([
       expect.stringMatching(/^401 /),
       expect.stringContaining('Hello'),
     ]);
@@ -245,7 +245,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     const key = await makeKey(page, { name: 'Watched' });
     await goTo(page, 'Live calls');
     await page.getByText('running').waitFor();
-    const answer = ask(key, 'held');
+    const answer = sendChat(key, 'held');
     const row = page.getByRole('row', { name: /Watched/ });
     await row.getByText('waiting').waitFor();
     dashboard.release();
@@ -274,10 +274,10 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
       .getByRole('button', { name: 'Disable' })
       .click();
     await card('demo').getByText('disabled').waitFor();
-    expect(await ask(key)).toMatch(/^503 /);
+    expect(await sendChat(key)).toMatch(/^503 /);
     await card('demo').getByRole('button', { name: 'Enable' }).click();
     await card('demo').getByText('enabled').waitFor();
-    expect(await ask(key)).toContain('Hello');
+    expect(await sendChat(key)).toContain('Hello');
     await goTo(page, 'Audit log');
     const changes = await page.getByRole('table', { name: 'Changes' }).innerText();
     for (const text of ['Channel disabled', 'Channel enabled', 'Channel tested', 'Key created'])
@@ -287,7 +287,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
   test('everything can be done with the keyboard', async () => {
     const { page } = await dashboard.open();
     const key = await makeKey(page, { name: 'By keyboard' });
-    await ask(key);
+    await sendChat(key);
     await goTo(page, 'Usage log');
     const row = page.getByRole('row', { name: /By keyboard/ });
     await expect
@@ -362,7 +362,11 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
       models: 'demo\nnobody-*',
       dollars: '50',
     });
-    await Promise.all([ask(key), ask(key, 'demo', '!status=429 Hello'), ask(key, 'nobody-answers')]);
+    await Promise.all([
+      sendChat(key),
+      sendChat(key, 'demo', '!status=429 Hello'),
+      sendChat(key, 'nobody-answers'),
+    ]);
     const views = [
       'Overview',
       'Live calls',
@@ -376,7 +380,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     for (const title of views) {
       await goTo(page, title);
       await expect.poll(() => page.locator('.spinner').count()).toBe(0);
-      if (title === 'Live calls') void ask(key, 'demo', '!slow-first=2000 Hello');
+      if (title === 'Live calls') void sendChat(key, 'demo', '!slow-first=2000 Hello');
       await takePicture(page, `${title.toLowerCase().replaceAll(' ', '-')}-${colorScheme}`);
       expect(await nameless(page)).toEqual([]);
       expect(await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
@@ -439,8 +443,8 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     await goTo(page, 'Processes');
     const reload = page.getByRole('button', { name: 'Reload', exact: true });
     // It is said for some seconds alone: the wait begins before the click.
-    const said = page.getByText('Reloaded: new calls use the changed files.').waitFor();
-    await Promise.all([said, reload.click()]);
+    const confirmation = page.getByText('Reloaded: new calls use the changed files.').waitFor();
+    await Promise.all([confirmation, reload.click()]);
     const workers = page.getByRole('table', { name: 'Workers' });
     await workers.getByText('serving').waitFor();
 

@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 /** Sends a request to the admin API as the page would. */
-function ask<Answer>(page: Page, method: string, path: string, body?: object): Promise<Answer> {
+function sendRequest<Answer>(page: Page, method: string, path: string, body?: object): Promise<Answer> {
   return page.evaluate(
     async ([how, where, what]) => {
       const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
@@ -29,7 +29,7 @@ function ask<Answer>(page: Page, method: string, path: string, body?: object): P
 }
 
 const makeOwner = (page: Page, kind: string, name: string, more = {}): Promise<{ readonly id: string }> =>
-  ask(page, 'POST', 'owners', { kind, name, ...more });
+  sendRequest(page, 'POST', 'owners', { kind, name, ...more });
 
 describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipped ?? ''}`, () => {
   test('are made with limits, changed, switched off and deleted', async () => {
@@ -82,12 +82,12 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     await sheet.getByRole('button', { name: 'Edit' }).click();
     const edit = page.getByRole('dialog', { name: 'Edit Shared' });
     await edit.getByLabel('Calls per minute').fill('7');
-    await ask(page, 'PATCH', `owners/${id}`, { note: 'by somebody else' });
+    await sendRequest(page, 'PATCH', `owners/${id}`, { note: 'by somebody else' });
     await edit.getByRole('button', { name: 'Save' }).click();
     expect(await edit.getByRole('alert').innerText()).toContain('Note is now by somebody else');
     await edit.getByRole('button', { name: 'Save' }).click();
     await edit.waitFor({ state: 'detached' });
-    expect(await ask(page, 'GET', `owners/${id}`)).toMatchObject({
+    expect(await sendRequest(page, 'GET', `owners/${id}`)).toMatchObject({
       requestsPerMinute: 7,
       note: 'by somebody else',
     });
@@ -122,12 +122,14 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     expect(await row(2).getByLabel('Output').getAttribute('aria-invalid')).toBe('true');
     await row(2).getByLabel('Charged by').selectOption('a factor');
     await row(2).getByLabel('Factor').fill('0');
-    await ask(page, 'PATCH', `owners/${id}`, { pricing: { factor: 3, models: [{ model: 'gpt-*', price }] } });
+    await sendRequest(page, 'PATCH', `owners/${id}`, {
+      pricing: { factor: 3, models: [{ model: 'gpt-*', price }] },
+    });
     await edit.getByRole('button', { name: 'Save' }).click();
     expect(await edit.getByRole('alert').innerText()).toContain('Price of other models is now 3 × the cost');
     await edit.getByRole('button', { name: 'Save' }).click();
     await edit.waitFor({ state: 'detached' });
-    expect(await ask(page, 'GET', `owners/${id}`)).toMatchObject({
+    expect(await sendRequest(page, 'GET', `owners/${id}`)).toMatchObject({
       pricing: {
         factor: 1.2,
         models: [
@@ -179,7 +181,7 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     await makeOwner(page, 'team', 'Billing');
     const made: string[] = [];
     for (const name of ['one', 'two', 'three']) {
-      const { key } = await ask<{ key: { id: string } }>(page, 'POST', 'keys', {
+      const { key } = await sendRequest<{ key: { id: string } }>(page, 'POST', 'keys', {
         name: `Owned ${name}`,
         team: team.id,
       });
@@ -193,7 +195,7 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
     expect(await rows.first().innerText()).toContain('Platform');
     await page.getByLabel('Select all that are listed').check();
     // Somebody else deletes one of them meanwhile.
-    await ask(page, 'DELETE', `keys/${made[0]}`);
+    await sendRequest(page, 'DELETE', `keys/${made[0]}`);
     const bulk = page.getByRole('group', { name: 'Selected keys' });
     await bulk.getByRole('button', { name: 'Disable' }).click();
     await page
@@ -220,7 +222,7 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
 
   test('a key gets a new secret while the old one goes on working for a day', async () => {
     const { page } = await dashboard.open();
-    const { key } = await ask<{ key: { id: string } }>(page, 'POST', 'keys', { name: 'Rotated' });
+    const { key } = await sendRequest<{ key: { id: string } }>(page, 'POST', 'keys', { name: 'Rotated' });
     await page.evaluate(`location.hash = '#/keys?key=${key.id}'`);
     const sheet = page.getByRole('dialog', { name: 'Rotated', exact: true });
     await sheet.getByRole('button', { name: 'Rotate' }).click();
@@ -319,7 +321,7 @@ describe.skipIf(skipped !== undefined)(`organisations, teams and members ${skipp
           ],
         },
       });
-      await ask(page, 'POST', 'keys', { name: 'A key of the team', team: team.id });
+      await sendRequest(page, 'POST', 'keys', { name: 'A key of the team', team: team.id });
       const found: Record<string, string[]> = {};
       const look = async (name: string): Promise<void> => {
         await expect.poll(() => page.locator('.spinner').count()).toBe(0);

@@ -132,7 +132,7 @@ describe.skipIf(skipped !== undefined)(`the views of the dashboard ${skipped ?? 
 
   test('show on a phone which view is open', async () => {
     const { page } = await dashboard.openAnother({ viewport: phone });
-    const place = async (): Promise<{ readonly left: number; readonly right: number }> => {
+    const scrollPosition = async (): Promise<{ readonly left: number; readonly right: number }> => {
       const box = await page.locator('nav [aria-current=page]').boundingBox();
       return { left: box?.x ?? -1, right: (box?.x ?? 0) + (box?.width ?? 999) };
     };
@@ -141,9 +141,11 @@ describe.skipIf(skipped !== undefined)(`the views of the dashboard ${skipped ?? 
       const name = await page.getByRole('link', { name: title, exact: true }).getAttribute('href');
       await page.evaluate(`location.hash = '${name}'`);
       await page.getByRole('heading', { level: 1, name: title }).waitFor();
-      await expect.poll(async () => (await place()).left, { message: title }).toBeGreaterThanOrEqual(0);
       await expect
-        .poll(async () => (await place()).right, { message: title })
+        .poll(async () => (await scrollPosition()).left, { message: title })
+        .toBeGreaterThanOrEqual(0);
+      await expect
+        .poll(async () => (await scrollPosition()).right, { message: title })
         .toBeLessThanOrEqual(phone.width);
     }
   });
@@ -297,12 +299,12 @@ describe.skipIf(skipped !== undefined)(`lists of the dashboard ${skipped ?? ''}`
     const box = page.getByLabel('Find an API key');
     await box.fill('NEEDL');
     await expect.poll(() => rows.allInnerTexts()).toEqual([expect.stringContaining('Needle')]);
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(request.url()));
+    const requested: string[] = [];
+    page.on('request', (request) => requested.push(request.url()));
     await box.fill(secret);
-    await expect.poll(() => asked.some((url) => url.includes(`search=${secret.slice(0, 7)}`))).toBe(true);
+    await expect.poll(() => requested.some((url) => url.includes(`search=${secret.slice(0, 7)}`))).toBe(true);
     await expect.poll(() => rows.filter({ hasText: 'Needle' }).count()).toBe(1);
-    expect(asked.join()).not.toContain(secret.slice(0, 9));
+    expect(requested.join()).not.toContain(secret.slice(0, 9));
     expect(page.url()).not.toContain(secret.slice(0, 9));
     await box.fill('nobody has this');
     await page.getByText('No API key has this').waitFor();

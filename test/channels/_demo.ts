@@ -45,7 +45,7 @@ export function plainFormat(name: string): Format {
 }
 
 /** What a test asks the demo. */
-export interface Ask {
+export interface DemoRequest {
   readonly text?: string;
   readonly messages?: readonly Message[];
   readonly tools?: readonly Tool[];
@@ -65,20 +65,20 @@ export function user(text: string): Message {
 }
 
 /** Asks a demo channel, as `call` would. */
-export function askDemo(ask: Ask, made = testCall()): Promise<Upstream> {
-  const format = ask.format ?? 'chat-completions';
-  const model = ask.model ?? 'demo';
+export function openDemo(input: DemoRequest, made = testCall()): Promise<Upstream> {
+  const format = input.format ?? 'chat-completions';
+  const model = input.model ?? 'demo';
   const request: ChatRequest = {
-    operation: ask.operation ?? 'chat',
+    operation: input.operation ?? 'chat',
     format,
     model,
-    stream: ask.stream ?? true,
+    stream: input.stream ?? true,
     system: [],
-    messages: ask.messages ?? [user(ask.text ?? 'hello')],
-    tools: ask.tools ?? [],
-    ...(ask.toolChoice === undefined ? {} : { toolChoice: ask.toolChoice }),
-    ...(ask.extra === undefined ? {} : { extra: ask.extra }),
-    settings: ask.settings ?? {},
+    messages: input.messages ?? [user(input.text ?? 'hello')],
+    tools: input.tools ?? [],
+    ...(input.toolChoice === undefined ? {} : { toolChoice: input.toolChoice }),
+    ...(input.extra === undefined ? {} : { extra: input.extra }),
+    settings: input.settings ?? {},
   };
   const wire: UpstreamRequest = {
     operation: request.operation,
@@ -91,7 +91,7 @@ export function askDemo(ask: Ask, made = testCall()): Promise<Upstream> {
     body: JSON.stringify(request),
   };
   const parts = demo.spec.setup(
-    demo.spec.options?.parse(ask.options ?? {}) as never,
+    demo.spec.options?.parse(input.options ?? {}) as never,
     {
       log: undefined as never,
       http: undefined as never,
@@ -106,7 +106,7 @@ export function askDemo(ask: Ask, made = testCall()): Promise<Upstream> {
 }
 
 /** What the demo answered. */
-export interface Said {
+export interface DemoReply {
   readonly status: number;
   readonly headers: Upstream['headers'];
   readonly events: readonly GatewayEvent[];
@@ -120,8 +120,8 @@ export interface Said {
 }
 
 /** Asks and gathers. */
-export async function hear(ask: Ask): Promise<Said> {
-  const upstream = await askDemo(ask);
+export async function readDemo(request: DemoRequest): Promise<DemoReply> {
+  const upstream = await openDemo(request);
   const { bytes, error } = await outcome(upstream);
   const body = bytes.toString();
   const events = upstream.headers['content-type'] === 'text/event-stream' ? streamed(body) : whole(body);

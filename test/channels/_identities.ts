@@ -7,7 +7,7 @@ type Json = Record<string, unknown>;
 /** The endpoints at which clouds give out tokens, all at one address. */
 export interface Identities {
   readonly url: string;
-  readonly asked: {
+  readonly requests: {
     readonly url: string;
     readonly headers: IncomingMessage['headers'];
     readonly body: string;
@@ -26,12 +26,12 @@ export const ordinary = {
  * were asked, and variables of the environment are what they were.
  */
 export async function startIdentities(): Promise<Identities> {
-  const asked: Identities['asked'] = [];
+  const requests: Identities['requests'] = [];
   const server = createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (text: string) => (body += text));
     request.on('end', () => {
-      asked.push({ url: request.url ?? '', headers: request.headers, body });
+      requests.push({ url: request.url ?? '', headers: request.headers, body });
       response
         .writeHead(identities.answer.status, {
           'content-type': 'application/json',
@@ -43,13 +43,13 @@ export async function startIdentities(): Promise<Identities> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const identities: Identities = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    requests,
     answer: ordinary,
   };
   afterAll(() => server.close());
   afterEach(() => {
     vi.unstubAllEnvs();
-    asked.length = 0;
+    requests.length = 0;
     identities.answer = ordinary;
   });
   return identities;

@@ -37,7 +37,7 @@ function partOf({ type, text, imageUrl, documentUrl }: Json): Json {
 
 /** The format of all models but Cohere's. */
 export const ociGenericVoice = mannered({
-  asked({ servingMode, chatRequest }) {
+  decodeRequest({ servingMode, chatRequest }) {
     const { messages, tools, toolChoice, responseFormat, maxTokens, isStream, reasoningEffort, ...body } =
       chatRequest as Json;
     const choice = toolChoice as Json | undefined;
@@ -91,7 +91,7 @@ export const ociGenericVoice = mannered({
       timeCreated: '2026-01-01T00:00:00Z',
       choices: objects(choices).map(({ index, message, finish_reason }) => ({
         index,
-        message: said(message as Json),
+        message: messageOf(message as Json),
         finishReason: finish_reason,
       })),
       usage: usage(counts),
@@ -103,7 +103,7 @@ export const ociGenericVoice = mannered({
       if (choice !== undefined)
         return line({
           index: choice['index'],
-          message: said(choice['delta'] as Json),
+          message: messageOf(choice['delta'] as Json),
           ...(choice['finish_reason'] === null ? {} : { finishReason: choice['finish_reason'] }),
           pad: 'aaa',
         });
@@ -114,7 +114,7 @@ export const ociGenericVoice = mannered({
   error,
 });
 
-function said({ content, reasoning_content, tool_calls }: Json): Json {
+function messageOf({ content, reasoning_content, tool_calls }: Json): Json {
   return {
     role: 'ASSISTANT',
     content: typeof content === 'string' ? [{ type: 'TEXT', text: content }] : null,
@@ -167,7 +167,7 @@ function cohereMessages({ preambleOverride, chatHistory, message, toolResults }:
 
 /** The format of Cohere's Command models. */
 export const ociCohereVoice = mannered({
-  asked({ servingMode, chatRequest }) {
+  decodeRequest({ servingMode, chatRequest }) {
     const request = chatRequest as Json;
     const format = request['responseFormat'] as Json | undefined;
     return {
@@ -265,7 +265,7 @@ function cohereCall({ function: own }: Json): Json {
 
 /** The format of Cohere's Command A models, whose streams tell calls whole. */
 export const ociCommandAVoice = mannered({
-  asked({ servingMode, chatRequest }) {
+  decodeRequest({ servingMode, chatRequest }) {
     const { messages, tools, toolsChoice, thinking, responseFormat, maxTokens, isStream, stopSequences } =
       chatRequest as Json;
     const format = responseFormat as Json | undefined;

@@ -6,7 +6,7 @@ import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../suppo
 type Config = Parameters<typeof startGateway>[0];
 
 /** What a scripted provider says to one request. */
-export interface Said {
+export interface ProviderResponse {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** JSON, unless it is bytes. */
@@ -18,7 +18,10 @@ export class Provider {
   readonly requests: SeenRequest[];
   readonly gateway: TestGateway;
   /** Says what follows to a request; `undefined` for an answer that never comes. */
-  script: (request: SeenRequest, count: number) => Said | undefined | Promise<Said | undefined> = () => ({
+  script: (
+    request: SeenRequest,
+    count: number,
+  ) => ProviderResponse | undefined | Promise<ProviderResponse | undefined> = () => ({
     status: 500,
   });
   readonly #upstream: ScriptedUpstream;
@@ -33,8 +36,8 @@ export class Provider {
   static async start(config: (url: string) => Config): Promise<Provider> {
     let provider: Provider | undefined;
     const upstream = await startUpstream(async (request, response, count) => {
-      const said = await provider?.script(request, count);
-      if (said !== undefined) answer(response, said);
+      const scripted = await provider?.script(request, count);
+      if (scripted !== undefined) answer(response, scripted);
     });
     provider = new Provider(
       upstream,
@@ -55,7 +58,7 @@ export class Provider {
   }
 
   /** What a client of any format posts to the gateway, with its key. */
-  ask(path: string, body: unknown): Promise<Response> {
+  post(path: string, body: unknown): Promise<Response> {
     return fetch(this.gateway.url + path, {
       method: 'POST',
       headers: {
@@ -81,7 +84,7 @@ export class Provider {
 }
 
 /** A stream of server-sent events, each named by its `type` where it has one; `end` is its last word. */
-export function sse(events: readonly object[], end = ''): Said {
+export function sse(events: readonly object[], end = ''): ProviderResponse {
   const frames = events.map((event) => {
     const name = 'type' in event ? `event: ${String(event.type)}\n` : '';
     return `${name}data: ${JSON.stringify(event)}\n\n`;
@@ -90,12 +93,12 @@ export function sse(events: readonly object[], end = ''): Said {
 }
 
 /** A stream of lines of JSON. */
-export function ndjson(lines: readonly object[]): Said {
+export function ndjson(lines: readonly object[]): ProviderResponse {
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
   return { headers: { 'content-type': 'application/x-ndjson' }, body: Buffer.from(text) };
 }
 
-function answer(response: ServerResponse, { status = 200, headers = {}, body }: Said): void {
+function answer(response: ServerResponse, { status = 200, headers = {}, body }: ProviderResponse): void {
   const isBytes = Buffer.isBuffer(body);
   const type = isBytes ? 'application/octet-stream' : 'application/json';
   response.writeHead(status, { 'content-type': type, ...headers });

@@ -1,12 +1,12 @@
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 
 /** A place that gives out tokens for a form, one after the other, and what it answers instead while `refuses` is set. */
-export interface TokenPlace extends ScriptedUpstream {
+export interface TokenServer extends ScriptedUpstream {
   refuses: { readonly status: number; readonly body: object } | undefined;
 }
 
 /** Starts one on this machine; its tokens are good for an hour. */
-export async function startTokenPlace(): Promise<TokenPlace> {
+export async function startTokenServer(): Promise<TokenServer> {
   let count = 0;
   const given = (): object => {
     const token = `token-${++count}`;
@@ -15,12 +15,12 @@ export async function startTokenPlace(): Promise<TokenPlace> {
     return { access_token: token, token_type: 'Bearer', expires_in: 3600, ...copilot };
   };
   const server = await startUpstream((_request, response) => {
-    const { status, body } = place.refuses ?? {
+    const { status, body } = tokenServer.refuses ?? {
       status: 200,
       body: given(),
     };
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
-  const place: TokenPlace = Object.assign(server, { refuses: undefined });
-  return place;
+  const tokenServer: TokenServer = Object.assign(server, { refuses: undefined });
+  return tokenServer;
 }

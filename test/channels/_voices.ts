@@ -6,7 +6,7 @@ export type Json = Record<string, unknown>;
 /** How a provider says what chat completions say, as its documentation shows it. */
 export interface Manner {
   /** A request as the body of chat completions that asks for the same. */
-  asked(body: Json, request: SeenRequest): Json;
+  decodeRequest(body: Json, request: SeenRequest): Json;
   /** A body of chat completions as the provider's own. */
   whole(body: Json): Json;
   /** What a stream says for one chunk of chat completions; `end` with what is left when all have been. */
@@ -17,9 +17,9 @@ export interface Manner {
 const plain = await formatVoice('chat-completions');
 
 /** The voice of a provider with words of its own, over that of chat completions. */
-export function mannered({ asked, whole, stream, error }: Manner): Voice {
-  const heard = (request: SeenRequest): SeenRequest => {
-    const body = asked(JSON.parse(request.body.toString()) as Json, request);
+export function mannered({ decodeRequest, whole, stream, error }: Manner): Voice {
+  const inChatCompletions = (request: SeenRequest): SeenRequest => {
+    const body = decodeRequest(JSON.parse(request.body.toString()) as Json, request);
     return {
       ...request,
       body: Buffer.from(JSON.stringify({ stream_options: { include_usage: true }, ...body })),
@@ -27,16 +27,17 @@ export function mannered({ asked, whole, stream, error }: Manner): Voice {
   };
   return {
     ...plain,
-    hear: (request) => plain.hear(heard(request)),
+    hear: (request) => plain.hear(inChatCompletions(request)),
     whole: (events, request) =>
-      JSON.stringify(whole(JSON.parse(plain.whole(events, heard(request))) as Json)),
+      JSON.stringify(whole(JSON.parse(plain.whole(events, inChatCompletions(request))) as Json)),
     stream(events, request) {
-      const { pieces, end } = plain.stream(events, heard(request));
+      const { pieces, end } = plain.stream(events, inChatCompletions(request));
       const own = stream();
-      const said = (piece: string | Buffer): string => framesOf(piece.toString()).map(own.chunk).join('');
+      const rewritePiece = (piece: string | Buffer): string =>
+        framesOf(piece.toString()).map(own.chunk).join('');
       return {
-        pieces: pieces.map(said).filter((piece) => piece !== ''),
-        end: said(end) + own.end(),
+        pieces: pieces.map(rewritePiece).filter((piece) => piece !== ''),
+        end: rewritePiece(end) + own.end(),
       };
     },
     ...(error === undefined ? {} : { error }),
@@ -69,7 +70,7 @@ function inResponses(request: SeenRequest): SeenRequest {
 
 /** watsonx.ai: no last word, an event's name and number on each piece, and its own names of the model and the choice. */
 export const watsonxVoice = mannered({
-  asked: ({ model_id, tool_choice_option, ...body }, { url }) => ({
+  decodeRequest: ({ model_id, tool_choice_option, ...body }, { url }) => ({
     ...body,
     model: model_id,
     stream: url.includes('/text/chat_stream?'),
@@ -97,7 +98,7 @@ const objects = (list: unknown): readonly Json[] => (Array.isArray(list) ? (list
 
 /** Ollama's own words, in both directions: lines of JSON, arguments as objects, images beside the text, settings among the options. */
 export const ollamaVoice = mannered({
-  asked({ messages, options, format, think, ...body }) {
+  decodeRequest({ messages, options, format, think, ...body }) {
     const { num_predict, ...settings } = (options ?? {}) as Json;
     let calls = 0;
     let results = 0;
@@ -203,7 +204,7 @@ function cohereUsage({ prompt_tokens, completion_tokens, prompt_tokens_details: 
 
 /** SAP's orchestration service: chat completions in an envelope, and one event before them. */
 export const orchestrationVoice = mannered({
-  asked({ config }) {
+  decodeRequest({ config }) {
     const { modules, stream } = config as Json;
     const { prompt, model } = (modules as Json)['prompt_templating'] as Json;
     const { name, params } = model as Json;
@@ -244,7 +245,7 @@ export const orchestrationVoice = mannered({
 
 /** Cohere's second version of chat, in both directions: its own names, and events that begin and end every block. */
 export const cohereVoice = mannered({
-  asked({ p, k, stop_sequences, tool_choice, response_format, thinking, messages, ...body }) {
+  decodeRequest({ p, k, stop_sequences, tool_choice, response_format, thinking, messages, ...body }) {
     const format = response_format as Json | undefined;
     return {
       ...body,
@@ -284,36 +285,36 @@ export const cohereVoice = mannered({
   stream() {
     const event = (type: string, more: Json): string =>
       `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
-    const message = (type: string, said: Json, index = 0): string =>
-      event(type, { index, delta: { message: said } });
+    const message = (type: string, delta: Json, index = 0): string =>
+      event(type, { index, delta: { message: delta } });
     let finish = 'COMPLETE';
     return {
       chunk({ id, choices, usage }) {
         const [choice] = objects(choices);
         const { role, content, reasoning_content, tool_calls } = (choice?.['delta'] ?? {}) as Json;
-        let said = '';
+        let events = '';
         if (role !== undefined)
-          said += event('message-start', {
+          events += event('message-start', {
             id,
             delta: { message: { role, content: [], tool_plan: '', tool_calls: [], citations: [] } },
           });
         if (typeof reasoning_content === 'string')
-          said += message('content-delta', { content: { thinking: reasoning_content } });
+          events += message('content-delta', { content: { thinking: reasoning_content } });
         if (typeof content === 'string' && content !== '')
-          said += message('content-delta', { content: { text: content } }, 1);
+          events += message('content-delta', { content: { text: content } }, 1);
         for (const { index, ...call } of objects(tool_calls))
-          said +=
+          events +=
             call['id'] === undefined
               ? message('tool-call-delta', { tool_calls: call }, Number(index))
               : message('tool-call-start', { tool_calls: call }, Number(index));
         const reason = choice?.['finish_reason'];
         if (typeof reason === 'string') finish = String(cohereReasons[reason]);
         if (usage !== undefined && usage !== null)
-          said += event('message-end', {
+          events += event('message-end', {
             id,
             delta: { finish_reason: finish, usage: cohereUsage(usage as Json) },
           });
-        return said;
+        return events;
       },
       end: () => '',
     };
@@ -345,7 +346,7 @@ const frame = (json: Json): string => `data: ${JSON.stringify(json)}\n\n`;
 
 /** Mistral's chat: parts of its own, thinking among the content, and usage with the end of every stream. */
 export const mistralVoice = mannered({
-  asked: ({ messages, random_seed, tool_choice, ...body }) => ({
+  decodeRequest: ({ messages, random_seed, tool_choice, ...body }) => ({
     ...body,
     ...(random_seed === undefined ? {} : { seed: random_seed }),
     ...(tool_choice === undefined ? {} : { tool_choice: tool_choice === 'any' ? 'required' : tool_choice }),

@@ -193,11 +193,11 @@ describe('a role', () => {
       code: 'upstream_error',
       message: 'The channel for this model has no valid credentials.',
     });
-    const told = JSON.stringify(lines);
-    expect(told).toContain('the last link tried was the assumed role (AccessDenied');
-    expect(told).toContain('See that `roleArn` is right');
-    expect(told).not.toContain('IQoJ');
-    expect(told).not.toContain('AKIAENV');
+    const logText = JSON.stringify(lines);
+    expect(logText).toContain('the last link tried was the assumed role (AccessDenied');
+    expect(logText).toContain('See that `roleArn` is right');
+    expect(logText).not.toContain('IQoJ');
+    expect(logText).not.toContain('AKIAENV');
   });
 });
 

@@ -61,7 +61,7 @@ describe('Entra ID', () => {
       'https://cognitiveservices.azure.com/.default',
     )();
     expect(token).toBe('token-2');
-    expect(identities.asked[0]?.headers['x-identity-header']).toBe('proof');
+    expect(identities.requests[0]?.headers['x-identity-header']).toBe('proof');
   });
 
   /** Answers what goes to Entra ID by the endpoint of this machine. */
@@ -86,8 +86,8 @@ describe('Entra ID', () => {
     const { token, expiresAtMs } = await entraTokens(secret, scope, transport)();
     expect(token).toBe('token-1');
     expect(expiresAtMs).toBeGreaterThan(Date.now());
-    expect(identities.asked.at(-1)?.url).toBe('/tenant/oauth2/v2.0/token');
-    expect(formOf(identities.asked.at(-1)?.body)).toMatchObject({
+    expect(identities.requests.at(-1)?.url).toBe('/tenant/oauth2/v2.0/token');
+    expect(formOf(identities.requests.at(-1)?.body)).toMatchObject({
       grant_type: 'client_credentials',
       client_id: 'client',
       client_secret: 'hidden-word',
@@ -124,7 +124,7 @@ describe('Entra ID', () => {
     expect(await entraTokens(workload as EntraIdentity, scope, transport)()).toMatchObject({
       token: 'token-1',
     });
-    expect(formOf(identities.asked.at(-1)?.body)).toMatchObject({
+    expect(formOf(identities.requests.at(-1)?.body)).toMatchObject({
       grant_type: 'client_credentials',
       client_id: 'pod',
       client_assertion: 'token-of-the-cluster',
@@ -149,7 +149,7 @@ describe('Entra ID', () => {
     const token = await inItsOwnProcess({ AZURE_POD_IDENTITY_AUTHORITY_HOST: identities.url });
     expect(token).toBe('token-of-the-machine');
     const [{ url, headers } = { url: '', headers: {} as Record<string, unknown> }] =
-      identities.asked.slice(-1);
+      identities.requests.slice(-1);
     expect(url).toMatch(/^\/metadata\/identity\/oauth2\/token\/?\?/);
     expect(new URL(url, 'http://m').searchParams.get('resource')).toBe('https://cognitiveservices.azure.com');
     expect(headers['metadata']).toBe('true');
@@ -166,7 +166,7 @@ describe('Entra ID', () => {
   describe('of a cloud of one’s own', () => {
     const certificate = fileURLToPath(new URL('../fixtures/tls/certificate.pem', import.meta.url));
     const key = certificate.replace('certificate.pem', 'key.pem');
-    const asked: { readonly url: string; readonly body: string }[] = [];
+    const requests: { readonly url: string; readonly body: string }[] = [];
     let authority = '';
     let says: { readonly status: number; readonly body: object } = ordinary;
     const entra = createServer(
@@ -176,7 +176,7 @@ describe('Entra ID', () => {
         request.setEncoding('utf8').on('data', (text: string) => (body += text));
         request.on('end', () => {
           const { url = '' } = request;
-          asked.push({ url, body });
+          requests.push({ url, body });
           const tenant = `${authority}/tenant`;
           const known = {
             issuer: `${tenant}/v2.0`,
@@ -203,13 +203,13 @@ describe('Entra ID', () => {
 
     test('is asked where the environment says, and by that authority of certificates alone', async () => {
       expect(await inItsOwnProcess(trusted(), secret)).toBe('token-1');
-      const { url, body } = asked.at(-1) ?? {};
+      const { url, body } = requests.at(-1) ?? {};
       expect(url).toMatch(/^\/tenant\/oauth2\/v2\.0\/token/);
       expect(formOf(body)).toMatchObject({ client_id: 'client', client_secret: 'hidden-word' });
-      const before = asked.length;
+      const before = requests.length;
       const refused = await inItsOwnProcess({ AZURE_AUTHORITY_HOST: authority }, secret);
       expect(refused).toMatch(/returned no access token for the client secret in the config: .*Check tenant/);
-      expect(asked).toHaveLength(before);
+      expect(requests).toHaveLength(before);
     });
 
     test('says why it refuses a client secret, which is never shown', async () => {
@@ -288,7 +288,7 @@ describe('deployments', () => {
     return ((await answer.json()) as { data: { id: string }[] }).data.map((model) => model.id);
   };
 
-  const said = ({ lines }: TestGateway): string => lines.map((line) => JSON.stringify(line)).join('\n');
+  const logTextOf = ({ lines }: TestGateway): string => lines.map((line) => JSON.stringify(line)).join('\n');
 
   test.each([
     ['azure-openai', azureOpenai],
@@ -307,7 +307,7 @@ describe('deployments', () => {
           url: `/${name}${id}/deployments?api-version=2024-10-01`,
           headers: { authorization: expect.stringMatching(/^Bearer token-/) },
         });
-        const [asked] = identities.asked;
+        const [asked] = identities.requests;
         expect(new URL(asked?.url ?? '', 'http://m').searchParams.get('resource')).toBe(manager);
       } finally {
         await gateway.close();
@@ -321,7 +321,7 @@ describe('deployments', () => {
     const gateway = await start(azureOpenai);
     try {
       await eventually(async () =>
-        expect(said(gateway)).toContain('The next page of the list has another host'),
+        expect(logTextOf(gateway)).toContain('The next page of the list has another host'),
       );
     } finally {
       await gateway.close();
@@ -333,7 +333,7 @@ describe('deployments', () => {
     const gateway = await start(azureOpenai);
     try {
       await eventually(async () =>
-        expect(said(gateway)).toMatch(
+        expect(logTextOf(gateway)).toMatch(
           /Azure Resource Manager did not list the deployments: .* status 403\. Give the identity a role/,
         ),
       );
@@ -360,7 +360,7 @@ describe('deployments', () => {
     const gateway = await startGateway({
       channels: [azureOpenai({ baseUrl: upstream.url, identity: { kind: 'managed' }, models: ['m'] })],
     });
-    const ask = (): Promise<Response> =>
+    const sendChat = (): Promise<Response> =>
       fetch(`${gateway.url}/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -368,7 +368,7 @@ describe('deployments', () => {
       });
     upstream.requests.length = 0;
     try {
-      expect((await ask()).status).toBe(200);
+      expect((await sendChat()).status).toBe(200);
       const seen = upstream.requests[0]?.headers ?? {};
       // The library keeps the token of a machine for all who ask.
       expect(seen).toMatchObject({
@@ -376,11 +376,11 @@ describe('deployments', () => {
       });
       expect(seen).not.toHaveProperty('api-key');
       status = 401;
-      expect((await ask()).status).toBe(502);
-      expect(said(gateway)).toMatch(
+      expect((await sendChat()).status).toBe(502);
+      expect(logTextOf(gateway)).toMatch(
         /Azure refused the identity of the channel \(status 401\)\. Give it the role Cognitive Services OpenAI User/,
       );
-      expect(said(gateway)).not.toMatch(/token-of-the-machine|token-\d/);
+      expect(logTextOf(gateway)).not.toMatch(/token-of-the-machine|token-\d/);
     } finally {
       await gateway.close();
     }

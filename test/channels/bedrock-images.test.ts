@@ -166,7 +166,7 @@ describe('images are changed', () => {
   const file = (bytes: Buffer): Promise<File> => toFile(bytes, 'a.png', { type: 'image/png' });
 
   /** What Bedrock was asked, the pixels of a mask in place of its file. */
-  async function asked(fields: Json): Promise<Json> {
+  async function editAndReadRequest(fields: Json): Promise<Json> {
     const reply = await openai(gateway).images.edit({ prompt: 'A cat', ...fields } as unknown as Edit);
     expect(reply).toMatchObject({ data: [{ b64_json: 'iVBORw0KGgo=' }] });
     const seen = upstream.requests.at(-1);
@@ -184,7 +184,7 @@ describe('images are changed', () => {
   const canvas = 'amazon.nova-canvas-v1:0';
 
   test('by Nova Canvas inside a mask, whose transparency is black to it', async () => {
-    const sent = await asked({
+    const sent = await editAndReadRequest({
       model: canvas,
       image: await file(image),
       mask: await file(mask),
@@ -206,25 +206,34 @@ describe('images are changed', () => {
   });
 
   test('by Nova Canvas where words say, outside a mask, and without their background', async () => {
-    expect(await asked({ model: canvas, image: await file(image), maskPrompt: 'the dog' })).toMatchObject({
+    expect(
+      await editAndReadRequest({ model: canvas, image: await file(image), maskPrompt: 'the dog' }),
+    ).toMatchObject({
       taskType: 'INPAINTING',
       inPaintingParams: { maskPrompt: 'the dog' },
     });
     const outside = { taskType: 'OUTPAINTING', outPaintingMode: 'PRECISE' };
     expect(
-      await asked({ model: canvas, image: await file(image), mask: await file(mask), ...outside }),
+      await editAndReadRequest({
+        model: canvas,
+        image: await file(image),
+        mask: await file(mask),
+        ...outside,
+      }),
     ).toMatchObject({
       taskType: 'OUTPAINTING',
       outPaintingParams: { maskImage: grey(255, 0), outPaintingMode: 'PRECISE' },
     });
-    expect(await asked({ model: canvas, image: await file(image), taskType: 'BACKGROUND_REMOVAL' })).toEqual({
+    expect(
+      await editAndReadRequest({ model: canvas, image: await file(image), taskType: 'BACKGROUND_REMOVAL' }),
+    ).toEqual({
       taskType: 'BACKGROUND_REMOVAL',
       backgroundRemovalParams: { image: base64(image) },
     });
   });
 
   test('by Nova Canvas as variations, of several images and in other sizes', async () => {
-    const sent = await asked({
+    const sent = await editAndReadRequest({
       model: canvas,
       image: [await file(image), await file(image)],
       size: '512x1024',
@@ -256,7 +265,9 @@ describe('images are changed', () => {
     ],
     ['us.stability.stable-image-erase-object-v1:0', {}, { image: base64(image), mask: grey(255, 0) }],
   ])('by %s inside a mask, whose transparency is white to it', async (model, own, body) => {
-    expect(await asked({ model, image: await file(image), mask: await file(mask), ...own })).toEqual(body);
+    expect(
+      await editAndReadRequest({ model, image: await file(image), mask: await file(mask), ...own }),
+    ).toEqual(body);
   });
 
   test.each([
@@ -277,13 +288,13 @@ describe('images are changed', () => {
       { prompt: 'A cat', mode: 'image-to-image', strength: 0.5, image: base64(image) },
     ],
   ])('by %s', async (model, own, body) => {
-    expect(await asked({ model, image: await file(image), ...own })).toEqual(body);
+    expect(await editAndReadRequest({ model, image: await file(image), ...own })).toEqual(body);
   });
 
   test('by Stability’s transfer of a style, from the second image', async () => {
     const style = png(1, 2, [Buffer.from([0, 4, 5, 6])]);
     expect(
-      await asked({
+      await editAndReadRequest({
         model: 'us.stability.stable-style-transfer-v1:0',
         image: [await file(image), await file(style)],
         style_strength: 0.9,

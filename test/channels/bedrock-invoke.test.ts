@@ -49,19 +49,20 @@ const body = (more: JsonObject = {}): string =>
     ...more,
   });
 
-async function told(
+async function collectChunks(
   events:
     | AsyncIterable<{ readonly chunk?: { readonly bytes?: Uint8Array | undefined } | undefined }>
     | undefined,
 ): Promise<readonly JsonObject[]> {
-  const said: JsonObject[] = [];
+  const chunks: JsonObject[] = [];
   for await (const { chunk } of events ?? [])
-    if (chunk?.bytes !== undefined) said.push(JSON.parse(Buffer.from(chunk.bytes).toString()) as JsonObject);
-  return said;
+    if (chunk?.bytes !== undefined)
+      chunks.push(JSON.parse(Buffer.from(chunk.bytes).toString()) as JsonObject);
+  return chunks;
 }
 
-const textOf = (said: readonly JsonObject[]): string =>
-  said.map(({ delta }) => String((delta as JsonObject | undefined)?.['text'] ?? '')).join('');
+const textOf = (chunks: readonly JsonObject[]): string =>
+  chunks.map(({ delta }) => String((delta as JsonObject | undefined)?.['text'] ?? '')).join('');
 
 const chunk = (json: JsonObject): Buffer =>
   writeEventStream({ event: 'chunk', json: { bytes: Buffer.from(JSON.stringify(json)).toString('base64') } });
@@ -111,7 +112,7 @@ describe('InvokeModel for clients', () => {
     const reply = await scene.client.send(
       new InvokeModelWithResponseStreamCommand({ modelId: claude, body: body() }),
     );
-    expect(await told(reply.body)).toEqual(frames);
+    expect(await collectChunks(reply.body)).toEqual(frames);
     expect(scene.requests[0]?.url).toMatch(/\/invoke-with-response-stream$/);
     await expect
       .poll(() => gateway?.lines)
@@ -158,12 +159,12 @@ describe('InvokeModel for clients', () => {
         }),
       }),
     );
-    const said = await told(streamed.body);
-    expect(said.at(0)).toMatchObject({ type: 'message_start' });
-    expect(said).toContainEqual(
+    const chunks = await collectChunks(streamed.body);
+    expect(chunks.at(0)).toMatchObject({ type: 'message_start' });
+    expect(chunks).toContainEqual(
       expect.objectContaining({ content_block: expect.objectContaining({ name: 'look' }) }),
     );
-    expect(said.at(-1)).toMatchObject({ type: 'message_stop' });
+    expect(chunks.at(-1)).toMatchObject({ type: 'message_stop' });
   });
 
   test('failures are the exceptions that the SDK knows, before a stream and in it', async () => {
@@ -171,7 +172,7 @@ describe('InvokeModel for clients', () => {
       () => {},
       () => demo({ speaks: ['chat-completions'] }),
     );
-    const ask = (text: string): Promise<unknown> =>
+    const invoke = (text: string): Promise<unknown> =>
       scene.client
         .send(
           new InvokeModelWithResponseStreamCommand({
@@ -179,10 +180,10 @@ describe('InvokeModel for clients', () => {
             body: body({ messages: [{ role: 'user', content: text }] }),
           }),
         )
-        .then(({ body: events }) => told(events))
+        .then(({ body: events }) => collectChunks(events))
         .catch((error: unknown) => error);
-    expect(await ask('!status=429')).toMatchObject({ name: 'ThrottlingException' });
-    expect(await ask('one two three four !error-after=2')).toMatchObject({
+    expect(await invoke('!status=429')).toMatchObject({ name: 'ThrottlingException' });
+    expect(await invoke('one two three four !error-after=2')).toMatchObject({
       name: expect.stringMatching(/Exception$/),
     });
   });
@@ -213,10 +214,10 @@ describe('InvokeModel for clients', () => {
         () => {},
         () => demo({ speaks: ['chat-completions'] }),
       );
-      const asked = { modelId: 'demo', body: JSON.stringify(other) };
+      const input = { modelId: 'demo', body: JSON.stringify(other) };
       for (const command of [
-        new InvokeModelCommand(asked),
-        new InvokeModelWithResponseStreamCommand(asked),
+        new InvokeModelCommand(input),
+        new InvokeModelWithResponseStreamCommand(input),
       ]) {
         // oxlint-disable-next-line no-await-in-loop -- one after the other
         const error: unknown = await scene.client
@@ -244,7 +245,7 @@ describe('InvokeModel for clients', () => {
     const reply = await scene.client.send(
       new InvokeModelWithResponseStreamCommand({ modelId: claude, body: body() }),
     );
-    expect(textOf(await told(reply.body))).toBe('Good day.');
+    expect(textOf(await collectChunks(reply.body))).toBe('Good day.');
     const sent = JSON.parse(String(scene.requests[0]?.body)) as JsonObject;
     expect(sent['anthropic_version']).toBe('bedrock-2023-05-31');
     expect(sent).not.toHaveProperty('model');

@@ -57,7 +57,7 @@ async function start(
   return { gateway, requests: upstream.requests, client };
 }
 
-const said = (text: string): JsonObject => ({
+const textMessage = (text: string): JsonObject => ({
   output: { message: { role: 'assistant', content: [{ text }] } },
   stopReason: 'end_turn',
   usage: { inputTokens: 10, outputTokens: 3, totalTokens: 13 },
@@ -97,7 +97,7 @@ const nested = passEventStream({
   event: 'contentBlockDelta',
   data: `{"contentBlockIndex":0,"delta":{"odd":${'['.repeat(20_000)}${']'.repeat(20_000)}}}`,
 });
-const ask = { messages: [{ role: 'user' as const, content: [{ text: 'Hi' }] }] };
+const converseInput = { messages: [{ role: 'user' as const, content: [{ text: 'Hi' }] }] };
 
 async function eventsOf(
   stream: AsyncIterable<ConverseStreamOutput> | undefined,
@@ -109,11 +109,11 @@ async function eventsOf(
 
 describe('a client of Converse', () => {
   test('passes through, with an address of a model in the path and an API key as bearer', async () => {
-    const { client: sdk, requests } = await start(whole(said('Hello')));
+    const { client: sdk, requests } = await start(whole(textMessage('Hello')));
     const reply = await sdk.send(
       new ConverseCommand({
         modelId: profile,
-        ...ask,
+        ...converseInput,
         additionalModelRequestFields: { of: { tomorrow: 1 } },
       }),
     );
@@ -123,14 +123,14 @@ describe('a client of Converse', () => {
     expect(seen?.url).toBe(`/model/${encodeURIComponent(profile)}/converse`);
     expect(seen?.headers.authorization).toBe('Bearer bedrock-key');
     expect(JSON.parse(seen?.body.toString() ?? '')).toEqual({
-      ...ask,
+      ...converseInput,
       additionalModelRequestFields: { of: { tomorrow: 1 } },
     });
   });
 
   test('gets a stream as the messages that the provider sent', async () => {
     const { client: sdk, requests } = await start(streamed(...hello));
-    const { stream } = await sdk.send(new ConverseStreamCommand({ modelId: llama, ...ask }));
+    const { stream } = await sdk.send(new ConverseStreamCommand({ modelId: llama, ...converseInput }));
     const events = await eventsOf(stream);
     expect(events.map((one) => Object.keys(one)[0])).toEqual([
       'messageStart',
@@ -149,7 +149,7 @@ describe('a client of Converse', () => {
     const response = await fetch(`${running.url}/model/${llama}/converse-stream`, {
       method: 'POST',
       headers: { authorization: `Bearer ${running.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(ask),
+      body: JSON.stringify(converseInput),
     });
     expect(Object.fromEntries(response.headers)).toMatchObject({
       ...streamType,
@@ -162,7 +162,7 @@ describe('a client of Converse', () => {
 
   test('counts a conversation there where the provider counts, and here where it does not', async () => {
     const { client: sdk, requests } = await start(whole({ inputTokens: 42 }));
-    const input = { converse: ask };
+    const input = { converse: converseInput };
     expect((await sdk.send(new CountTokensCommand({ modelId: claude, input }))).inputTokens).toBe(42);
     const here = await sdk.send(new CountTokensCommand({ modelId: llama, input }));
     expect(here.inputTokens).toBeGreaterThan(0);
@@ -178,20 +178,20 @@ describe('a client of Converse', () => {
     [429, 'ThrottlingException', 429, 'ThrottlingException'],
     [503, 'ServiceUnavailableException', 503, 'ServiceUnavailableException'],
     [400, 'ThrottlingException', 429, 'ThrottlingException'],
-  ])('a provider that answers %i %s is told as %i %s', async (status, type, told, name) => {
+  ])('a provider that answers %i %s is told as %i %s', async (status, type, expectedStatus, name) => {
     const { client: sdk } = await start(
       whole({ message: 'No.' }, status, { 'x-amzn-errortype': `${type}:http://internal.amazon.com/coral/` }),
     );
-    await expect(sdk.send(new ConverseCommand({ modelId: llama, ...ask }))).rejects.toMatchObject({
+    await expect(sdk.send(new ConverseCommand({ modelId: llama, ...converseInput }))).rejects.toMatchObject({
       name,
-      $metadata: { httpStatusCode: told },
+      $metadata: { httpStatusCode: expectedStatus },
     });
   });
 
   test('learns of an exception inside a stream', async () => {
     const exception = event('error', { __type: 'throttlingException', message: 'Too fast.' });
     const { client: sdk } = await start(streamed(...hello.slice(0, 3), exception));
-    const { stream } = await sdk.send(new ConverseStreamCommand({ modelId: llama, ...ask }));
+    const { stream } = await sdk.send(new ConverseStreamCommand({ modelId: llama, ...converseInput }));
     await expect(eventsOf(stream)).rejects.toMatchObject({
       name: 'ThrottlingException',
       message: 'Too fast.',
@@ -210,7 +210,7 @@ describe('a client of Converse', () => {
     ],
   ])('a stream that %s does not end cleanly', async (_what, messages) => {
     const { client: sdk } = await start(streamed(...messages));
-    const { stream } = await sdk.send(new ConverseStreamCommand({ modelId: llama, ...ask }));
+    const { stream } = await sdk.send(new ConverseStreamCommand({ modelId: llama, ...converseInput }));
     await expect(eventsOf(stream)).rejects.toMatchObject({ name: 'ModelStreamErrorException' });
   });
 });
@@ -241,7 +241,11 @@ const claudeEvents: readonly JsonObject[] = [
 ];
 const chunk = (json: JsonObject): Buffer =>
   event('chunk', { bytes: Buffer.from(JSON.stringify(json)).toString('base64'), p: 'abc' });
-const claudeAsk = { model: claude, max_tokens: 100, messages: [{ role: 'user' as const, content: 'Hi' }] };
+const claudeRequest = {
+  model: claude,
+  max_tokens: 100,
+  messages: [{ role: 'user' as const, content: 'Hi' }],
+};
 
 describe('Claude', () => {
   test('is asked in its own words, whose stream passes inside the event stream', async () => {
@@ -254,7 +258,7 @@ describe('Claude', () => {
         'anthropic-beta': 'one-2025-01-01,two-2025-02-02',
         'content-type': 'application/json',
       },
-      body: JSON.stringify({ ...claudeAsk, stream: true }),
+      body: JSON.stringify({ ...claudeRequest, stream: true }),
     });
     expect(await response.text()).toBe(
       claudeEvents.map((json) => `event: ${String(json.type)}\ndata: ${JSON.stringify(json)}\n\n`).join(''),
@@ -265,7 +269,7 @@ describe('Claude', () => {
       anthropic_version: 'bedrock-2023-05-31',
       anthropic_beta: ['one-2025-01-01', 'two-2025-02-02'],
       max_tokens: 100,
-      messages: claudeAsk.messages,
+      messages: claudeRequest.messages,
     });
   });
 
@@ -293,7 +297,7 @@ describe('Claude', () => {
   test('an exception inside its stream is an error of the class that it names', async () => {
     const exception = event('error', { __type: 'throttlingException', message: 'Too fast.' });
     const { gateway: running } = await start(streamed(exception));
-    const failed = anthropic(running).messages.create({ ...claudeAsk, stream: true });
+    const failed = anthropic(running).messages.create({ ...claudeRequest, stream: true });
     await expect(failed).rejects.toMatchObject({ status: 429 });
   });
 });
@@ -312,7 +316,7 @@ describe('other models', () => {
   });
 
   test('are asked in Converse by clients of other formats, tools and pictures included', async () => {
-    const { gateway: running, requests } = await start(whole(said('A pixel.')));
+    const { gateway: running, requests } = await start(whole(textMessage('A pixel.')));
     const reply = await openai(running).chat.completions.create({
       model: 'amazon.nova-pro-v1:0',
       messages: [
@@ -348,7 +352,7 @@ describe('other models', () => {
   });
 
   test('get a tool that is forced by its name alone, where none can be forced so', async () => {
-    const { gateway: started, requests } = await start(whole(said('ok')));
+    const { gateway: started, requests } = await start(whole(textMessage('ok')));
     const tool = (name: string): object => ({ type: 'function', function: { name } });
     const sentFor = async (model: string): Promise<JsonObject> => {
       await openai(started).chat.completions.create({
@@ -372,7 +376,7 @@ describe('other models', () => {
   });
 
   test('get schemas in the part of JSON Schema that they take, and profiles of all parts of the world are known', async () => {
-    const { gateway: started, requests } = await start(whole(said('{"size":1}')));
+    const { gateway: started, requests } = await start(whole(textMessage('{"size":1}')));
     const schema = { type: 'object', properties: { size: { type: 'integer', minimum: 1 } } };
     const sentFor = async (model: string): Promise<string | undefined> => {
       await openai(started).chat.completions.create({
@@ -408,8 +412,10 @@ describe('other models', () => {
 
 describe('who asks', () => {
   test('two halves of a key sign each request, body and path with it', async () => {
-    const { client: sdk, requests } = await start(whole(said('Hello')), { key: 'AKIDEXAMPLE|secret|token' });
-    await sdk.send(new ConverseCommand({ modelId: claude, ...ask }));
+    const { client: sdk, requests } = await start(whole(textMessage('Hello')), {
+      key: 'AKIDEXAMPLE|secret|token',
+    });
+    await sdk.send(new ConverseCommand({ modelId: claude, ...converseInput }));
     const [seen] = requests;
     const date = String(seen?.headers['x-amz-date']);
     const at = date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z');
@@ -431,13 +437,13 @@ describe('who asks', () => {
         tried.push(region);
         const failing = region === 'us-east-1';
         response.writeHead(failing ? 503 : 200, { 'content-type': 'application/json' });
-        response.end(JSON.stringify(failing ? { message: 'Down.' } : said('Hello')));
+        response.end(JSON.stringify(failing ? { message: 'Down.' } : textMessage('Hello')));
       },
       { region: undefined, key: 'AKID|secret', regions: ['us-east-1', 'eu-west-1'] },
     );
     for (let round = 0; round < 3; round += 1) {
       // oxlint-disable-next-line no-await-in-loop -- each sees what became of the last
-      const reply = await sdk.send(new ConverseCommand({ modelId: llama, ...ask }));
+      const reply = await sdk.send(new ConverseCommand({ modelId: llama, ...converseInput }));
       expect(reply.output?.message?.content).toEqual([{ text: 'Hello' }]);
     }
     expect(new Set(tried)).toEqual(new Set(['us-east-1', 'eu-west-1']));
@@ -458,9 +464,11 @@ describe('who asks', () => {
         { region: undefined, key, regions: ['us-east-1', 'eu-west-1'] },
         { adminPassword },
       );
-      await expect(sdk.send(new ConverseCommand({ modelId: llama, ...ask }))).rejects.toMatchObject({
-        $metadata: { httpStatusCode: 502 },
-      });
+      await expect(sdk.send(new ConverseCommand({ modelId: llama, ...converseInput }))).rejects.toMatchObject(
+        {
+          $metadata: { httpStatusCode: 502 },
+        },
+      );
       const metrics = await (await fetch(`${running.url}/metrics`)).text();
       const shown = [...metrics.matchAll(/^sluice_channel_standing\{.*key="([^"]*)",standing="up"/gm)];
       const names = expected.map((one): unknown =>
@@ -494,7 +502,7 @@ describe('who asks', () => {
           200,
           url.endsWith('-stream') ? streamType : { 'content-type': 'application/json' },
         );
-        response.end(url.endsWith('-stream') ? Buffer.concat(hello) : JSON.stringify(said('Hello')));
+        response.end(url.endsWith('-stream') ? Buffer.concat(hello) : JSON.stringify(textMessage('Hello')));
       },
       {
         region: undefined,
@@ -504,7 +512,7 @@ describe('who asks', () => {
       },
     );
     const send = async (): Promise<void> => {
-      const reply = await sdk.send(new ConverseCommand({ modelId: llama, ...ask }));
+      const reply = await sdk.send(new ConverseCommand({ modelId: llama, ...converseInput }));
       expect(reply.output?.message?.content).toEqual([{ text: 'Hello' }]);
     };
     await send();
@@ -535,14 +543,14 @@ describe('who asks', () => {
       region: 'eu-west-1',
       key: undefined,
     });
-    await expect(sdk.send(new ConverseCommand({ modelId: llama, ...ask }))).rejects.toMatchObject({
+    await expect(sdk.send(new ConverseCommand({ modelId: llama, ...converseInput }))).rejects.toMatchObject({
       $metadata: { httpStatusCode: 502 },
     });
-    const told = running.lines.map((line) => JSON.stringify(line)).join('\n');
-    expect(told).toMatch(
+    const logText = running.lines.map((line) => JSON.stringify(line)).join('\n');
+    expect(logText).toMatch(
       /Amazon Bedrock in eu-west-1 refused the identity of the channel \(status 403\)\. Check that it may call bedrock:InvokeModel /,
     );
-    expect(told).not.toContain('hidden-word');
+    expect(logText).not.toContain('hidden-word');
   });
 
   test('without a region the config is refused with a sentence', async () => {
@@ -592,8 +600,8 @@ describe('the words of OpenAI', () => {
   });
 
   test('reach GPT by Responses, and by Converse for its clients', async () => {
-    const { gateway: started, requests, client: converse } = await start(whole(said('Hi.')));
-    await converse.send(new ConverseCommand({ ...ask, modelId: 'us.openai.gpt-6-sol' }));
+    const { gateway: started, requests, client: converse } = await start(whole(textMessage('Hi.')));
+    await converse.send(new ConverseCommand({ ...converseInput, modelId: 'us.openai.gpt-6-sol' }));
     expect(requests.at(-1)?.url).toBe('/model/us.openai.gpt-6-sol/converse');
     await openai(started)
       .responses.create({ model: 'us.openai.gpt-6-sol', input: 'Hi', reasoning: { effort: 'low' } })
@@ -658,17 +666,17 @@ describe('a guardrail', () => {
   const guardrail = { id: 'gr-1', version: '2', trace: true };
 
   test("of the operator's is asked for where the client names none", async () => {
-    const { client: sdk, requests } = await start(whole(said('Hello')), { guardrail });
+    const { client: sdk, requests } = await start(whole(textMessage('Hello')), { guardrail });
     const own = { guardrailIdentifier: 'own', guardrailVersion: '1' };
-    await sdk.send(new ConverseCommand({ modelId: llama, ...ask }));
-    await sdk.send(new ConverseCommand({ modelId: llama, ...ask, guardrailConfig: own }));
+    await sdk.send(new ConverseCommand({ modelId: llama, ...converseInput }));
+    await sdk.send(new ConverseCommand({ modelId: llama, ...converseInput, guardrailConfig: own }));
     const configs = requests.map(({ body }) => (JSON.parse(body.toString()) as JsonObject).guardrailConfig);
     expect(configs).toEqual([{ guardrailIdentifier: 'gr-1', guardrailVersion: '2', trace: 'enabled' }, own]);
   });
 
   test('stands in headers where Claude is asked in its own words', async () => {
     const { gateway: running, requests } = await start(streamed(...claudeEvents.map(chunk)), { guardrail });
-    await anthropic(running).messages.stream(claudeAsk).finalMessage();
+    await anthropic(running).messages.stream(claudeRequest).finalMessage();
     expect(requests[0]?.headers).toMatchObject({
       'x-amzn-bedrock-guardrailidentifier': 'gr-1',
       'x-amzn-bedrock-guardrailversion': '2',
@@ -704,7 +712,7 @@ describe('models that do not chat', () => {
   });
 
   /** Nova's schema. https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html */
-  const novaAsk = z.strictObject({
+  const novaRequestSchema = z.strictObject({
     taskType: z.literal('SINGLE_EMBEDDING'),
     singleEmbeddingParams: z.strictObject({
       embeddingPurpose: z.enum(['GENERIC_INDEX', 'TEXT_RETRIEVAL', 'CLASSIFICATION', 'CLUSTERING']),
@@ -715,7 +723,7 @@ describe('models that do not chat', () => {
   const nova = 'amazon.nova-2-multimodal-embeddings-v1:0';
   const novaProvider = () =>
     start(({ body }, response) => {
-      const { data, error } = novaAsk.safeParse(JSON.parse(body.toString()));
+      const { data, error } = novaRequestSchema.safeParse(JSON.parse(body.toString()));
       if (data === undefined) {
         response.writeHead(400, { 'content-type': 'application/json' });
         response.end(JSON.stringify({ message: `Malformed input request: ${error?.message}` }));

@@ -33,7 +33,7 @@ const breakpoint = { prompt_cache_breakpoint: { mode: 'explicit' } };
 
 async function sentFor(path: string, model: string, mark: object) {
   provider.says(() => ({ body: reply }));
-  const answer = await provider.ask(path, {
+  const answer = await provider.post(path, {
     model,
     ...(path === '/v1/messages' ? { max_tokens: 100 } : {}),
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Well?', ...mark }] }],
@@ -91,7 +91,7 @@ test.each([
   ['qwen-plus', false],
 ])('marks on what tools gave reach %s, and those on tools where it takes them', async (model, takesTools) => {
   provider.says(() => ({ body: reply }));
-  const answer = await provider.ask('/v1/messages', {
+  const answer = await provider.post('/v1/messages', {
     model,
     max_tokens: 100,
     tools: [{ name: 'look', input_schema: { type: 'object' }, ...control }],
@@ -119,7 +119,7 @@ test.each([
 
 test('a mark on what a tool gave is reported where the model takes none', async () => {
   provider.says(() => ({ body: reply }));
-  const answer = await provider.ask('/v1/messages', {
+  const answer = await provider.post('/v1/messages', {
     model: 'gpt-4o',
     max_tokens: 100,
     tools: [{ name: 'look', input_schema: { type: 'object' } }],

@@ -51,7 +51,7 @@ const answer = {
 async function sent(model: string, more: object = {}): Promise<{ body: unknown; loss: string | null }> {
   provider.says(() => ({ body: answer }));
   const body = { ...recorded.body, stream: false, max_tokens: 4000, ...more };
-  const { status, headers } = await provider.ask('/v1/messages', { ...body, model });
+  const { status, headers } = await provider.post('/v1/messages', { ...body, model });
   expect(status).toBe(200);
   return { body: provider.posted(), loss: headers.get('x-sluice-loss') };
 }
@@ -157,7 +157,7 @@ test.each(['/v1/messages', '/v1/chat/completions'])(
     ];
     const native = [...calls, { role: 'user', content: 'And now?' }];
     const messages = path === '/v1/messages' ? native : chat;
-    const { status } = await provider.ask(path, { model: 'alternating', max_tokens: 100, messages });
+    const { status } = await provider.post(path, { model: 'alternating', max_tokens: 100, messages });
     expect(status).toBe(200);
     expect(provider.posted()).toMatchObject({
       messages: [

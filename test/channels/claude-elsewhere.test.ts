@@ -53,7 +53,7 @@ test.each([
   'Claude %s is asked in the messages format, with its thinking and what came from the cache',
   async (model, path, there, token) => {
     provider.says(() => ({ body: reply }));
-    const answer = await provider.ask('/v1/chat/completions', {
+    const answer = await provider.post('/v1/chat/completions', {
       model,
       max_tokens: 4000,
       reasoning_effort: 'low',
@@ -83,9 +83,11 @@ test('the proof of what Claude thought goes back to it, whole and streamed', asy
     { type: 'message_stop' },
   ];
   provider.says(() => sse(events));
-  const ask = (body: object): Promise<Response> =>
-    provider.ask('/v1/messages', { model: 'on-databricks', max_tokens: 4000, ...body });
-  const text = await (await ask({ stream: true, messages: [{ role: 'user', content: 'Well?' }] })).text();
+  const postMessages = (body: object): Promise<Response> =>
+    provider.post('/v1/messages', { model: 'on-databricks', max_tokens: 4000, ...body });
+  const text = await (
+    await postMessages({ stream: true, messages: [{ role: 'user', content: 'Well?' }] })
+  ).text();
   expect(text).toContain('"signature":"c2lnbmVk"');
   provider.says(() => ({ body: reply }));
   const messages = [
@@ -93,7 +95,7 @@ test('the proof of what Claude thought goes back to it, whole and streamed', asy
     { role: 'assistant', content: [thinking, { type: 'text', text: 'Yes.' }] },
     { role: 'user', content: 'Why?' },
   ];
-  expect((await ask({ messages })).status).toBe(200);
+  expect((await postMessages({ messages })).status).toBe(200);
   expect(provider.posted()['messages']).toEqual(messages);
 });
 
@@ -108,17 +110,17 @@ test('all others are asked in chat completions', async () => {
       usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
     },
   };
-  const ask = async (model: string): Promise<unknown> => {
+  const sendChat = async (model: string): Promise<unknown> => {
     provider.says(() => answer);
     const body = { model, reasoning_effort: 'low', messages: [{ role: 'user', content: 'Well?' }] };
-    expect((await provider.ask('/v1/chat/completions', body)).status).toBe(200);
+    expect((await provider.post('/v1/chat/completions', body)).status).toBe(200);
     return provider.posted()['model'];
   };
-  expect(await ask('gpt')).toBe('databricks-gpt-5-1');
+  expect(await sendChat('gpt')).toBe('databricks-gpt-5-1');
   expect(provider.paths).toEqual(['POST /serving-endpoints/chat/completions']);
-  expect(await ask('gpt-there')).toBe('databricks-gpt-5-1');
+  expect(await sendChat('gpt-there')).toBe('databricks-gpt-5-1');
   expect(provider.paths).toEqual(['POST /mlflow/v1/chat/completions']);
-  expect(await ask('llama')).toBe('llama3.1-70b');
+  expect(await sendChat('llama')).toBe('llama3.1-70b');
   expect(provider.paths).toEqual(['POST /api/v2/cortex/v1/chat/completions']);
 });
 
@@ -131,6 +133,6 @@ test('an AI Gateway embeds', async () => {
       usage: { prompt_tokens: 1, total_tokens: 1 },
     },
   }));
-  expect((await provider.ask('/v1/embeddings', { model: 'vectors', input: 'a' })).status).toBe(200);
+  expect((await provider.post('/v1/embeddings', { model: 'vectors', input: 'a' })).status).toBe(200);
   expect(provider.paths).toEqual(['POST /mlflow/v1/embeddings']);
 });

@@ -27,7 +27,7 @@ const post = (gateway: TestGateway, path: string, body: Json) =>
     headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-const say = (gateway: TestGateway, model: string) =>
+const sendChat = (gateway: TestGateway, model: string) =>
   post(gateway, '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'hi' }] });
 
 describe('members of a body', () => {
@@ -67,13 +67,13 @@ describe('Google', () => {
     const { token, expiresAtMs } = await googleTokens({ credentials: account }, here)();
     expect(token).toBe('token-1');
     expect(expiresAtMs).toBeGreaterThan(Date.now());
-    expect(identities.asked[0]?.body).toContain('jwt-bearer');
+    expect(identities.requests[0]?.body).toContain('jwt-bearer');
   });
 
   test('a service account’s key is read from a JSON text too', async () => {
     const credentials = `\n ${JSON.stringify(account, null, 2)}\n`;
     expect(await googleTokens({ credentials }, here)()).toMatchObject({ token: 'token-1' });
-    expect(identities.asked[0]?.body).toContain('jwt-bearer');
+    expect(identities.requests[0]?.body).toContain('jwt-bearer');
   });
 
   test.each([
@@ -113,7 +113,7 @@ describe('Google', () => {
       },
     })();
     expect(token).toBe('token-1');
-    expect(identities.asked.map(({ url }) => url)).toEqual(['/own-token', '/sts']);
+    expect(identities.requests.map(({ url }) => url)).toEqual(['/own-token', '/sts']);
   });
 
   test('the account of the machine is asked at its metadata server', async () => {
@@ -124,7 +124,7 @@ describe('Google', () => {
     vi.stubEnv('HOME', '/nowhere');
     const { token } = await googleTokens({})();
     expect(token).toBe('token-1');
-    expect(identities.asked.at(-1)).toMatchObject({
+    expect(identities.requests.at(-1)).toMatchObject({
       url: expect.stringContaining('/computeMetadata/v1/instance/service-accounts/default/token'),
       headers: { 'metadata-flavor': 'Google' },
     });
@@ -174,7 +174,7 @@ describe('requests to clouds', () => {
 
   const chat = async (model: string): Promise<{ url: string; body: Json; headers: Json }> => {
     upstream.requests.length = 0;
-    const answer = await say(gateway, model);
+    const answer = await sendChat(gateway, model);
     expect({ status: answer.status, text: await answer.text() }).toMatchObject({
       status: 200,
       text: expect.stringContaining('hello'),
@@ -253,7 +253,7 @@ describe('requests to clouds', () => {
       ],
     });
     try {
-      const failed = await say(own, 'gemini-3-pro');
+      const failed = await sendChat(own, 'gemini-3-pro');
       expect(failed.status).toBe(502);
       expect(await failed.json()).toMatchObject({
         error: { message: 'The channel for this model has no valid credentials.' },
@@ -295,7 +295,7 @@ describe('requests to clouds', () => {
       ],
     });
     try {
-      const failed = await say(own, 'gemini-3-pro');
+      const failed = await sendChat(own, 'gemini-3-pro');
       expect(failed.status).toBe(502);
       expect(refusing.requests[0]?.headers['authorization']).toBe('Bearer token-1');
       const lines = own.lines.map((line) => JSON.stringify(line)).join('\n');

@@ -15,7 +15,7 @@ beforeEach(() => {
   provider.says(() => (Array.isArray(answer) ? sse(answer as readonly Json[]) : { body: answer }));
 });
 
-const ask = (path: string, body: Json): Promise<Response> => provider.ask(path, body);
+const post = (path: string, body: Json): Promise<Response> => provider.post(path, body);
 const sent = (): Json => provider.posted();
 
 const documents = [
@@ -43,7 +43,7 @@ test('documents go to Cohere, and its citations come back with their sources', a
     message: { role: 'assistant', content: [{ type: 'text', text: 'Emperors.' }], citations: [citation] },
     usage,
   };
-  const reply = await ask('/v1/chat/completions', {
+  const reply = await post('/v1/chat/completions', {
     model: 'command-a-03-2025',
     messages: [{ role: 'user', content: 'Who is tall?' }],
     documents,
@@ -116,7 +116,7 @@ test('a stream tells its plan, its calls, and its citations', async () => {
     max_tokens: 99,
     messages: [{ role: 'user', content: 'Look.' }],
   };
-  const planned = await (await ask('/v1/messages', { ...request, tools, stream: true })).text();
+  const planned = await (await post('/v1/messages', { ...request, tools, stream: true })).text();
   expect(planned).toContain('I will look.');
   expect(planned).toContain('"stop_reason":"tool_use"');
   expect(planned).toContain('{\\"at\\":1}');
@@ -129,7 +129,7 @@ test('a stream tells its plan, its calls, and its citations', async () => {
     { type: 'content-end', index: 0 },
     { type: 'message-end', delta: { finish_reason: 'COMPLETE', usage } },
   ];
-  const cited = await (await ask('/v1/chat/completions', { ...request, stream: true })).text();
+  const cited = await (await post('/v1/chat/completions', { ...request, stream: true })).text();
   expect(cited).toContain('https://penguins.example');
   expect(cited).toMatch(/data: \[DONE\]\s*$/);
 });
@@ -142,7 +142,7 @@ test('the plan goes back with the results of its calls', async () => {
     usage,
   };
   const call = { id: 'look_1', type: 'function', function: { name: 'look', arguments: '{}' } };
-  await ask('/v1/chat/completions', {
+  await post('/v1/chat/completions', {
     model: 'command-a-03-2025',
     messages: [
       { role: 'user', content: 'Look.' },
@@ -165,7 +165,7 @@ test('the plan goes back with the results of its calls', async () => {
 test('a text that came as a file is a document, and an answer that broke off is an error', async () => {
   answer = { id: 'c4', finish_reason: 'ERROR', message: { content: [] }, usage };
   const data = Buffer.from('The secret is marmalade.').toString('base64');
-  const reply = await ask('/v1/chat/completions', {
+  const reply = await post('/v1/chat/completions', {
     model: 'command-a-03-2025',
     messages: [
       {
@@ -186,7 +186,7 @@ test('a text that came as a file is a document, and an answer that broke off is 
 
 test('what it has no part for is refused by its name', async () => {
   const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
-  const reply = await ask('/v1/chat/completions', {
+  const reply = await post('/v1/chat/completions', {
     model: 'command-a-03-2025',
     messages: [{ role: 'user', content: [sound] }],
   });
@@ -206,7 +206,7 @@ test('billed tokens count in full, also where the prompt was cached', async () =
     usage: { ...usage, cached_tokens: 64 },
   };
   const request = { model: 'command-a-03-2025', messages: [{ role: 'user', content: 'Hi' }] };
-  const reply = (await (await ask('/v1/chat/completions', request)).json()) as { usage: Json };
+  const reply = (await (await post('/v1/chat/completions', request)).json()) as { usage: Json };
   expect(reply.usage).toEqual({ prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 });
 });
 
@@ -230,7 +230,7 @@ test('a call without arguments has an empty object, and a reply of calls alone h
     messages: [{ role: 'user', content: 'When?' }],
     tools: [now],
   };
-  expect(await (await ask('/v1/chat/completions', request)).json()).toMatchObject({
+  expect(await (await post('/v1/chat/completions', request)).json()).toMatchObject({
     choices: [{ message: { content: null, tool_calls: [call('{}')] }, finish_reason: 'tool_calls' }],
   });
   const start = { type: 'message-start', id: 'c6', delta: { message: { role: 'assistant', content: [] } } };
@@ -247,7 +247,7 @@ test('a call without arguments has an empty object, and a reply of calls alone h
     { type: 'tool-call-end', index: 0 },
     { type: 'message-end', delta: { finish_reason: 'TOOL_CALL', usage } },
   ];
-  const streamed = await (await ask('/v1/chat/completions', { ...request, stream: true })).text();
+  const streamed = await (await post('/v1/chat/completions', { ...request, stream: true })).text();
   const deltas = [...streamed.matchAll(/^data: (\{.*)$/gm)].map(
     ([, data]) =>
       JSON.parse(data ?? '') as { choices: { delta: { content?: string; tool_calls?: Json[] } }[] },
@@ -275,7 +275,7 @@ test('citations of documents without an address come as Cohere has them, and not
     usage,
   };
   const request = { model: 'command-a-03-2025', messages: [{ role: 'user', content: 'Who is tall?' }] };
-  const reply = (await (await ask('/v1/chat/completions', request)).json()) as {
+  const reply = (await (await post('/v1/chat/completions', request)).json()) as {
     choices: [{ message: { annotations: Json[]; citations: Json[] } }];
   };
   const [{ message }] = reply.choices;
@@ -292,7 +292,7 @@ test('citations of documents without an address come as Cohere has them, and not
     { type: 'content-end', index: 0 },
     { type: 'message-end', delta: { finish_reason: 'COMPLETE', usage } },
   ];
-  const streamed = await (await ask('/v1/chat/completions', { ...request, stream: true })).text();
+  const streamed = await (await post('/v1/chat/completions', { ...request, stream: true })).text();
   expect(streamed).not.toContain('url_citation');
   expect(streamed).toContain('Emperors are tall.');
 });
@@ -307,7 +307,7 @@ test('thinking has a budget of its own, which leaves room for the answer, or is 
   const model = 'command-a-reasoning-08-2025';
   const messages = [{ role: 'user', content: 'Think.' }];
   const thinkingOf = async (body: Json): Promise<unknown> => {
-    const reply = await ask('/v1/chat/completions', { model, messages, ...body });
+    const reply = await post('/v1/chat/completions', { model, messages, ...body });
     expect(reply.headers.get('x-sluice-loss')).toBeNull();
     return provider.posted(-1)['thinking'];
   };
@@ -322,7 +322,7 @@ test('thinking has a budget of its own, which leaves room for the answer, or is 
     token_budget: 500,
   });
   expect(await thinkingOf({})).toBeUndefined();
-  const budget = await ask('/v1/messages', {
+  const budget = await post('/v1/messages', {
     model,
     messages,
     max_tokens: 20_000,
@@ -335,7 +335,7 @@ test('thinking has a budget of its own, which leaves room for the answer, or is 
 test('a tool that is forced by its name goes alone, and nothing is lost that nobody sent', async () => {
   answer = { id: 'c9', finish_reason: 'TOOL_CALL', message: { tool_calls: [call('{}')] }, usage };
   const other = { type: 'function', function: { name: 'look', parameters: { type: 'object' } } };
-  const reply = await ask('/v1/chat/completions', {
+  const reply = await post('/v1/chat/completions', {
     model: 'command-a-03-2025',
     messages: [{ role: 'user', content: 'When?' }],
     tools: [other, now],
@@ -375,7 +375,7 @@ const adapted = {
 test('schemas of answers are adapted to what Cohere takes, strict or not', async () => {
   for (const strict of [true, false]) {
     answer = { id: 'c1', finish_reason: 'COMPLETE', message: { role: 'assistant', content: [] }, usage };
-    const reply = await ask('/v1/chat/completions', {
+    const reply = await post('/v1/chat/completions', {
       model: 'command-a-03-2025',
       messages: [{ role: 'user', content: 'Plan.' }],
       response_format: { type: 'json_schema', json_schema: { name: 'trip', strict, schema: trip } },
@@ -388,7 +388,7 @@ test('schemas of answers are adapted to what Cohere takes, strict or not', async
 
 test('tools that are all strict are kept so, with schemas that Cohere takes', async () => {
   answer = { id: 'c1', finish_reason: 'COMPLETE', message: { role: 'assistant', content: [] }, usage };
-  await ask('/v1/chat/completions', {
+  await post('/v1/chat/completions', {
     model: 'command-a-03-2025',
     messages: [{ role: 'user', content: 'Plan.' }],
     tools: [look(trip, true)],
@@ -416,7 +416,7 @@ test.each([
   ],
 ])('strict tools go without that where %s', async (_, tools) => {
   answer = { id: 'c1', finish_reason: 'COMPLETE', message: { role: 'assistant', content: [] }, usage };
-  const reply = await ask('/v1/chat/completions', {
+  const reply = await post('/v1/chat/completions', {
     model: 'command-a-03-2025',
     messages: [{ role: 'user', content: 'Plan.' }],
     tools,

@@ -4,19 +4,19 @@ import { join } from 'node:path';
 import { channelCases } from 'sluice/testing';
 import { describe, expect, test } from 'vitest';
 import { importedAs, kindFiles } from '../support/kind-files.ts';
-import { inTurn } from '../support/tries.ts';
+import { selectRotating } from '../support/tries.ts';
 import { testedPresets } from './_presets.ts';
 
 /** Kinds whose models take no schema and no tool that must be called: nothing makes them answer in a shape. */
 const withoutSchemas: ReadonlySet<string> = new Set(['hunyuan', 'zai', 'zhipu']);
 
-const inOrder = testedPresets.map((tested, place) => ({ ...tested, place }));
-describe.each(inOrder)('$name with $model', ({ place, ...tested }) => {
+const inOrder = testedPresets.map((tested, index) => ({ ...tested, index }));
+describe.each(inOrder)('$name with $model', ({ index, ...tested }) => {
   const cases = channelCases(tested).filter(
     ({ name }) => !(withoutSchemas.has(tested.name) && name.endsWith('live: structured output')),
   );
   // They have few lines of their own: of each a few cases, others of each.
-  for (const { name, run } of inTurn(cases, place, 22)) test(name, run);
+  for (const { name, run } of selectRotating(cases, index, 22)) test(name, run);
 });
 
 test('every channel kind that chats is tried so, here or beside the general ones', () => {

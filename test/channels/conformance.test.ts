@@ -1,11 +1,11 @@
 /* oxlint-disable vitest/expect-expect, vitest/valid-title -- the cases name themselves, and throw what is wrong. */
 import { channelCases } from 'sluice/testing';
 import { afterAll, describe, test } from 'vitest';
-import { inTurn } from '../support/tries.ts';
+import { selectRotating } from '../support/tries.ts';
 import { ownKinds } from './_kinds.ts';
-import { startTokenPlace } from './_tokens.ts';
+import { startTokenServer } from './_tokens.ts';
 
-const tokens = await startTokenPlace();
+const tokens = await startTokenServer();
 afterAll(() => tokens.close());
 
 // A kind of a provider's own is an options file beside the general ones: each case is tried with three of them, in turn.
@@ -14,5 +14,5 @@ const inOrder = Object.entries(ownKinds(tokens.url)).map(
 );
 describe.each(inOrder)('%s', (_name, kind, place) => {
   const cases = channelCases(kind);
-  for (const { name, run } of place === 0 ? cases : inTurn(cases, place, 5)) test(name, run);
+  for (const { name, run } of place === 0 ? cases : selectRotating(cases, place, 5)) test(name, run);
 });

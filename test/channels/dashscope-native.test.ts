@@ -39,7 +39,7 @@ async function keyWith(dollars: number) {
 }
 
 describe('rerank', () => {
-  const ask = { model: 'qwen3-rerank', query: 'cats', documents: ['dogs', 'cats'], top_n: 1 };
+  const request = { model: 'qwen3-rerank', query: 'cats', documents: ['dogs', 'cats'], top_n: 1 };
   const post = async (value: string, body: object) =>
     fetch(`${provider.gateway.url}/v1/rerank`, {
       method: 'POST',
@@ -61,7 +61,7 @@ describe('rerank', () => {
       },
     }));
     const { value, spent } = await keyWith(1);
-    const reply = await post(value, { ...ask, return_documents: true });
+    const reply = await post(value, { ...request, return_documents: true });
     expect(await reply.json()).toMatchObject({
       id: 'r1',
       results: [{ index: 1, relevance_score: 0.9, document: { text: 'cats' } }],
@@ -84,7 +84,7 @@ describe('rerank', () => {
   ])('that answers %i and %j is understood', async (status, body, told) => {
     provider.says(() => ({ status, body }));
     const { value } = await keyWith(1);
-    expect((await post(value, ask)).status).toBe(told);
+    expect((await post(value, request)).status).toBe(told);
   });
 });
 
@@ -98,14 +98,14 @@ describe('a video', () => {
     ],
     [{ model: 'wan2.7-t2v', seconds: '4' }, { duration: 4 }, 0.573_412],
   ])('asked for as %j is ordered, asked about and given', async (wish, parameters, dollars) => {
-    let asked = 0;
+    let polls = 0;
     provider.says(({ url = '', method, headers }) => {
       if (url.endsWith('/films/1.mp4')) return { headers: { 'content-type': 'video/mp4' }, body: film };
       if (method === 'POST')
         return { body: { output: { task_id: 't1', task_status: 'PENDING' }, request_id: 'x' } };
-      asked += 1;
+      polls += 1;
       const video =
-        asked < 2
+        polls < 2
           ? { task_status: 'RUNNING' }
           : { task_status: 'SUCCEEDED', video_url: `http://${headers.host}/films/1.mp4` };
       return { body: { output: { task_id: 't1', ...video }, request_id: 'x' } };
@@ -139,7 +139,7 @@ describe('a video', () => {
     }));
     const { client, spent } = await keyWith(2);
     const images = ['https://example.com/1.png', 'https://example.com/2.png'];
-    const wish = {
+    const request = {
       model: 'wan2.7-i2v',
       prompt: 'a cat',
       images: JSON.stringify(images),
@@ -148,7 +148,7 @@ describe('a video', () => {
     const reply = await fetch(`${provider.gateway.url}/v1/videos`, {
       method: 'POST',
       headers: { authorization: `Bearer ${client.apiKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...wish, images }),
+      body: JSON.stringify({ ...request, images }),
     });
     expect(reply.headers.get('x-sluice-loss')).toBe('metadata.size');
     const { id } = (await reply.json()) as { id: string };
@@ -248,7 +248,7 @@ describe('images', () => {
 
 describe('speech', () => {
   const sound = Buffer.from(Array.from({ length: 3_000 }, (_, index) => (index * 7) % 256));
-  const ask = { model: 'qwen3-tts-flash', voice: 'Cherry', input: '你好 ok' };
+  const speechRequest = { model: 'qwen3-tts-flash', voice: 'Cherry', input: '你好 ok' };
   const piece = (bytes: Buffer | undefined, finish: string | null) => ({
     output: {
       finish_reason: finish,
@@ -279,7 +279,7 @@ describe('speech', () => {
     speaks(whole);
     const { client, spent } = await keyWith(1);
     const reply = await client.audio.speech.create({
-      ...ask,
+      ...speechRequest,
       response_format: 'pcm',
       language_type: 'Chinese',
     } as OpenAI.Audio.SpeechCreateParams);
@@ -297,7 +297,7 @@ describe('speech', () => {
   test('is WAV where another format is wanted, which is named as lost', async () => {
     speaks(whole);
     const { client } = await keyWith(1);
-    const reply = await client.audio.speech.create({ ...ask, instructions: 'Softly.', speed: 2 });
+    const reply = await client.audio.speech.create({ ...speechRequest, instructions: 'Softly.', speed: 2 });
     expect(reply.headers.get('content-type')).toBe('audio/wav');
     expect(reply.headers.get('x-sluice-loss')).toBe('speed, instructions, response_format');
     expect(Buffer.from(await reply.arrayBuffer()).equals(asWave(sound, 24_000))).toBe(true);
@@ -306,7 +306,11 @@ describe('speech', () => {
   test('comes as events where the client wants a stream', async () => {
     speaks(whole);
     const { client } = await keyWith(1);
-    const reply = await client.audio.speech.create({ ...ask, response_format: 'pcm', stream_format: 'sse' });
+    const reply = await client.audio.speech.create({
+      ...speechRequest,
+      response_format: 'pcm',
+      stream_format: 'sse',
+    });
     const events = (await reply.text())
       .split('\n\n')
       .filter((frame) => frame !== '')
@@ -327,10 +331,10 @@ describe('speech', () => {
     speaks(whole);
     // Seven characters are 70 micro-dollars, five 50.
     const { client } = await keyWith(0.000_06);
-    await expect(client.audio.speech.create(ask)).rejects.toMatchObject({ status: 429 });
+    await expect(client.audio.speech.create(speechRequest)).rejects.toMatchObject({ status: 429 });
     expect(provider.requests).toEqual([]);
     const { client: other } = await keyWith(0.000_07);
-    await expect(other.audio.speech.create(ask)).resolves.toBeDefined();
+    await expect(other.audio.speech.create(speechRequest)).resolves.toBeDefined();
   });
 
   // Five characters are 50 micro-dollars: sound that had begun was made for the whole text.
@@ -345,7 +349,9 @@ describe('speech', () => {
   ])('of a stream that %s is an error, and is charged where sound had begun', async (_, events, cost) => {
     speaks(events);
     const { client, spent, records } = await keyWith(1);
-    await expect(client.audio.speech.create({ ...ask, response_format: 'pcm' })).rejects.toMatchObject({
+    await expect(
+      client.audio.speech.create({ ...speechRequest, response_format: 'pcm' }),
+    ).rejects.toMatchObject({
       status: 502,
     });
     // A charge is booked together with its record.
@@ -359,6 +365,6 @@ describe('speech', () => {
       body: { code: 'InvalidParameter', message: 'Voice is unknown.', request_id: 'x' },
     }));
     const { client } = await keyWith(1);
-    await expect(client.audio.speech.create(ask)).rejects.toMatchObject({ status: 400 });
+    await expect(client.audio.speech.create(speechRequest)).rejects.toMatchObject({ status: 400 });
   });
 });

@@ -22,7 +22,7 @@ interface Reply {
   };
 }
 
-async function ask(body: object): Promise<Reply> {
+async function sendChat(body: object): Promise<Reply> {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -42,11 +42,11 @@ describe.each(formats)('the demo over %s', (model) => {
   test('answers in JSON, by a schema and without one, also when it thinks', async () => {
     const schema = { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] };
     for (const reasoning_effort of ['none', 'medium']) {
-      const asked = { model, reasoning_effort, messages: [user('Invent a person, as JSON.')] };
-      const plain = await ask({ ...asked, response_format: { type: 'json_object' } });
+      const request = { model, reasoning_effort, messages: [user('Invent a person, as JSON.')] };
+      const plain = await sendChat({ ...request, response_format: { type: 'json_object' } });
       expect(JSON.parse(plain.choices[0]?.message.content ?? '')).toBeTypeOf('object');
-      const shaped = await ask({
-        ...asked,
+      const shaped = await sendChat({
+        ...request,
         response_format: { type: 'json_schema', json_schema: { name: 'person', schema } },
       });
       expect(JSON.parse(shaped.choices[0]?.message.content ?? '')).toMatchObject({ age: 1 });
@@ -54,7 +54,7 @@ describe.each(formats)('the demo over %s', (model) => {
   });
 
   test('calls both tools when it is told to', async () => {
-    const { choices } = await ask({
+    const { choices } = await sendChat({
       model,
       messages: [user('What is the weather AND the time in Tokyo? Call both tools.')],
       tools: [tool('get_weather'), tool('get_time')],
@@ -68,10 +68,10 @@ describe.each(formats)('the demo over %s', (model) => {
       { role: 'assistant', content: 'Hi!' },
       user('What is my name?'),
     ];
-    expect((await ask({ model, messages })).choices[0]?.message.content).toBe('Your name is Ada.');
-    expect((await ask({ model, messages: messages.slice(2) })).choices[0]?.message.content).not.toContain(
-      'Ada',
-    );
+    expect((await sendChat({ model, messages })).choices[0]?.message.content).toBe('Your name is Ada.');
+    expect(
+      (await sendChat({ model, messages: messages.slice(2) })).choices[0]?.message.content,
+    ).not.toContain('Ada');
   });
 
   test('reads the beginning of a long prompt from its cache the second time, and short prompts never', async () => {
@@ -80,12 +80,12 @@ describe.each(formats)('the demo over %s', (model) => {
       content: `You work over ${model}. ${'You are a patient archivist. '.repeat(200)}`,
     };
     const first = { model, messages: [system, user('What are you?')] };
-    expect((await ask(first)).usage.prompt_tokens_details.cached_tokens).toBe(0);
-    const { prompt_tokens, prompt_tokens_details } = (await ask(first)).usage;
+    expect((await sendChat(first)).usage.prompt_tokens_details.cached_tokens).toBe(0);
+    const { prompt_tokens, prompt_tokens_details } = (await sendChat(first)).usage;
     expect(prompt_tokens_details.cached_tokens).toBeGreaterThan(prompt_tokens / 2);
     expect(prompt_tokens_details.cached_tokens).toBeLessThan(prompt_tokens);
     const short = { model, messages: [user('Hello')] };
-    await ask(short);
-    expect((await ask(short)).usage.prompt_tokens_details.cached_tokens).toBe(0);
+    await sendChat(short);
+    expect((await sendChat(short)).usage.prompt_tokens_details.cached_tokens).toBe(0);
   });
 });

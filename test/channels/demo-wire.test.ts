@@ -28,7 +28,7 @@ interface Ways {
   readonly operation?: 'chat' | 'count-tokens';
 }
 
-async function ask(format: string, body: JsonObject, ways: Ways = {}): Promise<Answered> {
+async function sendRequest(format: string, body: JsonObject, ways: Ways = {}): Promise<Answered> {
   const { stream = false, model = 'demo', operation = 'chat' } = ways;
   const parts = demo.spec.setup(
     demo.spec.options?.parse({}) as never,
@@ -181,7 +181,7 @@ const dialects: readonly Dialect[] = [
 ];
 
 /** The texts of all parts of a stream, in the words of its decoder. */
-function heard(
+function decodeFrames(
   format: string,
   frames: readonly Frame[],
 ): { text: string; reasoning: string; finish: unknown; output: unknown } {
@@ -197,15 +197,15 @@ function heard(
 }
 
 async function broken({ format, request }: Dialect, word: string): Promise<unknown> {
-  const { frames } = await ask(format, request(word), { stream: true });
-  return heard(format, frames);
+  const { frames } = await sendRequest(format, request(word), { stream: true });
+  return decodeFrames(format, frames);
 }
 
 describe.each(dialects)('the demo in $format', (dialect) => {
   const { format } = dialect;
 
   it('answers whole', async () => {
-    const { status, type, json } = await ask(format, dialect.request('hello'));
+    const { status, type, json } = await sendRequest(format, dialect.request('hello'));
     expect([status, type]).toEqual([200, 'application/json']);
     expect(at(json, dialect.textPath)).toBe('You said: hello');
     expect(at(json, dialect.finishPath)).toBe(dialect.stopped);
@@ -214,8 +214,8 @@ describe.each(dialects)('the demo in $format', (dialect) => {
 
   it('answers as a stream that its own decoder finds complete', async () => {
     const body = format === 'chat-completions' ? { stream_options: { include_usage: true } } : {};
-    const { frames } = await ask(format, { ...dialect.request('hello'), ...body }, { stream: true });
-    expect(heard(format, frames)).toEqual({
+    const { frames } = await sendRequest(format, { ...dialect.request('hello'), ...body }, { stream: true });
+    expect(decodeFrames(format, frames)).toEqual({
       text: 'You said: hello',
       reasoning: '',
       finish: 'stop',
@@ -224,19 +224,19 @@ describe.each(dialects)('the demo in $format', (dialect) => {
   });
 
   it('thinks aloud', async () => {
-    const { frames } = await ask(
+    const { frames } = await sendRequest(
       format,
       { ...dialect.request('hello'), ...dialect.thinking },
       { stream: true },
     );
-    expect(heard(format, frames).reasoning).toMatch(/^The user wrote: hello\nI think with /);
+    expect(decodeFrames(format, frames).reasoning).toMatch(/^The user wrote: hello\nI think with /);
   });
 
   it('goes through a tool loop, thinking, when everything comes back', async () => {
     const request = { ...dialect.request('call get_time'), ...dialect.thinking };
-    const { json, status } = await ask(format, request);
+    const { json, status } = await sendRequest(format, request);
     expect(status).toBe(200);
-    const next = await ask(
+    const next = await sendRequest(
       format,
       dialect.next(request, json, (turn) => turn),
     );
@@ -246,7 +246,7 @@ describe.each(dialects)('the demo in $format', (dialect) => {
 
   it('notices one altered character of its reasoning or signature', async () => {
     const request = { ...dialect.request('call get_time'), ...dialect.thinking };
-    const { json } = await ask(format, request);
+    const { json } = await sendRequest(format, request);
     const field = {
       'chat-completions': 'reasoning_content',
       messages: 'signature',
@@ -260,13 +260,13 @@ describe.each(dialects)('the demo in $format', (dialect) => {
         ),
       ) as JsonObject;
     expect(alter({ [String(field)]: 'A' })).toEqual({ [String(field)]: 'B' });
-    const next = await ask(format, dialect.next(request, json, alter));
+    const next = await sendRequest(format, dialect.next(request, json, alter));
     expect(next.status).toBe(400);
     expect(at(next.json, dialect.errorPath)).toMatch(/invalid/i);
   });
 
   it('refuses in the words of the format', async () => {
-    const { status, json } = await ask(format, dialect.request('!status=429 retry-after=2'));
+    const { status, json } = await sendRequest(format, dialect.request('!status=429 retry-after=2'));
     expect(status).toBe(429);
     expect(at(json, dialect.errorPath)).toMatch(/rate_limit|RESOURCE_EXHAUSTED/);
   });
@@ -279,14 +279,19 @@ describe.each(dialects)('the demo in $format', (dialect) => {
   });
 
   it('sends an event of the future that a decoder passes over', async () => {
-    const { frames, text } = await ask(format, dialect.request('hi !unknown-event'), { stream: true });
+    const { frames, text } = await sendRequest(format, dialect.request('hi !unknown-event'), {
+      stream: true,
+    });
     expect(text).toMatch(/demo_?unknown/i);
-    expect(heard(format, frames)).toMatchObject({ text: 'You said: hi !unknown-event', finish: 'stop' });
+    expect(decodeFrames(format, frames)).toMatchObject({
+      text: 'You said: hi !unknown-event',
+      finish: 'stop',
+    });
   });
 
   it('declines', async () => {
-    const { frames } = await ask(format, dialect.request('!content-filter'), { stream: true });
-    expect(heard(format, frames).finish).toMatch(/content-filter|refusal/);
+    const { frames } = await sendRequest(format, dialect.request('!content-filter'), { stream: true });
+    expect(decodeFrames(format, frames).finish).toMatch(/content-filter|refusal/);
   });
 });
 
@@ -296,6 +301,6 @@ it.each([
 ])('the demo counts tokens in %s', async (format, path) => {
   const dialect = dialects.find((one) => one.format === format);
   const { max_tokens: _, ...body } = dialect?.request('one two three') ?? {};
-  const { json } = await ask(format, body, { operation: 'count-tokens' });
+  const { json } = await sendRequest(format, body, { operation: 'count-tokens' });
   expect(at(json, path)).toBeGreaterThan(3);
 });

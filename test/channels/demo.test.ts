@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Block, Message, Tool } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import { testCall } from '../support/call.ts';
-import { askDemo, hear, user, type Said } from './_demo.ts';
+import { openDemo, readDemo, user, type DemoReply } from './_demo.ts';
 
 const getTime: Tool = {
   type: 'function',
@@ -21,28 +21,30 @@ const getWeather: Tool = {
 const tools = [getTime, getWeather];
 
 /** The answer as a turn of the conversation, as a client would send it back. */
-function turn(said: Said): Message {
+function assistantTurn(reply: DemoReply): Message {
   const content: Block[] = [];
-  const proved = said.events.filter((event) => event.type === 'reasoning-end' || event.type === 'tool-start');
-  const reasoned = said.events.find((event) => event.type === 'reasoning-end');
+  const proved = reply.events.filter(
+    (event) => event.type === 'reasoning-end' || event.type === 'tool-start',
+  );
+  const reasoned = reply.events.find((event) => event.type === 'reasoning-end');
   if (reasoned !== undefined)
     content.push({
       type: 'reasoning',
-      text: said.reasoning,
+      text: reply.reasoning,
       ...(reasoned.proof && { proof: reasoned.proof }),
     });
-  if (said.text !== '') content.push({ type: 'text', text: said.text });
-  for (const call of said.calls) {
+  if (reply.text !== '') content.push({ type: 'text', text: reply.text });
+  for (const call of reply.calls) {
     const start = proved.find((event) => event.type === 'tool-start' && event.id === call.id);
     content.push({ type: 'tool-call', ...call, ...(start?.proof && { proof: start.proof }) });
   }
   return { role: 'assistant', content };
 }
 
-function results(said: Said, text: string, failed = false): Message {
+function results(reply: DemoReply, text: string, failed = false): Message {
   return {
     role: 'user',
-    content: said.calls.map(({ id }) => ({
+    content: reply.calls.map(({ id }) => ({
       type: 'tool-result',
       id,
       content: [{ type: 'text', text }],
@@ -55,19 +57,19 @@ const types = (events: readonly GatewayEvent[]): string[] => [...new Set(events.
 
 /** Which events of an answer carry proofs, and of which format. */
 async function proofs(format: string, text: string): Promise<unknown[]> {
-  const { events } = await hear({ format, text, tools, model: 'demo-thinking' });
+  const { events } = await readDemo({ format, text, tools, model: 'demo-thinking' });
   return events.flatMap((event) => ('proof' in event ? [[event.type, event.proof?.format]] : []));
 }
 
 /** What the demo drew or spoke. */
 async function media(text: string, modalities: readonly string[] = []): Promise<unknown[]> {
-  const { events } = await hear({ text, settings: { modalities } });
+  const { events } = await readDemo({ text, settings: { modalities } });
   return events.flatMap((event) => (event.type === 'media-start' ? [event.media] : []));
 }
 
 /** When the pieces of an answer came, in milliseconds of a clock that stands still while the machine works. */
 async function arrivals(text: string): Promise<number[]> {
-  const upstream = await askDemo({ text });
+  const upstream = await openDemo({ text });
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
   try {
     const began = performance.now();
@@ -104,14 +106,14 @@ async function again(
   format: string,
   change: (block: Block) => Block | undefined,
   options = {},
-): Promise<Said> {
+): Promise<DemoReply> {
   const question = user('call get_time');
   const settings = { reasoning: { effort: 'high', show: true } } as const;
-  const one = await hear({ format, messages: [question], tools, settings });
-  const back = turn(one);
+  const one = await readDemo({ format, messages: [question], tools, settings });
+  const back = assistantTurn(one);
   const content = back.content.map(change).filter((block) => block !== undefined);
   const history = [question, { ...back, content }, results(one, '12:00')];
-  return hear({ format, messages: history, tools, settings, options });
+  return readDemo({ format, messages: history, tools, settings, options });
 }
 
 /** An open tool loop whose call carries a proof of somebody else's. */
@@ -132,22 +134,22 @@ function foreignCall(proof: { readonly format: string; readonly value: string })
 
 describe('what the demo says', () => {
   it('repeats the last words of the user, one token at a time', async () => {
-    const said = await hear({
+    const reply = await readDemo({
       messages: [
         user('first'),
         { role: 'assistant', content: [{ type: 'text', text: 'x' }] },
         user('héllo wörld 🌍'),
       ],
     });
-    expect(said.text).toBe('You said: héllo wörld 🌍');
-    expect(types(said.events)).toEqual(['head', 'usage', 'text-start', 'text-delta', 'text-end', 'finish']);
-    expect(said.events.filter(({ type }) => type === 'text-delta')).toHaveLength(6);
-    expect(said.finish).toMatchObject([{ choice: 0, reason: 'stop' }]);
-    expect(said.usage).toMatchObject({ output: 6, reasoning: 0, cacheRead: 0, cacheWrite: 0 });
+    expect(reply.text).toBe('You said: héllo wörld 🌍');
+    expect(types(reply.events)).toEqual(['head', 'usage', 'text-start', 'text-delta', 'text-end', 'finish']);
+    expect(reply.events.filter(({ type }) => type === 'text-delta')).toHaveLength(6);
+    expect(reply.finish).toMatchObject([{ choice: 0, reason: 'stop' }]);
+    expect(reply.usage).toMatchObject({ output: 6, reasoning: 0, cacheRead: 0, cacheWrite: 0 });
   });
 
   it('says the same streamed and whole', async () => {
-    const [one, other] = [await hear({ text: 'a b' }), await hear({ text: 'a b', stream: false })];
+    const [one, other] = [await readDemo({ text: 'a b' }), await readDemo({ text: 'a b', stream: false })];
     // A second may pass between the two.
     const timeless = one.events.map((event) =>
       event.type === 'head' ? { ...event, created: expect.any(Number) } : event,
@@ -164,7 +166,7 @@ describe('what the demo says', () => {
       { type: 'audio', source: { kind: 'data', data: 'AAAA', mimeType: 'audio/wav' } },
       { type: 'file', source: { kind: 'url', url: 'https://example.com/a.pdf' }, name: 'a.pdf' },
     ];
-    const { text } = await hear({ messages: [{ role: 'user', content }] });
+    const { text } = await readDemo({ messages: [{ role: 'user', content }] });
     expect(text).toBe(
       'You said: what is this?\nI received 3 attachments: image (image/png, 20 bytes, sha256 fe1a4ab1); ' +
         'audio (audio/wav, 3 bytes, sha256 709e80c8); file named a.pdf at https://example.com/a.pdf',
@@ -172,17 +174,21 @@ describe('what the demo says', () => {
   });
 
   it('stops at a stop sequence and names it', async () => {
-    const said = await hear({ text: 'one STOP two', settings: { stop: ['never', 'STOP'] } });
-    expect(said.text).toBe('You said: one ');
-    expect(said.finish).toMatchObject([{ reason: 'stop-sequence', stopSequence: 'STOP' }]);
+    const reply = await readDemo({ text: 'one STOP two', settings: { stop: ['never', 'STOP'] } });
+    expect(reply.text).toBe('You said: one ');
+    expect(reply.finish).toMatchObject([{ reason: 'stop-sequence', stopSequence: 'STOP' }]);
   });
 
   it('cuts at the output limit, reasoning included', async () => {
-    const said = await hear({ text: 'a b c d e f', settings: { maxOutput: 5 } });
-    expect(said.text).toBe('You said: a b');
-    expect(said.finish).toMatchObject([{ reason: 'length' }]);
-    expect(said.usage?.output).toBe(5);
-    const thinking = await hear({ model: 'demo-thinking', settings: { maxOutput: 3 }, format: 'messages' });
+    const reply = await readDemo({ text: 'a b c d e f', settings: { maxOutput: 5 } });
+    expect(reply.text).toBe('You said: a b');
+    expect(reply.finish).toMatchObject([{ reason: 'length' }]);
+    expect(reply.usage?.output).toBe(5);
+    const thinking = await readDemo({
+      model: 'demo-thinking',
+      settings: { maxOutput: 3 },
+      format: 'messages',
+    });
     expect(thinking.text).toBe('');
     expect(thinking.reasoning).toBe('The user wrote');
     expect(thinking.events.find(({ type }) => type === 'reasoning-end')).not.toHaveProperty('proof');
@@ -190,15 +196,15 @@ describe('what the demo says', () => {
   });
 
   it('gives several answers', async () => {
-    const said = await hear({ settings: { choices: 2 } });
-    expect(said.finish.map(({ choice }) => choice)).toEqual([0, 1]);
-    expect(said.text).toBe('You said: helloYou said: hello\n(choice 2)');
-    expect(said.usage?.output).toBe(4 + 8);
+    const reply = await readDemo({ settings: { choices: 2 } });
+    expect(reply.finish.map(({ choice }) => choice)).toEqual([0, 1]);
+    expect(reply.text).toBe('You said: helloYou said: hello\n(choice 2)');
+    expect(reply.usage?.output).toBe(4 + 8);
   });
 
   it('tells log probabilities of each token', async () => {
-    const said = await hear({ settings: { logprobs: true, topLogprobs: 2 } });
-    const delta = said.events.find((event) => event.type === 'text-delta');
+    const reply = await readDemo({ settings: { logprobs: true, topLogprobs: 2 } });
+    const delta = reply.events.find((event) => event.type === 'text-delta');
     expect(delta).toMatchObject({
       text: 'You',
       logprobs: [{ token: 'You', bytes: [89, 111, 117], top: [{ token: 'You' }, { token: 'You1' }] }],
@@ -217,9 +223,9 @@ describe('what the demo says', () => {
       required: ['name', 'size', 'tags'],
       $defs: { tag: { anyOf: [{ type: 'null' }, { type: 'string', format: 'date' }] } },
     };
-    const { text } = await hear({ settings: { responseFormat: { type: 'json-schema', schema } } });
+    const { text } = await readDemo({ settings: { responseFormat: { type: 'json-schema', schema } } });
     expect(JSON.parse(text)).toEqual({ name: 'demo name...', size: 3, tags: ['2025-01-01', '2025-01-01'] });
-    expect(JSON.parse((await hear({ settings: { responseFormat: { type: 'json' } } })).text)).toEqual({
+    expect(JSON.parse((await readDemo({ settings: { responseFormat: { type: 'json' } } })).text)).toEqual({
       answer: 'hello',
       model: 'demo',
     });
@@ -230,7 +236,7 @@ describe('what the demo says', () => {
       role: 'user',
       content: [{ type: 'text', text: 'one two three', cache: { ttl: '1h' } }],
     };
-    expect((await hear({ messages: [first] })).usage).toMatchObject({
+    expect((await readDemo({ messages: [first] })).usage).toMatchObject({
       input: 3,
       cacheRead: 0,
       cacheWrite: 3,
@@ -241,16 +247,24 @@ describe('what the demo says', () => {
       { role: 'assistant', content: [{ type: 'text', text: 'four' }] } as const,
       { role: 'user', content: [{ type: 'text', text: 'five', cache: {} }] } as const,
     ];
-    expect((await hear({ messages: later })).usage).toMatchObject({ input: 5, cacheRead: 3, cacheWrite: 2 });
-    expect((await hear({ text: 'one two' })).usage).toMatchObject({ input: 2, cacheRead: 0, cacheWrite: 0 });
+    expect((await readDemo({ messages: later })).usage).toMatchObject({
+      input: 5,
+      cacheRead: 3,
+      cacheWrite: 2,
+    });
+    expect((await readDemo({ text: 'one two' })).usage).toMatchObject({
+      input: 2,
+      cacheRead: 0,
+      cacheWrite: 0,
+    });
     const whole = { extra: { messages: { cache_control: { type: 'ephemeral', ttl: '1h' } } } };
-    expect((await hear({ text: 'one two', ...whole })).usage).toMatchObject({
+    expect((await readDemo({ text: 'one two', ...whole })).usage).toMatchObject({
       cacheWrite: 2,
       cacheWriteLong: 2,
     });
-    const keyed = await hear({ text: 'one two', settings: { promptCacheKey: 'k' } });
+    const keyed = await readDemo({ text: 'one two', settings: { promptCacheKey: 'k' } });
     expect(keyed.usage).toMatchObject({ cacheWrite: 2 });
-    const stored = await hear({
+    const stored = await readDemo({
       text: 'one two',
       extra: { 'generate-content': { cachedContent: 'cachedContents/x' } },
     });
@@ -258,7 +272,7 @@ describe('what the demo says', () => {
   });
 
   it('counts tokens when that is all that is asked', async () => {
-    const { body } = await hear({
+    const { body } = await readDemo({
       text: 'one two three',
       operation: 'count-tokens',
       stream: false,
@@ -270,20 +284,22 @@ describe('what the demo says', () => {
 
 describe('how the demo calls tools', () => {
   it('calls what the text names, in parallel, with arguments that fit', async () => {
-    const said = await hear({ text: 'please call get_weather and get_time.', tools });
-    expect(said.calls.map(({ name, input }) => [name, JSON.parse(input)])).toEqual([
+    const reply = await readDemo({ text: 'please call get_weather and get_time.', tools });
+    expect(reply.calls.map(({ name, input }) => [name, JSON.parse(input)])).toEqual([
       ['get_weather', { city: 'demo city' }],
       ['get_time', { zone: 'UTC' }],
     ]);
-    expect(new Set(said.calls.map(({ id }) => id)).size).toBe(2);
-    expect(said.finish).toMatchObject([{ reason: 'tool-calls' }]);
-    expect(said.text).toBe('');
+    expect(new Set(reply.calls.map(({ id }) => id)).size).toBe(2);
+    expect(reply.finish).toMatchObject([{ reason: 'tool-calls' }]);
+    expect(reply.text).toBe('');
   });
 
   it('calls nothing when nobody asks', async () => {
-    expect((await hear({ text: 'I recall get_time', tools })).calls).toEqual([]);
-    expect((await hear({ text: 'call get_time', tools, toolChoice: { type: 'none' } })).calls).toEqual([]);
-    expect((await hear({ text: 'call home', tools })).calls).toEqual([]);
+    expect((await readDemo({ text: 'I recall get_time', tools })).calls).toEqual([]);
+    expect((await readDemo({ text: 'call get_time', tools, toolChoice: { type: 'none' } })).calls).toEqual(
+      [],
+    );
+    expect((await readDemo({ text: 'call home', tools })).calls).toEqual([]);
   });
 
   it.each([
@@ -292,17 +308,23 @@ describe('how the demo calls tools', () => {
     [{ type: 'allowed', mode: 'required', names: ['get_weather'] }, ['get_weather']],
     [{ type: 'allowed', mode: 'auto', names: ['get_weather'] }, []],
   ] as const)('obeys the tool choice %o', async (toolChoice, names) => {
-    expect((await hear({ tools, toolChoice })).calls.map(({ name }) => name)).toEqual(names);
+    expect((await readDemo({ tools, toolChoice })).calls.map(({ name }) => name)).toEqual(names);
   });
 
   it('goes on after results, one step at a time, and quotes them in the end', async () => {
     const question = user('call get_time and get_time then get_weather');
-    const one = await hear({ messages: [question], tools });
+    const one = await readDemo({ messages: [question], tools });
     expect(one.calls.map(({ name }) => name)).toEqual(['get_time', 'get_time']);
-    const two = await hear({ messages: [question, turn(one), results(one, '12:00')], tools });
+    const two = await readDemo({ messages: [question, assistantTurn(one), results(one, '12:00')], tools });
     expect(two.calls.map(({ name }) => name)).toEqual(['get_weather']);
-    const three = await hear({
-      messages: [question, turn(one), results(one, '12:00'), turn(two), results(two, 'rain', true)],
+    const three = await readDemo({
+      messages: [
+        question,
+        assistantTurn(one),
+        results(one, '12:00'),
+        assistantTurn(two),
+        results(two, 'rain', true),
+      ],
       tools,
     });
     expect(three.calls).toEqual([]);
@@ -313,23 +335,27 @@ describe('how the demo calls tools', () => {
   it('calls one at a time when parallel calls are off', async () => {
     const question = user('call get_time and get_weather');
     const settings = { parallelTools: false };
-    const one = await hear({ messages: [question], tools, settings });
+    const one = await readDemo({ messages: [question], tools, settings });
     expect(one.calls.map(({ name }) => name)).toEqual(['get_time']);
-    const two = await hear({ messages: [question, turn(one), results(one, '1')], tools, settings });
+    const two = await readDemo({
+      messages: [question, assistantTurn(one), results(one, '1')],
+      tools,
+      settings,
+    });
     expect(two.calls.map(({ name }) => name)).toEqual(['get_weather']);
   });
 
   it('writes free text for a tool that takes it', async () => {
-    const said = await hear({ text: 'call shell', tools: [{ type: 'custom', name: 'shell' }] });
-    expect(said.calls).toMatchObject([{ name: 'shell', input: 'demo shell' }]);
-    expect(said.events.find(({ type }) => type === 'tool-start')).toMatchObject({ custom: true });
+    const reply = await readDemo({ text: 'call shell', tools: [{ type: 'custom', name: 'shell' }] });
+    expect(reply.calls).toMatchObject([{ name: 'shell', input: 'demo shell' }]);
+    expect(reply.events.find(({ type }) => type === 'tool-start')).toMatchObject({ custom: true });
   });
 
   it('interleaves arguments when told to', async () => {
-    const said = await hear({ text: 'call get_time and get_weather !interleave', tools });
-    const order = said.events.flatMap((event) => (event.type === 'tool-delta' ? [event.block] : []));
+    const reply = await readDemo({ text: 'call get_time and get_weather !interleave', tools });
+    const order = reply.events.flatMap((event) => (event.type === 'tool-delta' ? [event.block] : []));
     expect(order.slice(0, 4)).toEqual([0, 1, 0, 1]);
-    expect(said.calls.map(({ input }) => JSON.parse(input) as unknown)).toEqual([
+    expect(reply.calls.map(({ input }) => JSON.parse(input) as unknown)).toEqual([
       { zone: 'UTC' },
       { city: 'demo city' },
     ]);
@@ -343,26 +369,26 @@ describe('how the demo thinks', () => {
     [{ mode: 'adaptive' }, 'mode adaptive'],
     [{ show: true }, 'as I always do'],
   ] as const)('thinks when asked by %o', async (reasoning, words) => {
-    const said = await hear({ settings: { reasoning } });
-    expect(said.reasoning).toContain('The user wrote: hello');
-    expect(said.reasoning).toContain(words);
-    expect(said.usage?.reasoning).toBeGreaterThan(5);
+    const reply = await readDemo({ settings: { reasoning } });
+    expect(reply.reasoning).toContain('The user wrote: hello');
+    expect(reply.reasoning).toContain(words);
+    expect(reply.usage?.reasoning).toBeGreaterThan(5);
   });
 
   it.each([[{ effort: 'none' }], [{ mode: 'off' }], [{ budget: 0 }]] as const)(
     'does not think when told %o',
     async (reasoning) => {
-      const said = await hear({ model: 'demo-thinking', settings: { reasoning } });
-      expect(said.reasoning).toBe('');
-      expect(said.usage?.reasoning).toBe(0);
+      const reply = await readDemo({ model: 'demo-thinking', settings: { reasoning } });
+      expect(reply.reasoning).toBe('');
+      expect(reply.usage?.reasoning).toBe(0);
     },
   );
 
   it('hides what the client does not want to see, and still counts it', async () => {
-    const hidden = await hear({ model: 'demo-thinking', settings: { reasoning: { show: false } } });
+    const hidden = await readDemo({ model: 'demo-thinking', settings: { reasoning: { show: false } } });
     expect(types(hidden.events)).not.toContain('reasoning-start');
     expect(hidden.usage?.reasoning).toBeGreaterThan(5);
-    const omitted = await hear({
+    const omitted = await readDemo({
       format: 'messages',
       settings: { reasoning: { mode: 'adaptive', display: 'omitted' } },
     });
@@ -370,7 +396,7 @@ describe('how the demo thinks', () => {
     expect(omitted.events.find(({ type }) => type === 'reasoning-end')).toMatchObject({
       proof: { kind: 'signature' },
     });
-    const redacted = await hear({ text: '!redacted', format: 'messages', model: 'demo-thinking' });
+    const redacted = await readDemo({ text: '!redacted', format: 'messages', model: 'demo-thinking' });
     expect(redacted.events.find(({ type }) => type === 'reasoning-end')).toMatchObject({
       proof: { kind: 'encrypted' },
     });
@@ -387,16 +413,16 @@ describe('how the demo thinks', () => {
 
   describe.each(['messages', 'generate-content', 'chat-completions'])('in %s', (format) => {
     it('goes on when its own reasoning comes back', async () => {
-      const said = await again(format, (block) => block);
-      expect(said.status).toBe(200);
-      expect(said.text).toBe('get_time returned: 12:00');
+      const reply = await again(format, (block) => block);
+      expect(reply.status).toBe(200);
+      expect(reply.text).toBe('get_time returned: 12:00');
     });
 
     it('refuses what was altered', async () => {
-      const said = await again(format, (block) =>
+      const reply = await again(format, (block) =>
         block.type === 'reasoning' ? { ...block, text: `${block.text}.` } : block,
       );
-      expect(said.status).toBe(400);
+      expect(reply.status).toBe(400);
     });
 
     it('misses what did not come back', async () => {
@@ -408,21 +434,21 @@ describe('how the demo thinks', () => {
   it.each(['messages', 'generate-content'])(
     'refuses an altered signature, and another account’s, in %s',
     async (format) => {
-      const said = await again(format, altered);
-      expect(said.status).toBe(400);
-      expect(said.body).toContain('invalid signature');
+      const reply = await again(format, altered);
+      expect(reply.status).toBe(400);
+      expect(reply.body).toContain('invalid signature');
       expect((await again(format, (block) => block, { account: 'another' })).status).toBe(400);
     },
   );
 
   it('takes Google’s placeholder, and refuses a proof of another format', async () => {
     const google = { format: 'generate-content', value: 'skip_thought_signature_validator' };
-    expect((await hear({ format: 'generate-content', messages: foreignCall(google) })).status).toBe(200);
-    expect((await hear({ format: 'messages', messages: foreignCall(google) })).status).toBe(400);
+    expect((await readDemo({ format: 'generate-content', messages: foreignCall(google) })).status).toBe(200);
+    expect((await readDemo({ format: 'messages', messages: foreignCall(google) })).status).toBe(400);
   });
 
   it('checks text that a client gathered piece by piece', async () => {
-    const one = await hear({ format: 'generate-content', model: 'demo-thinking', text: 'hi' });
+    const one = await readDemo({ format: 'generate-content', model: 'demo-thinking', text: 'hi' });
     const proof = one.events.find((event) => event.type === 'text-end')?.proof;
     if (proof === undefined) throw new Error('no proof');
     const half = one.text.length >> 1;
@@ -431,35 +457,35 @@ describe('how the demo thinks', () => {
       { type: 'text', text: one.text.slice(half) },
       { type: 'text', text: '', proof },
     ];
-    const said = await hear({
+    const reply = await readDemo({
       format: 'generate-content',
       messages: [user('hi'), { role: 'assistant', content }, user('and?')],
     });
-    expect(said.status).toBe(200);
+    expect(reply.status).toBe(200);
   });
 });
 
 describe('how the demo misbehaves', () => {
   it('answers with the status it is told', async () => {
-    const said = await hear({ text: 'hi !status=429 retry-after=2' });
-    expect(said.status).toBe(429);
-    expect(said.headers['retry-after']).toBe('2');
-    expect((await hear({ model: 'demo!status=503' })).status).toBe(503);
-    expect((await hear({ model: 'demo!status=503', text: '!status=500' })).status).toBe(500);
-    expect((await hear({ text: '!status=banana' })).status).toBe(400);
-    expect((await hear({ text: '!status=200' })).status).toBe(400);
-    expect((await hear({ text: 'wow !important a=b' })).text).toBe('You said: wow !important a=b');
+    const reply = await readDemo({ text: 'hi !status=429 retry-after=2' });
+    expect(reply.status).toBe(429);
+    expect(reply.headers['retry-after']).toBe('2');
+    expect((await readDemo({ model: 'demo!status=503' })).status).toBe(503);
+    expect((await readDemo({ model: 'demo!status=503', text: '!status=500' })).status).toBe(500);
+    expect((await readDemo({ text: '!status=banana' })).status).toBe(400);
+    expect((await readDemo({ text: '!status=200' })).status).toBe(400);
+    expect((await readDemo({ text: 'wow !important a=b' })).text).toBe('You said: wow !important a=b');
   });
 
   it('breaks off with an error event', async () => {
-    const said = await hear({ text: 'a b c d !error-after=4' });
-    expect(said.events).toHaveLength(5);
-    expect(said.events.at(-1)).toEqual({ error: 'The demo is overloaded, as you asked.' });
-    expect(said.body).not.toContain('[END]');
-    expect((await hear({ text: '!200-error' })).events).toEqual([
+    const reply = await readDemo({ text: 'a b c d !error-after=4' });
+    expect(reply.events).toHaveLength(5);
+    expect(reply.events.at(-1)).toEqual({ error: 'The demo is overloaded, as you asked.' });
+    expect(reply.body).not.toContain('[END]');
+    expect((await readDemo({ text: '!200-error' })).events).toEqual([
       { error: 'The demo is overloaded, as you asked.' },
     ]);
-    const whole = await hear({ text: '!200-error', stream: false });
+    const whole = await readDemo({ text: '!200-error', stream: false });
     expect([whole.status, whole.body]).toEqual([
       200,
       '{"error":{"message":"The demo is overloaded, as you asked."}}',
@@ -467,37 +493,39 @@ describe('how the demo misbehaves', () => {
   });
 
   it('is cut in the middle of a frame, or ends without saying so', async () => {
-    const cut = await hear({ text: '!cut-after=3' });
+    const cut = await readDemo({ text: '!cut-after=3' });
     expect(cut.error).toMatchObject({ code: 'upstream_cut', origin: 'upstream' });
     expect(cut.body.endsWith('\n\n')).toBe(false);
-    const ended = await hear({ text: '!end-after=3' });
+    const ended = await readDemo({ text: '!end-after=3' });
     expect(ended).not.toHaveProperty('error');
     expect(ended.events).toHaveLength(3);
-    expect((await hear({ text: '!cut-after=1', stream: false })).error).toMatchObject({
+    expect((await readDemo({ text: '!cut-after=1', stream: false })).error).toMatchObject({
       code: 'upstream_cut',
     });
   });
 
   it('sends what is no answer at all', async () => {
-    expect((await hear({ text: '!garbage' })).body).toContain('data: {"this is": not JSON\n\n');
-    expect((await hear({ text: '!garbage', stream: false })).body).toBe('{"this is": not JSON');
-    const page = await hear({ text: '!html status=502' });
+    expect((await readDemo({ text: '!garbage' })).body).toContain('data: {"this is": not JSON\n\n');
+    expect((await readDemo({ text: '!garbage', stream: false })).body).toBe('{"this is": not JSON');
+    const page = await readDemo({ text: '!html status=502' });
     expect([page.status, page.headers['content-type']]).toEqual([502, 'text/html']);
-    expect((await hear({ text: '!unknown-event' })).body).toContain('demo_unknown');
-    expect((await hear({ text: '!whole' })).headers['content-type']).toBe('application/json');
-    expect((await hear({ text: '!no-usage' })).usage).toBeUndefined();
+    expect((await readDemo({ text: '!unknown-event' })).body).toContain('demo_unknown');
+    expect((await readDemo({ text: '!whole' })).headers['content-type']).toBe('application/json');
+    expect((await readDemo({ text: '!no-usage' })).usage).toBeUndefined();
   });
 
   it('declines, or ends for the reason it is told', async () => {
-    const refused = await hear({ text: '!refusal' });
+    const refused = await readDemo({ text: '!refusal' });
     expect(types(refused.events)).toContain('refusal-delta');
     expect(refused.finish).toMatchObject([{ reason: 'refusal' }]);
-    expect((await hear({ text: '!content-filter' })).finish).toMatchObject([{ reason: 'content-filter' }]);
-    expect((await hear({ text: '!finish=pause' })).finish).toMatchObject([{ reason: 'pause' }]);
+    expect((await readDemo({ text: '!content-filter' })).finish).toMatchObject([
+      { reason: 'content-filter' },
+    ]);
+    expect((await readDemo({ text: '!finish=pause' })).finish).toMatchObject([{ reason: 'pause' }]);
   });
 
   it('cites, draws and speaks', async () => {
-    expect((await hear({ text: '!cite' })).events.find(({ type }) => type === 'citation')).toMatchObject({
+    expect((await readDemo({ text: '!cite' })).events.find(({ type }) => type === 'citation')).toMatchObject({
       citation: { url: 'https://example.com/demo' },
     });
     expect(await media('!image !audio')).toEqual(['image', 'audio']);
@@ -505,7 +533,7 @@ describe('how the demo misbehaves', () => {
   });
 
   it('shows what reached it', async () => {
-    const { text } = await hear({ text: '!request', settings: { temperature: 0.5 } });
+    const { text } = await readDemo({ text: '!request', settings: { temperature: 0.5 } });
     expect(JSON.parse(text)).toMatchObject({
       format: 'chat-completions',
       path: '/anywhere',
@@ -515,7 +543,7 @@ describe('how the demo misbehaves', () => {
 
   it('takes its time', async () => {
     const started = performance.now();
-    await askDemo({ text: '!slow-headers=60', options: { delay: 40 } });
+    await openDemo({ text: '!slow-headers=60', options: { delay: 40 } });
     expect(performance.now() - started).toBeGreaterThan(95);
     const late = await arrivals('!slow-first=50');
     expect(late[0]).toBeGreaterThan(45);
@@ -527,24 +555,24 @@ describe('how the demo misbehaves', () => {
 
   it('paces its stream', async () => {
     const started = performance.now();
-    const said = await hear({ text: 'a b c', options: { pace: 5 } });
-    expect(performance.now() - started).toBeGreaterThan(5 * said.events.length - 5);
+    const reply = await readDemo({ text: 'a b c', options: { pace: 5 } });
+    expect(performance.now() - started).toBeGreaterThan(5 * reply.events.length - 5);
   });
 });
 
 describe('how the demo sends', () => {
   it('makes replies as long as asked, in spite of the output limit', async () => {
-    expect((await hear({ text: '!size=100k', settings: { maxOutput: 1 } })).text).toHaveLength(102_400);
-    expect((await hear({ text: '!size=5' })).text).toHaveLength(5);
-    const counted = await hear({ text: '!chunks=250' });
+    expect((await readDemo({ text: '!size=100k', settings: { maxOutput: 1 } })).text).toHaveLength(102_400);
+    expect((await readDemo({ text: '!size=5' })).text).toHaveLength(5);
+    const counted = await readDemo({ text: '!chunks=250' });
     expect(counted.events.filter(({ type }) => type === 'text-delta')).toHaveLength(250);
     expect(counted.text.endsWith(' 249 250')).toBe(true);
-    expect((await hear({ text: '!size=65m', stream: false })).status).toBe(400);
+    expect((await readDemo({ text: '!size=65m', stream: false })).status).toBe(400);
   });
 
   it('waits for the gate, however long the reply', async () => {
     const made = testCall();
-    const upstream = await askDemo({ text: '!size=200m' }, made);
+    const upstream = await openDemo({ text: '!size=200m' }, made);
     let received = 0;
     const subscription = upstream.bytes.subscribe((bytes) => {
       received += bytes.length;
@@ -563,7 +591,7 @@ describe('how the demo sends', () => {
   });
 
   it('stops at once when nobody listens any more', async () => {
-    const upstream = await askDemo({ text: '!size=1000m' });
+    const upstream = await openDemo({ text: '!size=1000m' });
     let received = 0;
     const subscription = upstream.bytes.subscribe((bytes) => void (received += bytes.length));
     await expect.poll(() => received).toBeGreaterThan(0);
@@ -574,7 +602,7 @@ describe('how the demo sends', () => {
   });
 
   it('lets others work while it sends', async () => {
-    const upstream = await askDemo({ text: '!size=50m' });
+    const upstream = await openDemo({ text: '!size=50m' });
     let turns = 0;
     const timer = setInterval(() => void (turns += 1), 1);
     await new Promise<void>((resolve) => upstream.bytes.subscribe({ complete: resolve }));
@@ -584,15 +612,15 @@ describe('how the demo sends', () => {
 
   it('leaves when the call ends before it has answered', async () => {
     const made = testCall();
-    const waiting = askDemo({ text: '!slow-headers=60000' }, made);
+    const waiting = openDemo({ text: '!slow-headers=60000' }, made);
     setTimeout(() => made.exchange.end(), 10);
     await expect(waiting).rejects.toMatchObject({ code: 'client_closed_request' });
   });
 
   it('sends nothing before it was subscribed to', async () => {
-    const upstream = await askDemo({});
-    let heard = false;
-    upstream.bytes.subscribe(() => (heard = true));
-    expect(heard).toBe(false);
+    const upstream = await openDemo({});
+    let isEmitted = false;
+    upstream.bytes.subscribe(() => (isEmitted = true));
+    expect(isEmitted).toBe(false);
   });
 });

@@ -7,7 +7,7 @@ import translation from '../../plugins/translation/index.ts';
 import { startGateway } from '../support/gateway.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { writeLong } from './_endless.ts';
-import { startTokenPlace } from './_tokens.ts';
+import { startTokenServer } from './_tokens.ts';
 import { presets } from './_presets.ts';
 
 const mebibyte = 1024 * 1024;
@@ -70,7 +70,7 @@ const optionsOf = (name: string, tokens: string): object => ({
 /** What became of a response that is too long. `untried`: the channel does not have the operation, or the gateway does it by itself. */
 type Outcome = 'refused' | 'passed on' | 'untried' | `wrong: ${string}`;
 
-async function outcomeOf(answer: Response, asked: number): Promise<Outcome> {
+async function outcomeOf(answer: Response, requestCount: number): Promise<Outcome> {
   let bytes = 0;
   let text = '';
   for await (const piece of answer.body ?? []) {
@@ -79,22 +79,22 @@ async function outcomeOf(answer: Response, asked: number): Promise<Outcome> {
     if (bytes > passedOn) return 'passed on';
   }
   if (text.includes('The upstream sent more than ')) return 'refused';
-  return asked === 0 ? 'untried' : `wrong: ${answer.status} ${text.slice(0, 200)}`;
+  return requestCount === 0 ? 'untried' : `wrong: ${answer.status} ${text.slice(0, 200)}`;
 }
 
 test('a response without end is refused or passed on, by every kind of channel and in every operation', async () => {
   const problems: string[] = [];
   const kinds = (await findChannelKinds(home, problems)).filter(({ spec }) => !silent.has(spec.name));
   expect(problems).toEqual([]);
-  const tokens = await startTokenPlace();
-  let asked = 0;
+  const tokens = await startTokenServer();
+  let requestCount = 0;
   const provider = await startUpstream(({ method }, response) => {
     // Lists of models are asked for in the background.
     if (method === 'GET') {
       response.writeHead(404, { 'content-type': 'application/json' }).end('{}');
       return;
     }
-    asked += 1;
+    requestCount += 1;
     response.writeHead(200, { 'content-type': 'application/json' });
     void writeLong(response, tooLong, 'text');
   });
@@ -127,7 +127,7 @@ test('a response without end is refused or passed on, by every kind of channel a
   const outcomes: Record<string, Outcome> = {};
   for (const { spec } of kinds)
     for (const operation of operations) {
-      const before = asked;
+      const before = requestCount;
       const [path, body] = requests[operation]?.(`${spec.name}.${operation}`) ?? ['', {}];
       const isForm = body instanceof FormData;
       // oxlint-disable-next-line no-await-in-loop -- the provider is asked by one at a time
@@ -141,7 +141,7 @@ test('a response without end is refused or passed on, by every kind of channel a
         body: isForm ? body : JSON.stringify(body),
       });
       // oxlint-disable-next-line no-await-in-loop -- as above
-      outcomes[`${spec.name}: ${operation}`] = await outcomeOf(answer, asked - before);
+      outcomes[`${spec.name}: ${operation}`] = await outcomeOf(answer, requestCount - before);
     }
   const named = (outcome: string): string[] =>
     Object.keys(outcomes).filter((name) => outcomes[name]?.startsWith(outcome) === true);

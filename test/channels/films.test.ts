@@ -10,7 +10,7 @@ import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';
 import videoTasks from '../../plugins/video-tasks/index.ts';
 import type { SeenRequest } from '../support/upstream.ts';
-import { Provider, refusal, sentJson, type Said } from './_provider.ts';
+import { Provider, refusal, sentJson, type ProviderResponse } from './_provider.ts';
 
 const key = 'key_0a1b2c3d4e5f60718293a4b5c6d7e8f9';
 const png = Buffer.concat([Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'), Buffer.alloc(300, 3)]);
@@ -58,15 +58,15 @@ function ordered(): SeenRequest {
 }
 
 /** Says what belongs to the first of these that a request's method and address begin with. */
-function script(answers: Readonly<Record<string, (asked: number) => Said>>): Provider['script'] {
+function script(answers: Readonly<Record<string, (count: number) => ProviderResponse>>): Provider['script'] {
   const counts = new Map<string, number>();
   return ({ method, url }) => {
     if (url === '/films/1.mp4') return { headers: { 'content-type': 'video/mp4' }, body: film };
     const found = Object.keys(answers).find((start) => `${method} ${url}`.startsWith(start));
     if (found === undefined) return { status: 404, body: {} };
-    const asked = (counts.get(found) ?? 0) + 1;
-    counts.set(found, asked);
-    return answers[found]?.(asked);
+    const count = (counts.get(found) ?? 0) + 1;
+    counts.set(found, count);
+    return answers[found]?.(count);
   };
 }
 
@@ -91,9 +91,9 @@ describe('Runway', () => {
     provider.says(
       script({
         'POST /runway/v1/text_to_video': () => ({ body: { id: 'task-1' } }),
-        'GET /runway/v1/tasks/task-1': (asked) => ({
+        'GET /runway/v1/tasks/task-1': (poll) => ({
           body:
-            asked < 3
+            poll < 3
               ? { id: 'task-1', status: 'RUNNING', progress: 0.5 }
               : { id: 'task-1', status: 'SUCCEEDED', output: [kept()] },
         }),
@@ -162,12 +162,12 @@ describe('Runway', () => {
       { resolution: '480p', duration: 5 },
       'aspect_ratio',
     ],
-  ])('tells %s, asked for %o, what it takes', async (model, wishes, expected, lost) => {
+  ])('tells %s, asked for %o, what it takes', async (model, parameters, expected, lost) => {
     provider.says(script({ 'POST /runway/v1/text_to_video': () => ({ body: { id: 'task-9' } }) }));
     const response = await fetch(`${provider.gateway.url}/v1/videos`, {
       method: 'POST',
       headers: { authorization: `Bearer ${provider.gateway.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model, prompt: 'the moon', ...wishes }),
+      body: JSON.stringify({ model, prompt: 'the moon', ...parameters }),
     });
     expect(response.status).toBe(200);
     expect(sentJson(ordered())).toEqual({ model, promptText: 'the moon', ...expected });
@@ -233,9 +233,9 @@ describe('Luma', () => {
     provider.says(
       script({
         'POST /luma/v1/generations/video': () => ({ status: 201, body: { id: 'g1', state: 'queued' } }),
-        'GET /luma/v1/generations/g1': (asked) => ({
+        'GET /luma/v1/generations/g1': (poll) => ({
           body:
-            asked < 2
+            poll < 2
               ? { id: 'g1', state: 'dreaming' }
               : {
                   id: 'g1',
@@ -316,9 +316,9 @@ describe('MiniMax', () => {
     provider.says(
       script({
         'POST /minimax/v1/video_generation': () => ({ body: { task_id: '123', base_resp: fine } }),
-        'GET /minimax/v1/query/video_generation?task_id=123': (asked) => ({
+        'GET /minimax/v1/query/video_generation?task_id=123': (poll) => ({
           body:
-            asked < 2
+            poll < 2
               ? { task_id: '123', status: 'Queueing', base_resp: fine }
               : { task_id: '123', status: 'Success', file_id: '77', base_resp: fine },
         }),
@@ -412,9 +412,9 @@ describe('Veo on Vertex AI', () => {
     provider.says(
       script({
         [`POST ${home}:predictLongRunning`]: () => ({ body: { name: operation } }),
-        [`POST ${home}:fetchPredictOperation`]: (asked) => ({
+        [`POST ${home}:fetchPredictOperation`]: (poll) => ({
           body:
-            asked < 2
+            poll < 2
               ? { name: operation }
               : {
                   name: operation,
@@ -467,7 +467,7 @@ describe('Veo on Vertex AI', () => {
 });
 
 describe('fal', () => {
-  const place = '/fal/fal-ai/veo3/requests/r-1';
+  const path = '/fal/fal-ai/veo3/requests/r-1';
 
   test.each([
     ['sora-2/image-to-video', 'image_url', '8'],
@@ -494,10 +494,10 @@ describe('fal', () => {
     provider.says(
       script({
         'POST /fal/fal-ai/veo3/fast': () => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }),
-        [`GET ${place}/status`]: (asked) => ({
-          body: { request_id: 'r-1', status: asked < 2 ? 'IN_PROGRESS' : 'COMPLETED' },
+        [`GET ${path}/status`]: (poll) => ({
+          body: { request_id: 'r-1', status: poll < 2 ? 'IN_PROGRESS' : 'COMPLETED' },
         }),
-        [`GET ${place}`]: () => ({ body: { video: { url: kept() } } }),
+        [`GET ${path}`]: () => ({ body: { video: { url: kept() } } }),
       }),
     );
     const made = await openai.videos.create({
@@ -522,13 +522,13 @@ describe('fal', () => {
     provider.says(
       script({
         'POST /fal/fal-ai/veo3/fast': () => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }),
-        [`PUT ${place}/cancel`]: () => ({ status: 202, body: { status: 'CANCELLATION_REQUESTED' } }),
-        [`GET ${place}/status`]: () => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }),
+        [`PUT ${path}/cancel`]: () => ({ status: 202, body: { status: 'CANCELLATION_REQUESTED' } }),
+        [`GET ${path}/status`]: () => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }),
       }),
     );
     const made = await openai.videos.create({ model: 'fal-ai/veo3/fast', prompt: 'x' });
     await openai.videos.delete(made.id);
-    expect(provider.paths).toContain(`PUT ${place}/cancel`);
+    expect(provider.paths).toContain(`PUT ${path}/cancel`);
   });
 
   test.each([
@@ -542,8 +542,8 @@ describe('fal', () => {
     provider.says(
       script({
         'POST /fal/fal-ai/veo3/fast': () => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }),
-        [`GET ${place}/status`]: () => ({ body: { request_id: 'r-1', status: 'COMPLETED' } }),
-        [`GET ${place}`]: () => ({ status, body }),
+        [`GET ${path}/status`]: () => ({ body: { request_id: 'r-1', status: 'COMPLETED' } }),
+        [`GET ${path}`]: () => ({ status, body }),
       }),
     );
     const made = await openai.videos.create({ model: 'fal-ai/veo3/fast', prompt: 'x' });
@@ -559,11 +559,9 @@ describe('Replicate', () => {
     provider.says(
       script({
         [`POST ${home}`]: () => ({ status: 201, body: { id: 'p1', status: 'starting' } }),
-        'GET /replicate/v1/predictions/p1': (asked) => ({
+        'GET /replicate/v1/predictions/p1': (poll) => ({
           body:
-            asked < 2
-              ? { id: 'p1', status: 'processing' }
-              : { id: 'p1', status: 'succeeded', output: kept() },
+            poll < 2 ? { id: 'p1', status: 'processing' } : { id: 'p1', status: 'succeeded', output: kept() },
         }),
       }),
     );

@@ -45,7 +45,7 @@ describe('a model that is known to stream the arguments of calls', () => {
     'is asked to by a streaming client of %s, which gets them in pieces',
     async (path) => {
       const frames = streamOf('generate-content', {
-        said: [{ kind: 'call', name: 'write', input: JSON.stringify(args) }],
+        parts: [{ kind: 'call', name: 'write', input: JSON.stringify(args) }],
         end: 'stop',
         telling: 'all',
         pieces: 4,

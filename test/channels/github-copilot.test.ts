@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const key = 'ghu_canary-of-the-account-0123456789';
 const voices = { chat: await formatVoice('chat-completions'), responses: await formatVoice('responses') };
-const said = reply('Hello.').filter((step): step is GatewayEvent => 'type' in step);
+const replyEvents = reply('Hello.').filter((step): step is GatewayEvent => 'type' in step);
 
 interface Started {
   readonly client: ReturnType<typeof openai>;
@@ -28,7 +28,7 @@ interface Started {
 async function start(options: Parameters<typeof githubCopilot>[0] = {}): Promise<Started> {
   copilot = await startCopilot(key, (request, response) => {
     const voice = request.url.startsWith('/responses') ? voices.responses : voices.chat;
-    response.writeHead(200, { 'content-type': 'application/json' }).end(voice.whole(said, request));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(voice.whole(replyEvents, request));
   });
   gateway = await startGateway({
     channels: [
@@ -51,14 +51,14 @@ test('a call goes with a token of Copilot, that several calls share, and with th
     client,
     copilot: { tokens, requests },
   } = await start();
-  const ask = () =>
+  const sendChat = () =>
     client.chat.completions.create({ model: 'gpt-4o', messages: [{ role: 'user', content: 'Hi' }] });
-  const replies = await Promise.all([ask(), ask(), ask()]);
+  const replies = await Promise.all([sendChat(), sendChat(), sendChat()]);
   expect(replies.map(({ choices }) => choices[0]?.message.content)).toEqual(['Hello.', 'Hello.', 'Hello.']);
   expect(tokens).toHaveLength(1);
-  const asked = requests.filter(({ url }) => url === '/chat/completions');
-  expect(asked).toHaveLength(3);
-  for (const { headers } of asked) {
+  const chatRequests = requests.filter(({ url }) => url === '/chat/completions');
+  expect(chatRequests).toHaveLength(3);
+  for (const { headers } of chatRequests) {
     expect(headers).toMatchObject({ authorization: `Bearer ${tokens[0]}`, 'x-initiator': 'user' });
     expect(headers).not.toHaveProperty('copilot-vision-request');
     expect(JSON.stringify(headers)).not.toContain(key);
@@ -67,11 +67,11 @@ test('a call goes with a token of Copilot, that several calls share, and with th
 
 test('a token that is refused is replaced, and the call is sent again', async () => {
   const { client, copilot: account } = await start();
-  const ask = () =>
+  const sendChat = () =>
     client.chat.completions.create({ model: 'gpt-4o', messages: [{ role: 'user', content: 'Hi' }] });
-  await ask();
+  await sendChat();
   account.expire();
-  await ask();
+  await sendChat();
   expect(account.tokens).toHaveLength(2);
 });
 
@@ -153,11 +153,11 @@ test.each([
   const answer = { token: 'tid=1;exp=2:secret', expires_at: 2_000_000_000, endpoints: { api } };
   const plan = { base: '' };
   const http = { read: () => Promise.resolve(Buffer.from(JSON.stringify(answer))) };
-  const ask = copilotTokens(http, {
+  const fetchToken = copilotTokens(http, {
     key,
     tokenUrl: 'https://api.github.com/copilot_internal/v2/token',
     plan,
   });
-  await expect(ask()).resolves.toMatchObject({ token: answer.token, expiresAtMs: 2_000_000_000_000 });
+  await expect(fetchToken()).resolves.toMatchObject({ token: answer.token, expiresAtMs: 2_000_000_000_000 });
   expect(plan.base).toBe(base);
 });

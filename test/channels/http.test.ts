@@ -22,14 +22,14 @@ async function sent(options: ChannelOptions, change: Partial<UpstreamRequest> = 
     send: (_: unknown, made: HttpRequest) => (seen.push(made), Promise.reject(new Error('enough'))),
     close: () => Promise.resolve(),
   };
-  const place = {
+  const endpoint = {
     baseUrl: 'https://api.example.com/v1',
     headers: (key: string | undefined) => (key === undefined ? {} : { authorization: `Bearer ${key}` }),
     speaks: {},
     defaults: { 'x-version': '1' },
   };
   const keys = [options.key?.trim() ?? ''].filter((key) => key !== '');
-  await overHttp(options, { http, keys } as never, place)
+  await overHttp(options, { http, keys } as never, endpoint)
     .open(testCall().call, { ...request, ...change })
     .catch(() => {});
   return seen[0] as HttpRequest;

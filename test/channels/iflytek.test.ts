@@ -27,7 +27,7 @@ test.each([
   ['a request without tools says nothing of it', {}, undefined],
 ])('%s', async (_, members, expected) => {
   provider.says(() => ({ body: answer }));
-  const got = await provider.ask('/v1/chat/completions', { model: '4.0Ultra', messages, ...members });
+  const got = await provider.post('/v1/chat/completions', { model: '4.0Ultra', messages, ...members });
   expect(got.status).toBe(200);
   expect(provider.posted()['tool_calls_switch']).toBe(expected);
 });

@@ -147,7 +147,7 @@ const response = {
 };
 
 /** What Claude Code sends. */
-const asked = (model: string, more: object = {}): object => ({
+const claudeCodeRequest = (model: string, more: object = {}): object => ({
   model,
   max_tokens: 4096,
   system: [{ type: 'text', text: 'You are an agent.', cache_control: { type: 'ephemeral' } }],
@@ -183,10 +183,10 @@ test('DeepSeek gets functions without the type that it refuses, and the rest of 
   const look = { name: 'look', description: 'Looks.', input_schema: { type: 'object', properties: {} } };
   const hosted = { type: 'web_search_20250305', name: 'web_search' };
   const tools = [{ type: 'custom', ...look }, hosted];
-  const answer = await provider.ask('/v1/messages', asked('deepseek', { tools }));
+  const answer = await provider.post('/v1/messages', claudeCodeRequest('deepseek', { tools }));
   expect([answer.status, answer.headers.get('x-sluice-loss')]).toEqual([200, null]);
   const sent = JSON.parse(String(provider.requests[0]?.body)) as object;
-  expect(sent).toEqual({ ...asked('deepseek'), model: 'deepseek-v4-pro', tools: [look, hosted] });
+  expect(sent).toEqual({ ...claudeCodeRequest('deepseek'), model: 'deepseek-v4-pro', tools: [look, hosted] });
 });
 
 describe.each(kinds)('%s', (kind) => {
@@ -195,8 +195,8 @@ describe.each(kinds)('%s', (kind) => {
 
   test('serves messages clients in their format: thinking, caches and tools go as they are', async () => {
     provider.says(() => ({ body: message }));
-    const body = asked(kind);
-    const answer = await provider.ask('/v1/messages', body);
+    const body = claudeCodeRequest(kind);
+    const answer = await provider.post('/v1/messages', body);
     expect(await answer.json()).toMatchObject({ content: message.content, usage: message.usage });
     expect([answer.status, answer.headers.get('x-sluice-loss')]).toEqual([200, null]);
     expect(provider.paths).toEqual([`POST /${kind}${messages}/messages`]);
@@ -229,7 +229,7 @@ describe.each(kinds)('%s', (kind) => {
         { type: 'message_stop' },
       ]),
     );
-    const answer = await provider.ask('/v1/messages', asked(kind, { stream: true }));
+    const answer = await provider.post('/v1/messages', claudeCodeRequest(kind, { stream: true }));
     expect(await answer.text()).toContain('"thinking_delta","thinking":"Hm."');
     expect(listener.last).toMatchObject({ cacheRead: 30, output: 9 });
   });
@@ -240,7 +240,7 @@ describe.each(kinds)('%s', (kind) => {
       error: { type: 'invalid_request_error', message: 'max_tokens: too large' },
     };
     provider.says(() => ({ status: 400, body: error }));
-    const answer = await provider.ask('/v1/messages', asked(kind));
+    const answer = await provider.post('/v1/messages', claudeCodeRequest(kind));
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject(error);
   });
@@ -251,7 +251,7 @@ describe.each(kinds)('%s', (kind) => {
   ])('serves clients of %s beside the messages format', async (path, body) => {
     const isNative = path === '/v1/responses' && (kind === 'openrouter' || kind === 'deepseek');
     provider.says(() => ({ body: isNative ? response : completion }));
-    const answer = await provider.ask(path, { model: kind, ...body });
+    const answer = await provider.post(path, { model: kind, ...body });
     expect(answer.status).toBe(200);
     expect(provider.paths).toEqual([`POST /${kind}${chat}/${isNative ? 'responses' : 'chat/completions'}`]);
   });
@@ -263,7 +263,7 @@ test.each([
   ['a model of another vendor than Anthropic', 'others', '/others/v1'],
 ])('%s has chat completions alone', async (_, model, base) => {
   provider.says(() => ({ body: completion }));
-  const answer = await provider.ask('/v1/messages', {
+  const answer = await provider.post('/v1/messages', {
     model,
     max_tokens: 100,
     messages: [{ role: 'user', content: 'Hi' }],
@@ -274,7 +274,10 @@ test.each([
 
 test('a forced tool switches thinking off where the model does not take both', async () => {
   provider.says(() => ({ body: messageOf('deepseek') }));
-  const answer = await provider.ask('/v1/messages', asked('deepseek', { tool_choice: { type: 'any' } }));
+  const answer = await provider.post(
+    '/v1/messages',
+    claudeCodeRequest('deepseek', { tool_choice: { type: 'any' } }),
+  );
   expect(answer.status).toBe(200);
   expect(provider.posted()).toMatchObject({ thinking: { type: 'disabled' }, tool_choice: { type: 'any' } });
   expect(answer.headers.get('x-sluice-loss')).toContain('thinking');

@@ -106,24 +106,24 @@ describe.each(['mistral-small-latest', 'codestral-latest'])('for %s', (model) =>
 });
 
 /** What a reply says: runs of one kind are one, as a stream may cut them anywhere. */
-function told(events: readonly GatewayEvent[]): JsonValue {
-  const said: JsonObject[] = [];
-  const say = (kind: string, text: string): void => {
-    const last = said.at(-1);
-    if (last?.['kind'] === kind) said[said.length - 1] = { kind, text: String(last['text']) + text };
-    else said.push({ kind, text });
+function summarize(events: readonly GatewayEvent[]): JsonValue {
+  const entries: JsonObject[] = [];
+  const append = (kind: string, text: string): void => {
+    const last = entries.at(-1);
+    if (last?.['kind'] === kind) entries[entries.length - 1] = { kind, text: String(last['text']) + text };
+    else entries.push({ kind, text });
   };
   for (const event of events) {
-    if (event.type === 'text-delta') say('text', event.text);
-    if (event.type === 'reasoning-delta') say('reasoning', event.text);
+    if (event.type === 'text-delta') append('text', event.text);
+    if (event.type === 'reasoning-delta') append('reasoning', event.text);
     if (event.type === 'reasoning-end' && event.proof !== undefined)
-      said.push({ kind: 'proof', format: event.proof.format, text: event.proof.value });
+      entries.push({ kind: 'proof', format: event.proof.format, text: event.proof.value });
     if (event.type === 'citation')
-      said.push({ kind: 'citation', start: event.citation.start ?? -1, end: event.citation.end ?? -1 });
-    if (event.type === 'finish') said.push({ kind: 'finish', text: event.reason });
-    if (event.type === 'usage') said.push({ kind: 'usage', input: event.usage.input });
+      entries.push({ kind: 'citation', start: event.citation.start ?? -1, end: event.citation.end ?? -1 });
+    if (event.type === 'finish') entries.push({ kind: 'finish', text: event.reason });
+    if (event.type === 'usage') entries.push({ kind: 'usage', input: event.usage.input });
   }
-  return said;
+  return entries;
 }
 
 const words = fc.string({ minLength: 1, maxLength: 12 });
@@ -141,14 +141,14 @@ const part: fc.Arbitrary<JsonObject> = fc.oneof(
 function cutIn(one: JsonObject, at: number): readonly JsonObject[] {
   const [inner] = objects(one['thinking']);
   const text = String(one['text'] ?? inner?.['text'] ?? '');
-  const place = at % (text.length + 1);
-  if (one['type'] === 'reference' || place === 0 || place === text.length) return [one];
+  const position = at % (text.length + 1);
+  if (one['type'] === 'reference' || position === 0 || position === text.length) return [one];
   const { signature, ...rest } = one;
   const piece = (some: string): JsonObject =>
     inner === undefined ? { ...rest, text: some } : { ...rest, thinking: [{ type: 'text', text: some }] };
   return [
-    piece(text.slice(0, place)),
-    { ...piece(text.slice(place)), ...(signature === undefined ? {} : { signature }) },
+    piece(text.slice(0, position)),
+    { ...piece(text.slice(position)), ...(signature === undefined ? {} : { signature }) },
   ];
 }
 
@@ -162,7 +162,7 @@ test('a reply says the same whole and streamed, however its parts are cut and jo
       fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }),
       (content, cuts, ends) => {
         const choice = { index: 0, finish_reason: 'stop', message: { role: 'assistant', content } };
-        const whole = told(
+        const whole = summarize(
           chat.decodeWhole({ ...top, object: 'chat.completion', choices: [choice], usage }, {}),
         );
         const pieces = content.flatMap((one, index) => cutIn(one, cuts[index % cuts.length] ?? 0));
@@ -182,7 +182,7 @@ test('a reply says the same whole and streamed, however its parts are cut and jo
         const streamed = frames.flatMap((frame) => [
           ...(decoder?.frame({ data: JSON.stringify(frame) }) ?? []),
         ]);
-        expect(told([...streamed, ...(decoder?.end() ?? [])])).toEqual(whole);
+        expect(summarize([...streamed, ...(decoder?.end() ?? [])])).toEqual(whole);
       },
     ),
     { numRuns: tries(1000) },

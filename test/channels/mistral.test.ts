@@ -27,11 +27,11 @@ beforeEach(() => {
   );
 });
 
-const ask = (path: string, body: Json): Promise<Response> => provider.ask(path, body);
+const post = (path: string, body: Json): Promise<Response> => provider.post(path, body);
 const chat = (body: Json): Promise<Response> =>
-  ask('/v1/chat/completions', { model: 'mistral-small-latest', ...body });
+  post('/v1/chat/completions', { model: 'mistral-small-latest', ...body });
 const messages = (body: Json): Promise<Response> =>
-  ask('/v1/messages', { model: 'mistral-small-latest', max_tokens: 99, ...body });
+  post('/v1/messages', { model: 'mistral-small-latest', max_tokens: 99, ...body });
 const sent = (index = 0): Json => provider.posted(index);
 /** A file of the key's own, which its calls may name. */
 const upload = async (id: string): Promise<void> => {
@@ -250,8 +250,8 @@ describe('thinking', () => {
     ],
   ] as const)(
     '%s, it is reasoning, and its signature comes back to Mistral alone',
-    async (_, said, streams) => {
-      answer = said();
+    async (_, makeReply, streams) => {
+      answer = makeReply();
       const reply = await (await messages({ messages: hello, stream: streams })).text();
       expect(reply).toContain('391');
       const block = streams ? undefined : ((JSON.parse(reply) as Json)['content'] as readonly Json[])[0];
@@ -375,8 +375,8 @@ describe('history', () => {
       ],
       tools: [{ name: 'look', input_schema: { type: 'object' } }],
     });
-    const [, asked, result, ...rest] = sent()['messages'] as readonly Json[];
-    const [made] = (asked?.['tool_calls'] ?? []) as readonly Json[];
+    const [, assistantMessage, result, ...rest] = sent()['messages'] as readonly Json[];
+    const [made] = (assistantMessage?.['tool_calls'] ?? []) as readonly Json[];
     expect(made?.['id']).toMatch(/^[A-Za-z0-9]{9}$/);
     expect(result).toEqual({ role: 'tool', tool_call_id: made?.['id'], name: 'look', content: 'seen' });
     expect(rest).toEqual([
@@ -438,12 +438,12 @@ describe('a model that Google serves', () => {
 
   test('streams so too, at an address of its own', async () => {
     answer = stream([thinking('Hm.')], 'Bonjour.');
-    const said = await (await chat({ model: 'on-vertex', messages: hello, stream: true })).text();
+    const streamText = await (await chat({ model: 'on-vertex', messages: hello, stream: true })).text();
     expect(provider.paths).toEqual([
       'POST /vertex/publishers/mistralai/models/mistral-medium-3:streamRawPredict',
     ]);
-    expect(said).toContain('"reasoning_content":"Hm."');
-    expect(said).toContain('"content":"Bonjour."');
+    expect(streamText).toContain('"reasoning_content":"Hm."');
+    expect(streamText).toContain('"content":"Bonjour."');
   });
 });
 
@@ -476,7 +476,7 @@ test('vectors have as many dimensions as are wished for', async () => {
     model: 'codestral-embed',
     usage,
   };
-  await ask('/v1/embeddings', { model: 'codestral-embed', input: ['a'], dimensions: 1, user: 'ann' });
+  await post('/v1/embeddings', { model: 'codestral-embed', input: ['a'], dimensions: 1, user: 'ann' });
   expect(sent()).toEqual({ model: 'codestral-embed', input: ['a'], output_dimension: 1 });
 });
 

@@ -43,20 +43,20 @@ test.each([
   ['what a tool gave', { messages: called }, 'messages'],
 ])('%s for a model without tools is 400 before the provider is asked', async (_, body, param) => {
   refusing.says(() => ({ body: reply }));
-  const answer = await refusing.ask('/v1/chat/completions', { model: 'r1', ...body });
+  const answer = await refusing.post('/v1/chat/completions', { model: 'r1', ...body });
   expect([answer.status, refusing.requests.length]).toEqual([400, 0]);
   expect(await answer.json()).toMatchObject({ error: { code: 'unsupported_tool', param } });
 });
 
 test('the same model answers calls without tools', async () => {
   refusing.says(() => ({ body: reply }));
-  const answer = await refusing.ask('/v1/chat/completions', { model: 'r1', messages: hello });
+  const answer = await refusing.post('/v1/chat/completions', { model: 'r1', messages: hello });
   expect([answer.status, refusing.requests.length]).toEqual([200, 1]);
 });
 
 test('they are dropped and named where the operator wants that', async () => {
   dropping.says(() => ({ body: reply }));
-  const answer = await dropping.ask('/v1/chat/completions', {
+  const answer = await dropping.post('/v1/chat/completions', {
     model: 'r1',
     messages: called,
     tools,

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import oci from '../../channels/oci/index.ts';
-import { Provider, type Said } from './_provider.ts';
+import { Provider, type ProviderResponse } from './_provider.ts';
 
 const commandR = 'cohere.command-r-plus-08-2024';
 const endpoint = 'ocid1.generativeaiendpoint.oc1..e';
@@ -51,27 +51,27 @@ beforeAll(async () => {
 });
 afterAll(() => provider.close());
 
-const cohere = (more: object = {}): Said => ({
+const cohere = (more: object = {}): ProviderResponse => ({
   body: {
     modelId: commandR,
     modelVersion: '1.7',
     chatResponse: { apiFormat: 'COHERE', text: 'It rains.', finishReason: 'COMPLETE', ...more },
   },
 });
-const pieces = (...events: readonly object[]): Said => ({
+const pieces = (...events: readonly object[]): ProviderResponse => ({
   headers: { 'content-type': 'text/event-stream' },
   body: Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')),
 });
 
 async function chat(body: object): Promise<Record<string, unknown>> {
-  const answer = await provider.ask('/v1/chat/completions', body);
+  const answer = await provider.post('/v1/chat/completions', body);
   const json = (await answer.json()) as Record<string, unknown>;
   expect({ status: answer.status, json }).toMatchObject({ status: 200 });
   return json;
 }
 
 async function streamed(body: object): Promise<readonly Record<string, unknown>[]> {
-  const answer = await provider.ask('/v1/chat/completions', { ...body, stream: true });
+  const answer = await provider.post('/v1/chat/completions', { ...body, stream: true });
   const text = await answer.text();
   return [...text.matchAll(/^data: (\{.*\})$/gm)].map(
     ([, data = '']) => JSON.parse(data) as Record<string, unknown>,
@@ -246,7 +246,7 @@ describe('a Command R model', () => {
   test('that breaks off is an error, and its sentence reaches the client', async () => {
     const broken = { finishReason: 'ERROR', errorMessage: 'The model is out of breath.', text: 'It' };
     provider.says(() => cohere(broken));
-    const answer = await provider.ask('/v1/chat/completions', {
+    const answer = await provider.post('/v1/chat/completions', {
       model: commandR,
       messages: [{ role: 'user', content: 'Hi' }],
     });
@@ -259,7 +259,7 @@ describe('a Command R model', () => {
 
   test('takes no images, and says so', async () => {
     provider.says(() => cohere());
-    const answer = await provider.ask('/v1/chat/completions', {
+    const answer = await provider.post('/v1/chat/completions', {
       model: commandR,
       messages: [
         {
@@ -286,7 +286,7 @@ describe('an endpoint of the account', () => {
 
 describe('a Command A model', () => {
   const model = 'looker';
-  const v2 = (message: object, more: object = {}): Said => ({
+  const v2 = (message: object, more: object = {}): ProviderResponse => ({
     body: {
       modelId: 'cohere.command-a-vision',
       chatResponse: { apiFormat: 'COHEREV2', message, finishReason: 'COMPLETE', ...more },
@@ -424,9 +424,9 @@ describe('a Command A model', () => {
       | { function: Record<string, string> }
       | undefined
     )[];
-    const told = called.flatMap((one) => (one === undefined ? [] : [one.function]));
-    expect(told.flatMap(({ name }) => name ?? [])).toEqual(['weather']);
-    expect(told.map(({ arguments: text }) => text ?? '').join('')).toBe('{}');
+    const functions = called.flatMap((one) => (one === undefined ? [] : [one.function]));
+    expect(functions.flatMap(({ name }) => name ?? [])).toEqual(['weather']);
+    expect(functions.map(({ arguments: text }) => text ?? '').join('')).toBe('{}');
     expect(JSON.stringify(frames)).toContain('"finish_reason":"tool_calls"');
   });
 });

@@ -33,14 +33,14 @@ test('a key with a budget in dollars pays what Oracle charges, and gets 403 for 
   const budget = { unit: 'micro-dollar', period: 'total', amount: 1e6 } as const;
   const { value, record } = await gateway.apiKeys.create({ name: 'oracle', budgets: [budget] });
   const { url, stores } = gateway;
-  const ask = (model: string): Promise<Response> =>
+  const sendChat = (model: string): Promise<Response> =>
     fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 300 }),
     });
-  expect((await ask('xai.grok-new')).status).toBe(403);
-  const answer = await ask('xai.grok-4');
+  expect((await sendChat('xai.grok-new')).status).toBe(403);
+  const answer = await sendChat('xai.grok-4');
   expect(answer.status).toBe(200);
   await answer.text();
   // 1,000 tokens at 3 dollars a million, and 200 at 15.

@@ -26,7 +26,7 @@ const keyId =
 const compartment = 'ocid1.compartment.oc1..aaaaaaaam3we6vgnherjq5q2idnccdflvjsnog7mlr6rtdb25gilchfeyjxa';
 const volume = 'ocid1.volume.oc1.phx.abyhqljrgvttnlx73nmrwfaux7kcvzfs3s66izvxf2h4lgvyndsdsnoiwr5q';
 const date = 'Thu, 05 Jan 2014 21:31:40 GMT';
-const said = (headers: string, signature: string): string =>
+const authorizationOf = (headers: string, signature: string): string =>
   `Signature version="1",headers="${headers}",keyId="${keyId}",algorithm="rsa-sha256",signature="${signature}"`;
 
 test('a GET is signed as the documentation shows it', async () => {
@@ -34,7 +34,7 @@ test('a GET is signed as the documentation shows it', async () => {
   const url = `https://iaas.us-phoenix-1.oraclecloud.com/20160918/instances?${query}`;
   expect(await ociHeaders({ url, method: 'GET' }, { keyId, privateKey }, date)).toEqual({
     date,
-    authorization: said(
+    authorization: authorizationOf(
       'date (request-target) host',
       'GBas7grhyrhSKHP6AVIj/h5/Vp8bd/peM79H9Wv8kjoaCivujVXlpbKLjMPeDUhxkFIWtTtLBj3sUzaFj34XE6YZAHc9r2DmE4pMwOAy/kiITcZxa1oHPOeRheC0jP2dqbTll8fmTZVwKZOKHYPtrLJIJQHJjNvxFWeHQjMaR7M=',
     ),
@@ -53,7 +53,7 @@ test('a POST is signed with its body as the documentation shows it', async () =>
     'content-length': '316',
     'content-type': 'application/json',
     'x-content-sha256': 'V9Z20UJTvkvpJ50flBzKE32+6m2zJjweHpDMX/U4Uy0=',
-    authorization: said(
+    authorization: authorizationOf(
       'date (request-target) host content-length content-type x-content-sha256',
       'Mje8vIDPlwIHmD/cTDwRxE7HaAvBg16JnVcsuqaNRim23fFPgQfLoOOxae6WqKb1uPjYEl0qIdazWaBy/Ml8DRhqlocMwoSXv0fbukP8J5N80LCmzT/FFBvIvTB91XuXI3hYfP9Zt1l7S6ieVadHUfqBedWH0itrtPJBgKmrWso=',
     ),

@@ -33,7 +33,7 @@ const hour = 3_600_000;
 let folder: string;
 let upstream: ScriptedUpstream;
 let status = 200;
-let said: object | undefined;
+let responseBody: object | undefined;
 const gateways: TestGateway[] = [];
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ beforeAll(async () => {
     response.writeHead(status, { 'content-type': 'application/json' });
     if (request.method === 'GET') return void response.end(JSON.stringify({ items: models }));
     const refusal = { code: 'NotAuthenticated', message: 'The required information was not provided.' };
-    const well = said ?? voices['chat-completions'].whole('hello');
+    const well = responseBody ?? voices['chat-completions'].whole('hello');
     response.end(JSON.stringify(status === 200 ? well : refusal));
   });
 });
@@ -53,7 +53,7 @@ afterAll(async () => {
 beforeEach(() => {
   upstream.requests.length = 0;
   status = 200;
-  said = undefined;
+  responseBody = undefined;
   // Nothing of the machine's own is found.
   for (const name of Object.keys(process.env)) if (name.startsWith('OCI_')) vi.stubEnv(name, undefined);
   vi.stubEnv('HOME', folder);
@@ -81,7 +81,7 @@ async function start(options: Options): Promise<TestGateway> {
   return gateway;
 }
 
-const ask = (at: TestGateway): Promise<Response> =>
+const sendChat = (at: TestGateway): Promise<Response> =>
   fetch(`${at.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${at.key}`, 'content-type': 'application/json' },
@@ -126,7 +126,7 @@ function keyFile(): string {
 describe('requests', () => {
   test('are signed with a key of the config, and name the compartment that pays', async () => {
     const project = 'ocid1.generativeaiproject.oc1.iad.p';
-    expect((await ask(await start({ identity: key, project }))).status).toBe(200);
+    expect((await sendChat(await start({ identity: key, project }))).status).toBe(200);
     expect(lastSigned()).toMatchObject({
       url: '/openai/v1/chat/completions',
       keyId: `${tenancy}/${user}/${fingerprint}`,
@@ -143,7 +143,7 @@ describe('requests', () => {
       channels: [oci({ baseUrl: `${upstream.url}/20231130/actions/v1`, key: 'sk-oci-0123456789' })],
     });
     gateways.push(gateway);
-    expect((await ask(gateway)).status).toBe(200);
+    expect((await sendChat(gateway)).status).toBe(200);
     expect(upstream.requests[0]).toMatchObject({
       url: '/20231130/actions/v1/chat/completions',
       headers: { authorization: 'Bearer sk-oci-0123456789' },
@@ -186,13 +186,13 @@ describe('requests', () => {
       region: 'us-chicago-1',
     });
     keyFile();
-    await ask(await start({ identity: { kind: 'profile', file, name: 'WORK' } }));
+    await sendChat(await start({ identity: { kind: 'profile', file, name: 'WORK' } }));
     expect(lastSigned().keyId).toBe(`${tenancy}/${user}/${fingerprint}`);
   });
 
   test('are signed with the DEFAULT profile of the file that OCI_CONFIG_FILE names, where nothing else is said', async () => {
     vi.stubEnv('OCI_CONFIG_FILE', profile('DEFAULT', { user, tenancy, fingerprint, key_file: keyFile() }));
-    await ask(await start({}));
+    await sendChat(await start({}));
     expect(lastSigned().keyId).toBe(`${tenancy}/${user}/${fingerprint}`);
   });
 
@@ -200,7 +200,7 @@ describe('requests', () => {
     const token = tokenUntil(Date.now() + hour);
     writeFileSync(join(folder, 'token'), `${token}\n`);
     const file = profile('S', { key_file: keyFile(), security_token_file: join(folder, 'token') });
-    await ask(await start({ identity: { kind: 'profile', file, name: 'S' } }));
+    await sendChat(await start({ identity: { kind: 'profile', file, name: 'S' } }));
     expect(lastSigned().keyId).toBe(`ST$${token}`);
   });
 
@@ -210,7 +210,7 @@ describe('requests', () => {
     vi.stubEnv('OCI_RESOURCE_PRINCIPAL_VERSION', '2.2');
     vi.stubEnv('OCI_RESOURCE_PRINCIPAL_RPST', join(folder, 'rpst'));
     vi.stubEnv('OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM', pem);
-    await ask(await start({ identity: { kind: 'resource' } }));
+    await sendChat(await start({ identity: { kind: 'resource' } }));
     expect(lastSigned().keyId).toBe(`ST$${token}`);
   });
 
@@ -218,10 +218,10 @@ describe('requests', () => {
     const file = profile('DEFAULT', { user, tenancy, fingerprint, key_file: keyFile() });
     const gateway = await start({ identity: { kind: 'profile', file } });
     status = 401;
-    expect((await ask(gateway)).status).toBe(502);
+    expect((await sendChat(gateway)).status).toBe(502);
     profile('DEFAULT', { user: `${user}2`, tenancy, fingerprint, key_file: keyFile() });
     status = 200;
-    await eventually(async () => expect((await ask(gateway)).status).toBe(200));
+    await eventually(async () => expect((await sendChat(gateway)).status).toBe(200));
     expect(lastSigned().keyId).toContain(`${user}2`);
   });
 });
@@ -239,7 +239,7 @@ describe('in Oracle’s own words, signed', () => {
   };
 
   test('texts are embedded', async () => {
-    said = {
+    responseBody = {
       id: 'e',
       embeddings: [
         [0.5, 1],
@@ -263,7 +263,7 @@ describe('in Oracle’s own words, signed', () => {
   });
 
   test('documents are ranked', async () => {
-    said = {
+    responseBody = {
       id: 'r',
       documentRanks: [
         { index: 1, relevanceScore: 0.9 },
@@ -316,12 +316,14 @@ describe('an instance', () => {
 
   test('changes its certificate for a token, and signs with a key of its own making', async () => {
     const gateway = await start({ identity: { kind: 'instance', federationUrl: machine.url } });
-    expect((await ask(gateway)).status).toBe(200);
-    expect((await ask(gateway)).status).toBe(200);
-    const asked = lastSigned(createPublicKey(fixture('leaf')), machine);
-    expect(asked.url).toBe('/v1/x509');
-    expect(asked.keyId).toMatch(/^ocid1\.tenancy\.oc1\.\.example\/fed-x509\/([\dA-F]{2}:){19}[\dA-F]{2}$/);
-    const sent = JSON.parse(String(asked.body)) as Record<string, string | string[]>;
+    expect((await sendChat(gateway)).status).toBe(200);
+    expect((await sendChat(gateway)).status).toBe(200);
+    const federationRequest = lastSigned(createPublicKey(fixture('leaf')), machine);
+    expect(federationRequest.url).toBe('/v1/x509');
+    expect(federationRequest.keyId).toMatch(
+      /^ocid1\.tenancy\.oc1\.\.example\/fed-x509\/([\dA-F]{2}:){19}[\dA-F]{2}$/,
+    );
+    const sent = JSON.parse(String(federationRequest.body)) as Record<string, string | string[]>;
     const bare = fixture('leaf').replaceAll(/-----[A-Z ]+-----|\s/g, '');
     expect(sent).toMatchObject({ certificate: bare, purpose: 'DEFAULT', intermediateCertificates: [bare] });
     const session = createPublicKey({
@@ -337,8 +339,8 @@ describe('an instance', () => {
   test('whose certificate is refused is named in the log, with what to do', async () => {
     federation = 401;
     const gateway = await start({ identity: { kind: 'instance', federationUrl: machine.url } });
-    expect((await ask(gateway)).status).toBe(502);
-    expect(told(gateway)).toMatch(
+    expect((await sendChat(gateway)).status).toBe(502);
+    expect(problemIn(gateway)).toMatch(
       /^OCI credentials could not be had from the instance principal: the federation service failed: .* status 401\. Run on an instance .* dynamic group/,
     );
     expect(JSON.stringify(gateway.lines)).not.toContain('PRIVATE KEY');
@@ -348,8 +350,10 @@ describe('an instance', () => {
     vi.stubEnv('OCI_METADATA_BASE_URL', `${upstream.url}/nothing`);
     status = 404;
     const gateway = await start({ identity: { kind: 'instance' } });
-    expect((await ask(gateway)).status).toBe(502);
-    expect(told(gateway)).toMatch(/the instance principal: the metadata service failed: .* status 404\./);
+    expect((await sendChat(gateway)).status).toBe(502);
+    expect(problemIn(gateway)).toMatch(
+      /the instance principal: the metadata service failed: .* status 404\./,
+    );
   });
 });
 
@@ -357,7 +361,7 @@ describe('a pod of a cluster', () => {
   const pemOf = (name: string): string =>
     readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), 'utf8');
   const token = tokenUntil(Date.now() + hour);
-  const asked: { readonly url: string; readonly authorization: string; readonly body: string }[] = [];
+  const requests: { readonly url: string; readonly authorization: string; readonly body: string }[] = [];
   let cluster: SecureServer;
   let gives = '';
 
@@ -367,7 +371,7 @@ describe('a pod of a cluster', () => {
       request.setEncoding('utf8').on('data', (text: string) => (body += text));
       request.on('end', () => {
         const { url = '', headers } = request;
-        asked.push({ url, authorization: headers.authorization ?? '', body });
+        requests.push({ url, authorization: headers.authorization ?? '', body });
         response.end(Buffer.from(gives).toString('base64'));
       });
     });
@@ -375,7 +379,7 @@ describe('a pod of a cluster', () => {
   });
   afterAll(() => new Promise((resolve) => cluster.close(resolve)));
   beforeEach(() => {
-    asked.length = 0;
+    requests.length = 0;
     gives = JSON.stringify({ token: `ST$${token}` });
     writeFileSync(join(folder, 'token'), 'token-of-the-pod\n');
     vi.stubEnv('KUBERNETES_SERVICE_HOST', '127.0.0.1');
@@ -390,16 +394,16 @@ describe('a pod of a cluster', () => {
 
   test('has the token of its service account changed for one that is bound to a key of its own making', async () => {
     const gateway = await inPod();
-    expect((await ask(gateway)).status).toBe(200);
-    expect((await ask(gateway)).status).toBe(200);
-    expect(asked).toEqual([
+    expect((await sendChat(gateway)).status).toBe(200);
+    expect((await sendChat(gateway)).status).toBe(200);
+    expect(requests).toEqual([
       {
         url: '/resourcePrincipalSessionTokens',
         authorization: 'Bearer token-of-the-pod',
         body: expect.stringMatching(/^\{"podKey":"[\w+/=]+"\}$/) as string,
       },
     ]);
-    const { podKey } = JSON.parse(asked[0]?.body ?? '') as { podKey: string };
+    const { podKey } = JSON.parse(requests[0]?.body ?? '') as { podKey: string };
     const session = createPublicKey({ key: Buffer.from(podKey, 'base64'), type: 'spki', format: 'der' });
     expect(lastSigned(session).keyId).toBe(`ST$${token}`);
   });
@@ -419,8 +423,8 @@ describe('a pod of a cluster', () => {
   ])('%s is named in the log, with what to do', async (_what, undo, sentence) => {
     undo();
     const gateway = await inPod();
-    expect((await ask(gateway)).status).toBe(502);
-    expect(told(gateway)).toMatch(
+    expect((await sendChat(gateway)).status).toBe(502);
+    expect(problemIn(gateway)).toMatch(
       new RegExp(
         `^OCI credentials could not be had from the workload identity of the pod: ${sentence}.*NODE_EXTRA_CA_CERTS=`,
       ),
@@ -430,7 +434,7 @@ describe('a pod of a cluster', () => {
 });
 
 /** The sentence of the log about what went wrong. */
-const told = ({ lines }: TestGateway): string =>
+const problemIn = ({ lines }: TestGateway): string =>
   lines.map((line) => String((line as { msg?: unknown }).msg)).find((msg) => msg.startsWith('OCI ')) ?? '';
 
 describe('the log says which identity failed and what to set, and nothing secret, when', () => {
@@ -482,12 +486,12 @@ describe('the log says which identity failed and what to set, and nothing secret
 
   test.each(cases)('%s', async (_name, identity, sentence) => {
     const gateway = await start({ identity: identity() });
-    const answer = await ask(gateway);
+    const answer = await sendChat(gateway);
     expect({ status: answer.status, body: await answer.json() }).toMatchObject({
       status: 502,
       body: { error: { message: 'The channel for this model has no valid credentials.' } },
     });
-    expect(told(gateway)).toMatch(sentence);
+    expect(problemIn(gateway)).toMatch(sentence);
     const lines = JSON.stringify(gateway.lines);
     expect(lines).not.toContain('hidden-word');
     expect(lines).not.toContain(pem.split('\n')[1]);
@@ -498,8 +502,8 @@ describe('the log says which identity failed and what to set, and nothing secret
   test.each([401, 403, 404])('an identity has no rights, and the answer is %i', async (refused) => {
     status = refused;
     const gateway = await start({ identity: key });
-    expect((await ask(gateway)).status).toBeGreaterThanOrEqual(502);
-    expect(told(gateway)).toMatch(
+    expect((await sendChat(gateway)).status).toBeGreaterThanOrEqual(502);
+    expect(problemIn(gateway)).toMatch(
       /^OCI Generative AI refused the identity of the channel \(status 40[134]\)\. .* policy lets it use generative-ai-family/,
     );
   });

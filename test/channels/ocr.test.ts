@@ -124,14 +124,14 @@ describe('a document', () => {
       0.001,
       0.003,
     ],
-  ] as const)('%s is read when the budget holds it', async (_what, wish, little, enough) => {
+  ] as const)('%s is read when the budget holds it', async (_what, parameters, little, enough) => {
     provider.says(() => ({ body: read(1) }));
-    const ask = { model: 'mistral-ocr-2512', ...wish };
+    const request = { model: 'mistral-ocr-2512', ...parameters };
     const poor = await keyWith(little);
-    await expect(poor.client.ocr.process(ask)).rejects.toMatchObject({ statusCode: 429 });
+    await expect(poor.client.ocr.process(request)).rejects.toMatchObject({ statusCode: 429 });
     expect(provider.requests).toEqual([]);
     const rich = await keyWith(enough);
-    await expect(rich.client.ocr.process(ask)).resolves.toMatchObject({ pages: [{ index: 0 }] });
+    await expect(rich.client.ocr.process(request)).resolves.toMatchObject({ pages: [{ index: 0 }] });
   });
 
   test('is not read by a model that the key may not use', async () => {
@@ -163,9 +163,9 @@ describe('a document', () => {
       { file: await toFile(Buffer.from('%PDF-'), 'a.pdf'), purpose: 'ocr' as 'user_data' },
       { headers: { 'x-sluice-model': 'mistral-ocr-2512' } },
     );
-    const ask = { model: 'mistral-ocr-2512', document: { type: 'file', fileId: id } } as const;
-    await expect(other.client.ocr.process(ask)).rejects.toMatchObject({ statusCode: 404 });
-    await expect(owner.client.ocr.process(ask)).resolves.toMatchObject({ pages: [{ index: 0 }] });
+    const request = { model: 'mistral-ocr-2512', document: { type: 'file', fileId: id } } as const;
+    await expect(other.client.ocr.process(request)).rejects.toMatchObject({ statusCode: 404 });
+    await expect(owner.client.ocr.process(request)).resolves.toMatchObject({ pages: [{ index: 0 }] });
     expect(provider.paths).toEqual(['POST /v1/files', 'POST /v1/ocr']);
   });
 

@@ -80,10 +80,10 @@ describe.each(words)('the word %s', (word) => {
           gemini: 'generateContent',
         };
         if (own[model as keyof typeof own] === client) continue;
-        const answer = await provider.ask(...ask(model));
-        const said = await answer.text();
-        expect([client, answer.status, said]).toEqual([client, 200, expect.stringMatching(known)]);
-        expect(said).toContain(text);
+        const answer = await provider.post(...ask(model));
+        const answerText = await answer.text();
+        expect([client, answer.status, answerText]).toEqual([client, 200, expect.stringMatching(known)]);
+        expect(answerText).toContain(text);
       }
     },
   );
@@ -91,7 +91,7 @@ describe.each(words)('the word %s', (word) => {
   test('is a wish like any unknown one in thinking', async () => {
     provider.says(() => ({ body: ends['claude']?.('end_turn') }));
     const [path, body] = clients['chat completions']?.('claude') ?? ['', {}];
-    const answer = await provider.ask(path, { ...body, thinking: { type: word } });
+    const answer = await provider.post(path, { ...body, thinking: { type: word } });
     expect(answer.status).toBe(200);
     expect(provider.posted()).not.toHaveProperty('thinking');
   });
@@ -102,14 +102,14 @@ describe.each(words)('the word %s', (word) => {
       { role: 'user', content: 'Hi.' },
       { type: word, call_id: 'x' },
     ];
-    const answer = await provider.ask('/v1/responses', { model: 'responses', input });
+    const answer = await provider.post('/v1/responses', { model: 'responses', input });
     expect(await answer.text()).not.toContain('native code');
     expect(answer.status).toBe(200);
   });
 
   test('reserves what an unknown quality of images does', async () => {
     provider.says(() => ({ body: { created: 1, data: [{ b64_json: 'AAAA' }] } }));
-    const answer = await provider.ask('/v1/images/generations', {
+    const answer = await provider.post('/v1/images/generations', {
       model: 'dall-e-9',
       prompt: 'A cat',
       quality: word,

@@ -22,7 +22,7 @@ beforeEach(() => {
   );
 });
 
-const ask = (path: string, body: Json): Promise<Response> => provider.ask(path, body);
+const post = (path: string, body: Json): Promise<Response> => provider.post(path, body);
 const sent = (): Json => provider.posted(-1);
 
 const done = { model: 'qwen3:8b', done: true, done_reason: 'stop', prompt_eval_count: 5, eval_count: 2 };
@@ -46,7 +46,7 @@ test('a tool loop of messages thinks, calls and goes on in Ollama’s own words'
     tools: [{ name: 'weather', input_schema: { type: 'object', properties: { city: { type: 'string' } } } }],
     messages: [{ role: 'user', content: 'Weather in Oslo?' }],
   };
-  const first = await ask('/v1/messages', request);
+  const first = await post('/v1/messages', request);
   const reply = (await first.json()) as { content: Json[]; stop_reason: string };
   expect(reply.stop_reason).toBe('tool_use');
   expect(reply.content).toMatchObject([
@@ -63,7 +63,7 @@ test('a tool loop of messages thinks, calls and goes on in Ollama’s own words'
   });
   lines = [{ ...done, message: { role: 'assistant', content: 'Hail.' } }];
   const call = reply.content.find(({ type }) => type === 'tool_use');
-  const second = await ask('/v1/messages', {
+  const second = await post('/v1/messages', {
     ...request,
     messages: [
       ...request.messages,
@@ -88,7 +88,7 @@ test('a tool loop of messages thinks, calls and goes on in Ollama’s own words'
 
 test('a client of chat completions reaches options that only Ollama has', async () => {
   lines = [{ ...done, message: { role: 'assistant', content: '{}' } }];
-  const answer = await ask('/v1/chat/completions', {
+  const answer = await post('/v1/chat/completions', {
     model: 'llama3.2',
     messages: [{ role: 'user', content: 'hi' }],
     temperature: 0.5,
@@ -114,16 +114,20 @@ test('a line that tells an error in the middle of a stream is told, and a stream
   const begun = { model: 'llama3.2', message: { role: 'assistant', content: 'Hel' }, done: false };
   const body = { model: 'llama3.2', stream: true, messages: [{ role: 'user', content: 'hi' }] };
   lines = [begun, { error: 'model runner has unexpectedly stopped' }];
-  expect(await (await ask('/v1/chat/completions', body)).text()).toContain('unexpectedly stopped');
+  expect(await (await post('/v1/chat/completions', body)).text()).toContain('unexpectedly stopped');
   lines = [begun];
-  const cut = await (await ask('/v1/chat/completions', body)).text();
+  const cut = await (await post('/v1/chat/completions', body)).text();
   expect(cut).toContain('"error"');
   expect(cut).not.toContain('[DONE]');
 });
 
 test('embeddings', async () => {
   lines = [{ model: 'nomic-embed-text', embeddings: [[0.5], [0.25]], prompt_eval_count: 4 }];
-  const answer = await ask('/v1/embeddings', { model: 'nomic-embed-text', input: ['a', 'b'], dimensions: 1 });
+  const answer = await post('/v1/embeddings', {
+    model: 'nomic-embed-text',
+    input: ['a', 'b'],
+    dimensions: 1,
+  });
   expect(await answer.json()).toMatchObject({
     data: [{ embedding: [0.5] }, { embedding: [0.25] }],
     usage: { prompt_tokens: 4 },

@@ -92,7 +92,7 @@ describe.each([false, true])('streamed: %s', (stream) => {
   const user = [{ role: 'user', content: 'Well?' }];
 
   test('a client of Responses has all that the Agent API says and takes', async () => {
-    const answer = await provider.ask('/v1/responses', {
+    const answer = await provider.post('/v1/responses', {
       model: 'openai/gpt-5.5',
       input: [
         { role: 'user', content: 'Hi' },
@@ -107,9 +107,9 @@ describe.each([false, true])('streamed: %s', (stream) => {
       stream,
     });
     expect([answer.status, answer.headers.get('x-sluice-loss')]).toEqual([200, null]);
-    const said = await answer.text();
-    expect(said).toContain('"search_results"');
-    expect(said).toContain('They moo.');
+    const answerText = await answer.text();
+    expect(answerText).toContain('"search_results"');
+    expect(answerText).toContain('They moo.');
     expect(provider.paths).toEqual(['POST /v1/responses']);
     expect(provider.posted()).toEqual({
       model: 'openai/gpt-5.5',
@@ -131,14 +131,14 @@ describe.each([false, true])('streamed: %s', (stream) => {
   });
 
   test('a client of messages has its sources as citations', async () => {
-    const answer = await provider.ask('/v1/messages', {
+    const answer = await provider.post('/v1/messages', {
       model: 'sonar',
       max_tokens: 99,
       messages: user,
       stream,
     });
-    const said = await answer.text();
-    const cites = [...said.matchAll(/"url":"([^"]*)","title":"([^"]*)"/g)].map(([, url, title]) => [
+    const answerText = await answer.text();
+    const cites = [...answerText.matchAll(/"url":"([^"]*)","title":"([^"]*)"/g)].map(([, url, title]) => [
       url,
       title,
     ]);
@@ -146,35 +146,35 @@ describe.each([false, true])('streamed: %s', (stream) => {
       ['https://b.example/dogs', 'Dogs'],
       ['https://a.example/cats', 'Cats'],
     ]);
-    if (stream) expect(said).toContain('I look for dogs.');
+    if (stream) expect(answerText).toContain('I look for dogs.');
   });
 
   test('a client of chat completions has the text, and its sources where the text names them first', async () => {
-    const answer = await provider.ask('/v1/chat/completions', { model: 'sonar', messages: user, stream });
-    const said = await answer.text();
-    expect(said).toContain('"url":"https://a.example/cats"');
-    expect(said).toContain(`"start_index":${text.indexOf('[2]')}`);
-    expect(said).not.toContain('cows');
+    const answer = await provider.post('/v1/chat/completions', { model: 'sonar', messages: user, stream });
+    const answerText = await answer.text();
+    expect(answerText).toContain('"url":"https://a.example/cats"');
+    expect(answerText).toContain(`"start_index":${text.indexOf('[2]')}`);
+    expect(answerText).not.toContain('cows');
   });
 
   test('a client of generateContent has them as grounding', async () => {
     const verb = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
     const contents = [{ role: 'user', parts: [{ text: 'Well?' }] }];
-    const said = await (await provider.ask(`/v1beta/models/sonar:${verb}`, { contents })).text();
-    expect(said).toContain('"web":{"uri":"https://a.example/cats","title":"Cats"}');
-    expect(said).toContain('"web":{"uri":"https://b.example/dogs","title":"Dogs"}');
+    const answerText = await (await provider.post(`/v1beta/models/sonar:${verb}`, { contents })).text();
+    expect(answerText).toContain('"web":{"uri":"https://a.example/cats","title":"Cats"}');
+    expect(answerText).toContain('"web":{"uri":"https://b.example/dogs","title":"Dogs"}');
   });
 });
 
 test('where it keeps nothing it gets the earlier turns, without the traces of its tools', async () => {
   provider.says(() => ({ body: whole }));
-  const first = await provider.ask('/v1/responses', {
+  const first = await provider.post('/v1/responses', {
     model: 'sonar',
     store: true,
     input: 'My name is Ada.',
   });
   const { id } = (await first.json()) as { readonly id: string };
-  await provider.ask('/v1/responses', { model: 'sonar', previous_response_id: id, input: 'And?' });
+  await provider.post('/v1/responses', { model: 'sonar', previous_response_id: id, input: 'And?' });
   const input = provider.posted(1)['input'] as readonly { readonly type: string; readonly role?: string }[];
   expect(input.map(({ type, role }) => `${type} ${role}`)).toEqual([
     'message user',
@@ -193,7 +193,7 @@ test.each([
 ])('%s is asked as %j', async (model, asked) => {
   provider.says(() => ({ body: whole }));
   const messages = [{ role: 'user', content: 'Well?' }];
-  const answer = await provider.ask('/v1/chat/completions', { model, messages });
+  const answer = await provider.post('/v1/chat/completions', { model, messages });
   expect([answer.status, answer.headers.get('x-sluice-loss')]).toEqual([200, null]);
   const { model: sent, preset } = provider.posted();
   expect({ model: sent, preset }).toEqual({ model: undefined, preset: undefined, ...asked });
@@ -201,7 +201,7 @@ test.each([
 
 test('filters of Sonar are options of the search tool', async () => {
   provider.says(() => ({ body: whole }));
-  const answer = await provider.ask('/v1/chat/completions', {
+  const answer = await provider.post('/v1/chat/completions', {
     model: 'sonar',
     messages: [{ role: 'user', content: 'Well?' }],
     search_domain_filter: ['-c.example'],
@@ -225,7 +225,7 @@ test('images behind what a tool gave go in the result of that tool', async () =>
   provider.says(() => ({ body: whole }));
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };
   const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
-  const answer = await provider.ask('/v1/messages', {
+  const answer = await provider.post('/v1/messages', {
     model: 'sonar-pro',
     max_tokens: 99,
     tools,
@@ -245,27 +245,27 @@ test('images behind what a tool gave go in the result of that tool', async () =>
 
 test('a reply that failed is an error, whole and streamed', async () => {
   const error = { code: 'model_error', message: 'The model failed.', type: 'server_error' };
-  const ask = (stream: boolean) =>
-    provider.ask('/v1/chat/completions', {
+  const sendChat = (stream: boolean) =>
+    provider.post('/v1/chat/completions', {
       model: 'sonar',
       messages: [{ role: 'user', content: 'Hi' }],
       stream,
     });
   provider.says(() => ({ body: { ...whole, status: 'failed', output: [], error } }));
-  expect((await ask(false)).status).toBeGreaterThanOrEqual(500);
+  expect((await sendChat(false)).status).toBeGreaterThanOrEqual(500);
   provider.says(() => sse([{ type: 'response.failed', sequence_number: 0, error }]));
-  expect((await ask(true)).status).toBeGreaterThanOrEqual(500);
+  expect((await sendChat(true)).status).toBeGreaterThanOrEqual(500);
 });
 
 test('a client of Responses goes on from what Perplexity keeps', async () => {
   provider.says(() => ({ body: { ...whole, store: true } }));
-  const first = await provider.ask('/v1/responses', {
+  const first = await provider.post('/v1/responses', {
     model: 'sonar',
     store: true,
     input: 'My name is Ada.',
   });
   const { id } = (await first.json()) as { readonly id: string };
-  const second = await provider.ask('/v1/responses', {
+  const second = await provider.post('/v1/responses', {
     model: 'sonar',
     previous_response_id: id,
     input: 'And?',
@@ -288,8 +288,8 @@ test('embeddings, which come as signed bytes, are numbers for every client', asy
       usage: { prompt_tokens: 5, total_tokens: 5, cost },
     },
   }));
-  const ask = async (encoding: string) => {
-    const answer = await provider.ask('/v1/embeddings', {
+  const sendChat = async (encoding: string) => {
+    const answer = await provider.post('/v1/embeddings', {
       model: 'pplx-embed-v1-4b',
       input: ['cat', 'dog'],
       dimensions: 2,
@@ -299,7 +299,7 @@ test('embeddings, which come as signed bytes, are numbers for every client', asy
     expect(answer.headers.get('x-sluice-loss')).toContain('user');
     return (await answer.json()) as { readonly data: readonly { readonly embedding: unknown }[] };
   };
-  expect((await ask('float')).data.map(({ embedding }) => embedding)).toEqual([
+  expect((await sendChat('float')).data.map(({ embedding }) => embedding)).toEqual([
     [127, -128],
     [1, 0],
   ]);
@@ -309,7 +309,7 @@ test('embeddings, which come as signed bytes, are numbers for every client', asy
     dimensions: 2,
     encoding_format: 'base64_int8',
   });
-  const [first] = (await ask('base64')).data;
+  const [first] = (await sendChat('base64')).data;
   const packed = Buffer.from(String(first?.embedding), 'base64');
   expect([packed.readFloatLE(0), packed.readFloatLE(4)]).toEqual([127, -128]);
 });

@@ -80,10 +80,10 @@ describe('images by fal', () => {
           body: { request_id: 'r-1', status: 'IN_QUEUE', status_url: 'https://queue.fal.run/elsewhere' },
         };
       if (url.endsWith('/status')) {
-        const asked = provider.paths.filter((path) => path.endsWith('/status')).length;
-        return asked > running
+        const polls = provider.paths.filter((path) => path.endsWith('/status')).length;
+        return polls > running
           ? { body: { status: 'COMPLETED' } }
-          : { status: 202, body: { status: asked === 1 ? 'IN_QUEUE' : 'IN_PROGRESS', queue_position: 0 } };
+          : { status: 202, body: { status: polls === 1 ? 'IN_QUEUE' : 'IN_PROGRESS', queue_position: 0 } };
       }
       return { body: result() };
     };
@@ -287,10 +287,10 @@ describe('images by Black Forest Labs', () => {
     ['Content Moderated', 400, 'content_policy_violation'],
     ['Error', 502, 'upstream_error'],
     ['Task not found', 502, 'upstream_error'],
-  ])('that end with "%s" are told as it concerns the client', async (status, told, code) => {
+  ])('that end with "%s" are told as it concerns the client', async (status, expectedStatus, code) => {
     provider.says(order(() => ({ id: 'task-1', status, result: null })));
     const failure = await refusal(openai.images.generate({ model: 'flux-2-pro', prompt: 'x' }));
-    expect(failure).toMatchObject({ status: told, code });
+    expect(failure).toMatchObject({ status: expectedStatus, code });
   });
 
   test.each([
@@ -381,10 +381,10 @@ describe('images by Stability AI', () => {
     [413, { id: '1', name: 'payload_too_large', errors: ['Too large.'] }, 413, 'request_too_large'],
   ])(
     'that are refused with %i and %o are told as it concerns the client',
-    async (status, body, told, code) => {
+    async (status, body, expectedStatus, code) => {
       provider.says(() => ({ status, body }));
       const failure = await refusal(openai.images.generate({ model: 'stable-image-core', prompt: 'x' }));
-      expect(failure).toMatchObject({ status: told, code });
+      expect(failure).toMatchObject({ status: expectedStatus, code });
       expect(failure.message).not.toContain(keys.stability);
     },
   );
@@ -490,8 +490,8 @@ describe('images by Replicate', () => {
     leaving.abort();
     await left;
     await eventually(() => expect(provider.gateway.lines.some(({ status }) => status === 499)).toBe(true));
-    const asked = provider.requests.length;
+    const requestsBefore = provider.requests.length;
     await new Promise((resolve) => setTimeout(resolve, 1_200));
-    expect(provider.requests).toHaveLength(asked);
+    expect(provider.requests).toHaveLength(requestsBefore);
   });
 });

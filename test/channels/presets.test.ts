@@ -12,13 +12,13 @@ type Json = Record<string, unknown>;
 const names = Object.keys(presets);
 
 /** Where the members of a request in generateContent go in chat completions, by the names that traits give them. */
-const settings: Readonly<Record<string, { readonly asked: unknown; readonly field: string }>> = {
-  temperature: { asked: 0.5, field: 'temperature' },
-  topP: { asked: 0.9, field: 'top_p' },
-  topK: { asked: 5, field: 'top_k' },
-  seed: { asked: 7, field: 'seed' },
-  frequencyPenalty: { asked: 0.1, field: 'frequency_penalty' },
-  presencePenalty: { asked: 0.2, field: 'presence_penalty' },
+const settings: Readonly<Record<string, { readonly value: unknown; readonly field: string }>> = {
+  temperature: { value: 0.5, field: 'temperature' },
+  topP: { value: 0.9, field: 'top_p' },
+  topK: { value: 5, field: 'top_k' },
+  seed: { value: 7, field: 'seed' },
+  frequencyPenalty: { value: 0.1, field: 'frequency_penalty' },
+  presencePenalty: { value: 0.2, field: 'presence_penalty' },
 };
 
 let gateway: TestGateway;
@@ -65,7 +65,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-const ask = (path: string, body: Json): Promise<Response> =>
+const post = (path: string, body: Json): Promise<Response> =>
   fetch(gateway.url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -78,7 +78,7 @@ describe.each(names)('%s', (name) => {
 
   test('is reached at its path with its key, and the name that its model has there', async () => {
     upstream.requests.length = 0;
-    const answer = await ask(`/v1beta/models/via/${name}:generateContent`, {
+    const answer = await post(`/v1beta/models/via/${name}:generateContent`, {
       ...hi,
       generationConfig: { maxOutputTokens: 30 },
     });
@@ -98,7 +98,7 @@ describe.each(names)('%s', (name) => {
   });
 
   test('streams', async () => {
-    const answer = await ask(`/v1beta/models/via/${name}:streamGenerateContent?alt=sse`, hi);
+    const answer = await post(`/v1beta/models/via/${name}:streamGenerateContent?alt=sse`, hi);
     const text = await answer.text();
     expect(text).toContain('STOP');
     expect(text).toContain('hello');
@@ -106,19 +106,19 @@ describe.each(names)('%s', (name) => {
 
   test('gets no setting that its model refuses, and whoever asked for one is told', async () => {
     upstream.requests.length = 0;
-    const answer = await ask(`/v1beta/models/via/${name}:generateContent`, {
+    const answer = await post(`/v1beta/models/via/${name}:generateContent`, {
       ...hi,
-      generationConfig: Object.fromEntries(Object.entries(settings).map(([key, { asked }]) => [key, asked])),
+      generationConfig: Object.fromEntries(Object.entries(settings).map(([key, { value }]) => [key, value])),
     });
     expect(answer.status).toBe(200);
     const lost = answer.headers.get('x-sluice-loss') ?? '';
     const sent = JSON.parse(upstream.requests[0]?.body.toString() ?? '') as Json;
     const refuses = refused(name);
-    for (const [setting, { asked, field }] of Object.entries(settings)) {
+    for (const [setting, { value, field }] of Object.entries(settings)) {
       if (refuses.includes(setting)) {
         expect(sent).not.toHaveProperty(field);
         expect(lost).toContain(setting);
-      } else expect(sent).toMatchObject({ [field]: asked });
+      } else expect(sent).toMatchObject({ [field]: value });
     }
   });
 
@@ -166,9 +166,9 @@ test('a gateway of the operator’s own choice needs its address and gets it fro
           return answer.status;
         })
         .toBe(200);
-      const asked = seen.requests.findLast(({ method }) => method === 'POST');
-      expect(asked?.url).toBe(path);
-      expect(asked?.headers[header]).toBe(value);
+      const request = seen.requests.findLast(({ method }) => method === 'POST');
+      expect(request?.url).toBe(path);
+      expect(request?.headers[header]).toBe(value);
     }
   } finally {
     await own.close();

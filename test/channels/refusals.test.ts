@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { everything } from '../support/tries.ts';
-import { startTokenPlace } from './_tokens.ts';
+import { startTokenServer } from './_tokens.ts';
 import { judge } from './_refusing/fake.ts';
 import { reportOf, runMatrix, type Outcome } from './_refusing/matrix.ts';
 import { isKnown, isOpen, unexplainedCases, writeOpen } from './_refusing/open-cases.ts';
@@ -10,7 +10,7 @@ import { agents, bodyFor, clients, ordinary, suffixes, type Client } from './_re
 import { rows, type Row } from './_refusing/rows.ts';
 import { rules } from './_refusing/table.ts';
 
-const tokens = await startTokenPlace();
+const tokens = await startTokenServer();
 afterAll(() => tokens.close());
 
 /** `SLUICE_REFUSALS=FILE` tries everything, writes the report to that file, and lists anew what does not hold. */
@@ -19,24 +19,24 @@ const report = process.env['SLUICE_REFUSALS'];
 const kinds = process.env['SLUICE_REFUSALS_KINDS']?.split(',');
 const chosen = kinds === undefined ? rows : rows.filter(({ kind }) => kinds.includes(kind));
 
-const said = ({ row, client, request, result, reason, wish }: Outcome): string =>
-  `${row.kind} ${row.model} · ${request} · ${client}: ${result === 'accepted' ? `the wish was ${wish ?? 'kept'}` : `${result}: ${reason ?? ''}`}`;
+const describeOutcome = ({ row, client, request, result, reason, effort }: Outcome): string =>
+  `${row.kind} ${row.model} · ${request} · ${client}: ${result === 'accepted' ? `the wish was ${effort ?? 'kept'}` : `${result}: ${reason ?? ''}`}`;
 
 /** Of each request to each model one client in turn, and all of them with `npm run fuzz`. */
 const names = [...[...ordinary, ...agents].map(({ name }) => name), ...suffixes];
-function isInTurn(row: Row, client: Client, request: string): boolean {
+function isSelected(row: Row, client: Client, request: string): boolean {
   if (everything || report !== undefined) return true;
   return (rows.indexOf(row) + names.indexOf(request) + clients.indexOf(client)) % clients.length === 0;
 }
 
 test('ordinary requests of all clients are accepted by providers that refuse what the real ones refuse, and wishes for thinking reach them', async () => {
-  const outcomes = await runMatrix(chosen, tokens.url, isInTurn);
+  const outcomes = await runMatrix(chosen, tokens.url, isSelected);
   if (report !== undefined) {
     writeFileSync(report, reportOf(outcomes));
     writeOpen(outcomes, chosen);
     return;
   }
-  expect(outcomes.filter((one) => isOpen(one) && !isKnown(one)).map(said)).toEqual([]);
+  expect(outcomes.filter((one) => isOpen(one) && !isKnown(one)).map(describeOutcome)).toEqual([]);
 });
 
 test('every case that stays open says why', () => {
@@ -93,12 +93,12 @@ describe('the fakes refuse', () => {
   });
 
   test('nothing of what is right', () => {
-    const told = [
+    const accepted = [
       ['openai', 'gpt-5-mini', { max_completion_tokens: 5, reasoning_effort: 'low' }],
       ['moonshot', 'kimi-k2.6', { tool_choice: 'required', tools: [tool], thinking: { type: 'disabled' } }],
       ['dashscope', 'qwen3-32b', { enable_thinking: false }],
     ] as const;
-    for (const [kind, model, members] of told)
+    for (const [kind, model, members] of accepted)
       expect(
         judge(anyRow(kind, model), 'chat-completions', { model, messages, ...members }, false).refused,
       ).toBeUndefined();

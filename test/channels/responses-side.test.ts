@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import deepseek from '../../channels/deepseek.ts';
 import openrouter from '../../channels/openrouter.ts';
 import together from '../../channels/together/index.ts';
-import { Provider, type Said } from './_provider.ts';
+import { Provider, type ProviderResponse } from './_provider.ts';
 import { UsageListener } from './_usage-listener.ts';
 
 let provider: Provider;
@@ -56,7 +56,7 @@ const responseNamed = (id: string) => ({
 
 /** https://openrouter.ai/docs/api_reference/responses/error-handling: 400 for `store: true` and for a `previous_response_id`. */
 function answerAsOpenrouter(): void {
-  provider.says((_, count): Said => {
+  provider.says((_, count): ProviderResponse => {
     const { store, previous_response_id: previous } = provider.posted(-1);
     const isRefused = store === true || (previous ?? null) !== null;
     const error = { error: { code: 'invalid_prompt', message: 'Invalid request' }, metadata: null };
@@ -78,7 +78,7 @@ test('a client of Responses is served in its format: reasoning, tools and caches
       { type: 'function', name: 'look', parameters: { type: 'object', properties: {} }, strict: false },
     ],
   };
-  const answer = await provider.ask('/v1/responses', body);
+  const answer = await provider.post('/v1/responses', body);
   expect([answer.status, answer.headers.get('x-sluice-loss')]).toEqual([200, null]);
   expect(await answer.json()).toMatchObject({ output: [reasoning, { type: 'message' }] });
   expect(provider.paths).toEqual(['POST /api/v1/responses']);
@@ -93,10 +93,10 @@ test.each([
   ['Together', 'zai-org/GLM-5.3', '/together/v1/responses'],
 ])('the gateway keeps responses for %s, which keeps none', async (_, model, path) => {
   answerAsOpenrouter();
-  const first = await provider.ask('/v1/responses', { model, store: true, input: 'My name is Ada.' });
+  const first = await provider.post('/v1/responses', { model, store: true, input: 'My name is Ada.' });
   expect([first.status, first.headers.get('x-sluice-loss')]).toEqual([200, null]);
   const { id } = (await first.json()) as { readonly id: string };
-  const second = await provider.ask('/v1/responses', {
+  const second = await provider.post('/v1/responses', {
     model,
     store: true,
     previous_response_id: id,
@@ -114,7 +114,7 @@ test.each([
 
 test('DeepSeek V4 gets the effort of a client of Responses, and free-text tools as functions', async () => {
   answerAsOpenrouter();
-  const answer = await provider.ask('/v1/responses', {
+  const answer = await provider.post('/v1/responses', {
     model: 'deepseek-v4-flash',
     input: 'Hi',
     reasoning: { effort: 'high' },
@@ -146,8 +146,8 @@ test.each([
       usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
     },
   }));
-  const asked = path === '/v1/responses' ? { input: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] };
-  const answer = await provider.ask(path, { model, ...asked });
+  const body = path === '/v1/responses' ? { input: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] };
+  const answer = await provider.post(path, { model, ...body });
   expect(answer.status).toBe(200);
   expect(provider.paths).toEqual([`POST ${base}/chat/completions`]);
 });

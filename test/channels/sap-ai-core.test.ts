@@ -4,14 +4,14 @@ import { voices } from '../flows/_wire.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
-import { startTokenPlace, type TokenPlace } from './_tokens.ts';
+import { startTokenServer, type TokenServer } from './_tokens.ts';
 
 type Json = Record<string, unknown>;
 type Key = Exclude<NonNullable<Parameters<typeof sapAiCore>[0]>['serviceKey'], string | undefined>;
 let refuses: number | undefined;
 
 const secret = 'AbCdEf123456+ghIjKl==';
-let tokens: TokenPlace;
+let tokens: TokenServer;
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
 
@@ -31,7 +31,7 @@ const serviceKey = (): string =>
   });
 
 beforeAll(async () => {
-  tokens = await startTokenPlace();
+  tokens = await startTokenServer();
   upstream = await startUpstream((request, response) => {
     const status = request.method === 'GET' ? 200 : (refuses ?? 200);
     response.writeHead(status, { 'content-type': 'application/json' });
@@ -63,7 +63,7 @@ beforeEach(() => {
   tokens.refuses = undefined;
 });
 
-const ask = (model: string, at = gateway): Promise<Response> =>
+const sendChat = (model: string, at = gateway): Promise<Response> =>
   fetch(`${at.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${at.key}`, 'content-type': 'application/json' },
@@ -76,7 +76,7 @@ test('a model is asked at the deployment that runs it, in its resource group, wi
     ['mistralai--mistral-large-instruct', '/v2/inference/deployments/d-mistral/chat/completions'],
   ] as const) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
-    expect((await ask(model)).status).toBe(200);
+    expect((await sendChat(model)).status).toBe(200);
     const seen = upstream.requests.findLast(({ method }) => method === 'POST');
     expect(seen?.url).toBe(url);
     expect(seen?.headers).toMatchObject({ authorization: 'Bearer token-1', 'ai-resource-group': 'mine' });
@@ -97,7 +97,11 @@ test('a model is asked at the deployment that runs it, in its resource group, wi
 describe('the orchestration service', () => {
   let service: ScriptedUpstream;
   let orchestrated: TestGateway;
-  const result = (said: Json): Json => ({ request_id: 'r', intermediate_results: {}, final_result: said });
+  const result = (finalResult: Json): Json => ({
+    request_id: 'r',
+    intermediate_results: {},
+    final_result: finalResult,
+  });
   const whole = result(voices['chat-completions'].whole('hello'));
   let answer: { readonly status: number; readonly body: string; readonly type: string };
   const well = { status: 200, body: JSON.stringify(whole), type: 'application/json' };
@@ -135,7 +139,7 @@ describe('the orchestration service', () => {
     });
     // The models are asked for in the background.
     await eventually(async () => {
-      const { status } = await ask('gemini-2.5-pro', orchestrated);
+      const { status } = await sendChat('gemini-2.5-pro', orchestrated);
       if (status === 503) throw new Error('not listed yet');
     });
   });
@@ -147,7 +151,7 @@ describe('the orchestration service', () => {
     answer = well;
   });
 
-  const say = (body: Json): Promise<Response> =>
+  const sendChatBody = (body: Json): Promise<Response> =>
     fetch(`${orchestrated.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${orchestrated.key}`, 'content-type': 'application/json' },
@@ -160,7 +164,7 @@ describe('the orchestration service', () => {
 
   test('is asked for every model at its one deployment, with the modules of the operator', async () => {
     const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } };
-    const reply = await say({ tools: [tool], tool_choice: 'auto', temperature: 0.5, max_tokens: 9 });
+    const reply = await sendChatBody({ tools: [tool], tool_choice: 'auto', temperature: 0.5, max_tokens: 9 });
     expect(await reply.json()).toMatchObject({ choices: [{ message: { content: 'hello' } }] });
     const seen = service.requests.findLast(({ method }) => method === 'POST');
     expect(seen?.url).toBe('/v2/inference/deployments/d-all/v2/completion');
@@ -181,7 +185,7 @@ describe('the orchestration service', () => {
   });
 
   test('takes what looks like a placeholder in a message as it was written', async () => {
-    await say({ messages: [{ role: 'user', content: 'Explain {{?name}} and {{ ?other }}.' }] });
+    await sendChatBody({ messages: [{ role: 'user', content: 'Explain {{?name}} and {{ ?other }}.' }] });
     const sent = JSON.parse(String(service.requests.at(-1)?.body)) as Json;
     expect(sent['placeholder_values']).toEqual({ name: '{{?name}}', other: '{{ ?other }}' });
   });
@@ -202,7 +206,7 @@ describe('the orchestration service', () => {
       location: 'Filtering Module - Input Filter',
     };
     answer = { status: 400, body: JSON.stringify({ error }), type: 'application/json' };
-    const reply = await say({});
+    const reply = await sendChatBody({});
     expect(reply.status).toBe(400);
     expect(await reply.json()).toMatchObject({
       error: {
@@ -218,7 +222,7 @@ describe('the orchestration service', () => {
       { request_id: 'r', code: 500, message: 'Something else.', location: 'LLM Module' },
     ];
     answer = { status: 200, body: JSON.stringify({ error }), type: 'application/json' };
-    const reply = await say({});
+    const reply = await sendChatBody({});
     expect({ status: reply.status, body: await reply.json() }).toMatchObject({
       status: 400,
       body: { error: { message: 'temperature is too high.' } },
@@ -234,13 +238,13 @@ describe('the orchestration service', () => {
       choices: [{ index: 0, delta: { content: '' } }],
     });
     const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' };
-    const said = result({ ...chunk, choices: [{ index: 0, delta: { role: 'assistant', content: 'Hel' } }] });
+    const delta = result({ ...chunk, choices: [{ index: 0, delta: { role: 'assistant', content: 'Hel' } }] });
     const failed = {
       error: { request_id: 'r', code: 500, message: 'The model has failed.', location: 'LLM Module' },
     };
-    const body = [begun, said, failed].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+    const body = [begun, delta, failed].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
     answer = { status: 200, body, type: 'text/event-stream' };
-    const text = await (await say({ stream: true })).text();
+    const text = await (await sendChatBody({ stream: true })).text();
     expect(text).toContain('"Hel"');
     expect(text).toMatch(/data: \{"error":/);
     expect(text).not.toContain('[DONE]');
@@ -253,7 +257,7 @@ test('an instance that the service key does not open is told with what to do', a
     channels: [sapAiCore({ serviceKey: serviceKey(), models: ['gpt-*'] })],
   });
   try {
-    expect((await ask('gpt-4o-mini', own)).status).toBe(502);
+    expect((await sendChat('gpt-4o-mini', own)).status).toBe(502);
     expect(own.lines).toContainEqual(
       expect.objectContaining({
         msg: expect.stringMatching(
@@ -268,7 +272,7 @@ test('an instance that the service key does not open is told with what to do', a
 });
 
 test('a model that no deployment runs is not available', async () => {
-  const answer = await ask('gpt-9');
+  const answer = await sendChat('gpt-9');
   expect(answer.status).toBe(503);
   expect(await answer.json()).toMatchObject({ error: { message: 'No deployment runs this model.' } });
 });
@@ -276,7 +280,7 @@ test('a model that no deployment runs is not available', async () => {
 test('the models of running deployments are discovered', async () => {
   const own = await startGateway({ channels: [sapAiCore({ serviceKey: serviceKey() })] });
   try {
-    await expect.poll(async () => (await ask('gpt-4o-mini', own)).status).toBe(200);
+    await expect.poll(async () => (await sendChat('gpt-4o-mini', own)).status).toBe(200);
   } finally {
     await own.close();
   }
@@ -288,7 +292,7 @@ test('a service key that is refused is named in the log, and its secret nowhere'
     channels: [sapAiCore({ serviceKey: serviceKey(), models: ['gpt-*'] })],
   });
   try {
-    expect((await ask('gpt-4o-mini', own)).status).toBe(502);
+    expect((await sendChat('gpt-4o-mini', own)).status).toBe(502);
     expect(own.lines).toContainEqual(
       expect.objectContaining({
         msg: expect.stringMatching(
@@ -372,9 +376,9 @@ describe.each([false, true])('thoughts of the orchestration service, streamed: %
           messages: [{ role: 'user', content: 'Hi' }],
         }),
       });
-      const said = await answer.text();
-      expect(said).toContain('"thinking":"Let me see."');
-      expect(said).toContain('Hi.');
+      const text = await answer.text();
+      expect(text).toContain('"thinking":"Let me see."');
+      expect(text).toContain('Hi.');
     } finally {
       await own.close();
       await there.close();

@@ -60,7 +60,7 @@ const response = {
 };
 
 /** Asks the provider's own tool of a client format, and answers with what came back and where the provider was asked. */
-async function asked(
+async function callServerTool(
   client: 'messages' | 'generateContent' | 'chat',
   model: string,
   tool?: 'search' | 'code',
@@ -68,7 +68,7 @@ async function asked(
   provider.says(({ url }) => ({ body: url.includes('/responses') ? response : chat }));
   const answer = await {
     messages: () =>
-      provider.ask('/v1/messages', {
+      provider.post('/v1/messages', {
         model,
         max_tokens: 100,
         messages: [{ role: 'user', content: 'Well?' }],
@@ -83,14 +83,14 @@ async function asked(
             }),
       }),
     generateContent: () =>
-      provider.ask(`/v1beta/models/${model}:generateContent`, {
+      provider.post(`/v1beta/models/${model}:generateContent`, {
         contents: [{ role: 'user', parts: [{ text: 'Well?' }] }],
         ...(tool === undefined
           ? {}
           : { tools: [tool === 'search' ? { googleSearch: {} } : { codeExecution: {} }] }),
       }),
     chat: () =>
-      provider.ask('/v1/chat/completions', {
+      provider.post('/v1/chat/completions', {
         model,
         messages: [{ role: 'user', content: 'Well?' }],
         ...(tool === 'search' ? { web_search_options: {} } : {}),
@@ -102,7 +102,7 @@ async function asked(
 describe.each(['gpt-5', 'grok-4', 'mine'])('%s, which searches and runs code in responses alone', (model) => {
   test.each(['messages', 'generateContent'] as const)('is asked there by a client of %s', async (client) => {
     for (const tool of ['search', 'code'] as const) {
-      const { status, text, url } = await asked(client, model, tool);
+      const { status, text, url } = await callServerTool(client, model, tool);
       expect([status, url]).toEqual([200, expect.stringMatching(/\/responses(?:\?|$)/)]);
       expect(text).toContain('Cats purr.');
       const type = provider.posted()['tools'];
@@ -110,17 +110,17 @@ describe.each(['gpt-5', 'grok-4', 'mine'])('%s, which searches and runs code in 
         expect.objectContaining({ type: tool === 'search' ? 'web_search' : 'code_interpreter' }),
       ]);
     }
-    expect((await asked(client, model)).url).toMatch(/\/chat\/completions(?:\?|$)/);
+    expect((await callServerTool(client, model)).url).toMatch(/\/chat\/completions(?:\?|$)/);
   });
 
   test('is asked in the words of a client that speaks as the provider does', async () => {
-    expect((await asked('chat', model, 'search')).url).toMatch(/\/chat\/completions(?:\?|$)/);
+    expect((await callServerTool('chat', model, 'search')).url).toMatch(/\/chat\/completions(?:\?|$)/);
     expect(provider.posted()['web_search_options']).toEqual({});
   });
 });
 
 test('models that search in chat completions alone are asked there', async () => {
-  const { status, url } = await asked('messages', 'gpt-4o-search-preview', 'search');
+  const { status, url } = await callServerTool('messages', 'gpt-4o-search-preview', 'search');
   expect([status, url]).toEqual([200, expect.stringMatching(/\/chat\/completions$/)]);
   expect(provider.posted()['web_search_options']).toEqual({});
 });
@@ -138,20 +138,20 @@ test('a count is asked in the format of its client, also where it is read on its
   }));
   onTestFinished(() => counter.close());
   counter.says(() => ({ body: { object: 'response.input_tokens', input_tokens: 7 } }));
-  const answer = await counter.ask('/v1/responses/input_tokens', { model: 'counts', input: 'Well?' });
+  const answer = await counter.post('/v1/responses/input_tokens', { model: 'counts', input: 'Well?' });
   expect(counter.paths).toEqual(['POST /responses/input_tokens']);
   expect(await answer.json()).toMatchObject({ input_tokens: 7 });
 });
 
 const functions = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }];
-const askedWithFunctions = async (
+const callWithFunctions = async (
   model: string,
   more: object,
   tools: readonly object[] = functions,
 ): Promise<Response> => {
   provider.says(({ url }) => ({ body: url.includes('/responses') ? response : chat }));
   const messages = [{ role: 'user', content: 'Well?' }];
-  return provider.ask('/v1/chat/completions', { model, messages, tools, ...more });
+  return provider.post('/v1/chat/completions', { model, messages, tools, ...more });
 };
 
 test.each([
@@ -167,13 +167,13 @@ test.each([
   ['gpt-5.5', { reasoning_effort: 'low' }, 'responses'],
   ['gpt-5.1', { reasoning_effort: 'low' }, 'chat/completions'],
 ])('function tools of a chat completions client go to %s with %j in %s', async (model, effort, path) => {
-  const answer = await askedWithFunctions(model, effort);
+  const answer = await callWithFunctions(model, effort);
   expect([answer.status, provider.requests[0]?.url]).toEqual([200, expect.stringContaining(path)]);
   expect(await answer.json()).toMatchObject({ choices: [{ message: { content: 'Cats purr.' } }] });
 });
 
 test('a model that refuses function tools in chat completions is asked in them without any', async () => {
-  const answer = await askedWithFunctions('gpt-5.6-sol', { reasoning_effort: 'low' }, []);
+  const answer = await callWithFunctions('gpt-5.6-sol', { reasoning_effort: 'low' }, []);
   expect([answer.status, provider.requests[0]?.url]).toEqual([
     200,
     expect.stringContaining('chat/completions'),
@@ -189,7 +189,7 @@ test.each([
 ])(
   'a channel without Responses asks %s with %j and function tools for the effort %s',
   async (model, effort, sent) => {
-    const answer = await askedWithFunctions(model, effort);
+    const answer = await callWithFunctions(model, effort);
     expect(answer.status).toBe(200);
     const body = JSON.parse(String(provider.requests[0]?.body ?? '{}')) as {
       readonly reasoning_effort?: string;

@@ -74,8 +74,8 @@ describe('a video', () => {
   test('is not made where the budget holds its length alone, but not its size', async () => {
     provider.says(() => ({ body: film }));
     const { client } = await keyWith(1.9);
-    const wish = { prompt: 'A cat', model: 'sora-2-pro', seconds: '4', size: '1792x1024' } as const;
-    expect((await refusal(client.videos.create(wish))).status).toBe(429);
+    const request = { prompt: 'A cat', model: 'sora-2-pro', seconds: '4', size: '1792x1024' } as const;
+    expect((await refusal(client.videos.create(request))).status).toBe(429);
     expect(made()).toEqual([]);
   });
 });
@@ -105,8 +105,8 @@ describe('images', () => {
   test('are not made where the budget may not hold the size that the provider chooses', async () => {
     provider.says(() => ({ body: image }));
     const { client } = await keyWith(0.3);
-    const wish = { prompt: 'A cat', model: 'openai/gpt-image-2' };
-    expect((await refusal(client.images.generate(wish))).status).toBe(429);
+    const request = { prompt: 'A cat', model: 'openai/gpt-image-2' };
+    expect((await refusal(client.images.generate(request))).status).toBe(429);
     expect(made()).toEqual([]);
   });
 });

@@ -65,11 +65,11 @@ async function spentBy(id: string): Promise<readonly number[]> {
 }
 
 describe('speech by ElevenLabs', () => {
-  const ask = { model: 'eleven_v3', voice: 'JBFqnCBsd6RMkjVDRZzb', input: 'Hello there' };
+  const request = { model: 'eleven_v3', voice: 'JBFqnCBsd6RMkjVDRZzb', input: 'Hello there' };
 
   test('is asked for in its words and given as the bytes that came', async () => {
     provider.says(() => ({ headers: rate, body: sound }));
-    const response = await openai.audio.speech.create({ ...ask, speed: 1.1 });
+    const response = await openai.audio.speech.create({ ...request, speed: 1.1 });
     expect(response.headers.get('content-type')).toBe('audio/mpeg');
     expect(response.headers.get('x-sluice-loss')).toBeNull();
     expect(Buffer.from(await response.arrayBuffer()).equals(sound)).toBe(true);
@@ -86,7 +86,7 @@ describe('speech by ElevenLabs', () => {
 
   test('comes as events where the client wants a stream', async () => {
     provider.says(() => ({ headers: rate, body: sound }));
-    const response = await openai.audio.speech.create({ ...ask, stream_format: 'sse' });
+    const response = await openai.audio.speech.create({ ...request, stream_format: 'sse' });
     const pieces = (await response.text())
       .split('\n')
       .filter((line) => line.startsWith('data: '))
@@ -100,10 +100,10 @@ describe('speech by ElevenLabs', () => {
 
   test('takes words of its own, and tells what it cannot carry', async () => {
     provider.says(() => ({ headers: rate, body: sound }));
-    const wish = { voice_settings: { stability: 0.3 }, seed: 7, mood: 'glad' };
+    const fields = { voice_settings: { stability: 0.3 }, seed: 7, mood: 'glad' };
     const response = await openai.audio.speech.create({
-      ...ask,
-      ...wish,
+      ...request,
+      ...fields,
       speed: 3,
       instructions: 'whisper',
       response_format: 'pcm',
@@ -125,7 +125,7 @@ describe('speech by ElevenLabs', () => {
   test('is refused as a kind of file that it does not give', async () => {
     provider.says(() => ({ headers: rate, body: sound }));
     const { status, message } = await refusal(
-      openai.audio.speech.create({ ...ask, response_format: 'flac' }),
+      openai.audio.speech.create({ ...request, response_format: 'flac' }),
     );
     expect({ status, message }).toEqual({
       status: 400,
@@ -137,7 +137,7 @@ describe('speech by ElevenLabs', () => {
   test('is charged by the character', async () => {
     provider.says(() => ({ headers: rate, body: sound }));
     const { value, record } = await provider.gateway.apiKeys.create({ name: 'speaker' });
-    await (await clientOf(value).audio.speech.create(ask)).arrayBuffer();
+    await (await clientOf(value).audio.speech.create(request)).arrayBuffer();
     await expect.poll(() => spentBy(record.id)).toEqual([11_000, 18]);
   });
 
@@ -150,7 +150,7 @@ describe('speech by ElevenLabs', () => {
     [200, { detail: 'not sound' }, 502],
   ])('that fails with %i and %o is told as it concerns the client', async (status, body, told) => {
     provider.says(() => ({ status, body }));
-    const failure = await refusal(openai.audio.speech.create(ask));
+    const failure = await refusal(openai.audio.speech.create(request));
     expect(failure.status).toBe(told);
     expect(JSON.stringify([failure.message, provider.gateway.lines])).not.toContain(elevenKey);
   });
@@ -326,13 +326,13 @@ describe('Deepgram', () => {
     ['aura', 'asteria', 'aura-asteria-en', null],
     ['aura-2', 'aura-2-zeus-en', 'aura-2-zeus-en', null],
     ['aura-2-thalia-en', 'alloy', 'aura-2-thalia-en', 'voice'],
-  ])('speaks as %s with the voice %s', async (model, voice, asked, lost) => {
+  ])('speaks as %s with the voice %s', async (model, voice, deepgramModel, lost) => {
     provider.says(() => ({ headers: rate, body: sound }));
     const response = await openai.audio.speech.create({ model, voice, input: 'Hi', response_format: 'wav' });
     expect(Buffer.from(await response.arrayBuffer()).equals(sound)).toBe(true);
     expect(response.headers.get('x-sluice-loss')).toBe(lost);
     expect(provider.paths).toEqual([
-      `POST /v1/speak?model=${asked}&encoding=linear16&container=wav&sample_rate=24000`,
+      `POST /v1/speak?model=${deepgramModel}&encoding=linear16&container=wav&sample_rate=24000`,
     ]);
     expect(sentJson(provider.requests[0]!)).toEqual({ text: 'Hi' });
   });
@@ -417,14 +417,14 @@ describe('Voxtral', () => {
   test.each([
     [undefined, 'und'],
     ['fr', 'fr'],
-  ])('tells the language %s, which it does not say itself, as %s', async (language, told) => {
+  ])('tells the language %s, which it does not say itself, as %s', async (language, expectedLanguage) => {
     provider.says(() => ({ body: voxtral }));
-    const wish = { model, file: await file(), response_format: 'verbose_json' } as const;
+    const request = { model, file: await file(), response_format: 'verbose_json' } as const;
     const reply = await openai.audio.transcriptions.create({
-      ...wish,
+      ...request,
       ...(language === undefined ? {} : { language }),
     });
-    expect(verboseTranscript.parse(reply)).toMatchObject({ language: told, duration: 12 });
+    expect(verboseTranscript.parse(reply)).toMatchObject({ language: expectedLanguage, duration: 12 });
     expect(reply.segments).toHaveLength(2);
   });
 
@@ -480,9 +480,9 @@ describe('Voxtral', () => {
     ];
     provider.says(() => sse(frames));
     const { value, record } = await provider.gateway.apiKeys.create({ name: 'streaming' });
-    const wish = { model, file: await file(), stream: true, response_format: 'diarized_json' } as const;
+    const request = { model, file: await file(), stream: true, response_format: 'diarized_json' } as const;
     const events: unknown[] = [];
-    for await (const event of await clientOf(value).audio.transcriptions.create(wish)) events.push(event);
+    for await (const event of await clientOf(value).audio.transcriptions.create(request)) events.push(event);
     expect(events).toMatchObject([
       { type: 'transcript.text.delta', delta: 'Hello' },
       { type: 'transcript.text.delta', delta: ' there.' },
@@ -501,7 +501,7 @@ describe('Voxtral', () => {
     await expect.poll(async () => (await spentBy(record.id))[0]).toBe(12_000);
     provider.says(() => sse(frames.slice(0, 3)));
     const cut = async () => {
-      for await (const _ of await openai.audio.transcriptions.create(wish));
+      for await (const _ of await openai.audio.transcriptions.create(request));
     };
     await expect(cut()).rejects.toThrow(/closed the connection/);
   });
@@ -538,18 +538,18 @@ describe('AssemblyAI', () => {
     words,
     error: null,
   };
-  const steps = (last: (asked: number) => object | undefined): Provider['script'] => {
-    let asked = 0;
+  const steps = (last: (poll: number) => object | undefined): Provider['script'] => {
+    let polls = 0;
     return ({ url }) => {
       if (url === '/v2/upload') return { body: { upload_url: 'https://cdn.assemblyai.example/upload/1' } };
       if (url === '/v2/transcript') return { body: { id: 't1', status: 'queued' } };
-      const body = last((asked += 1));
+      const body = last((polls += 1));
       return body === undefined ? undefined : 'said' in body ? (body.said as object) : { body };
     };
   };
 
   test('is given the recording, asked for its transcript, and asked again until that is there', async () => {
-    provider.says(steps((asked) => (asked < 3 ? { id: 't1', status: 'processing' } : done)));
+    provider.says(steps((poll) => (poll < 3 ? { id: 't1', status: 'processing' } : done)));
     const reply = await openai.audio.transcriptions.create({
       model: 'universal-3-pro',
       file: await file(),
@@ -585,8 +585,8 @@ describe('AssemblyAI', () => {
 
   test('may fail to answer a question or two', async () => {
     provider.says(
-      steps((asked) =>
-        asked === 1 ? { said: { status: 503, body: {} } } : asked === 2 ? { said: { status: 429 } } : done,
+      steps((poll) =>
+        poll === 1 ? { said: { status: 503, body: {} } } : poll === 2 ? { said: { status: 429 } } : done,
       ),
     );
     const reply = await openai.audio.transcriptions.create({ model: 'universal-2', file: await file() });
@@ -624,9 +624,9 @@ describe('AssemblyAI', () => {
     provider.says(steps(() => ({ id: 't1', status: 'processing' })));
     const failure = await refusal(openai.audio.transcriptions.create({ model: 'hasty', file: await file() }));
     expect(failure.status).toBe(504);
-    const asked = provider.requests.length;
+    const requestsBefore = provider.requests.length;
     await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(provider.requests).toHaveLength(asked);
+    expect(provider.requests).toHaveLength(requestsBefore);
   });
 
   test('is asked no more when the client has left, who pays for one transcript', async () => {
@@ -643,8 +643,8 @@ describe('AssemblyAI', () => {
     await left;
     // A recording of 4.17 seconds, which were begun: five.
     await expect.poll(() => spentBy(record.id)).toEqual([50_000, 70]);
-    const asked = provider.requests.length;
+    const requestsBefore = provider.requests.length;
     await new Promise((resolve) => setTimeout(resolve, 1_500));
-    expect(provider.requests.length - asked).toBeLessThanOrEqual(1);
+    expect(provider.requests.length - requestsBefore).toBeLessThanOrEqual(1);
   });
 });

@@ -47,8 +47,8 @@ describe('a stream of StepFun', () => {
     let [text, reasoning] = ['', ''];
     const ends: unknown[] = [];
     let usage: unknown;
-    for await (const { choices, usage: told } of stream) {
-      usage = told ?? usage;
+    for await (const { choices, usage: reportedUsage } of stream) {
+      usage = reportedUsage ?? usage;
       for (const { delta, finish_reason } of choices) {
         text += delta.content ?? '';
         reasoning += (delta as { reasoning_content?: string }).reasoning_content ?? '';
@@ -61,7 +61,7 @@ describe('a stream of StepFun', () => {
 
   test('is told once to a client of the messages format', async () => {
     provider.says(() => reply);
-    const answer = await provider.ask('/v1/messages', {
+    const answer = await provider.post('/v1/messages', {
       model: 'step-3.7-flash',
       max_tokens: 99,
       messages,
@@ -73,8 +73,8 @@ describe('a stream of StepFun', () => {
     const events = frames.map(
       (frame) => JSON.parse(frame) as { type: string; delta?: Record<string, string>; usage?: object },
     );
-    const said = (name: string): string => events.map(({ delta }) => delta?.[name] ?? '').join('');
-    expect([said('thinking'), said('text'), said('stop_reason')]).toEqual([
+    const joinedDeltas = (name: string): string => events.map(({ delta }) => delta?.[name] ?? '').join('');
+    expect([joinedDeltas('thinking'), joinedDeltas('text'), joinedDeltas('stop_reason')]).toEqual([
       'Thinking.',
       'Hello.',
       'end_turn',

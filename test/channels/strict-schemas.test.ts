@@ -131,8 +131,8 @@ describe.each(['gpt-4o', 'gpt-4.1', 'openai/gpt-oss-120b'])('strict schemas for 
 
 test('strict schemas for Mistral are closed, and stay as they are otherwise', async () => {
   const model = 'mistral-large-latest';
-  const asked = { response_format: formOf(loose), tools: [toolOf(loose, true)] };
-  const { status, bytes, loss } = await sent('/v1/chat/completions', { model, messages, ...asked });
+  const request = { response_format: formOf(loose), tools: [toolOf(loose, true)] };
+  const { status, bytes, loss } = await sent('/v1/chat/completions', { model, messages, ...request });
   expect(status).toBe(200);
   const shut = { ...loose, additionalProperties: false };
   expect(JSON.parse(bytes)).toMatchObject({ response_format: formOf(shut), tools: [toolOf(shut, true)] });

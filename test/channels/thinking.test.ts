@@ -52,24 +52,24 @@ beforeEach(() => {
 test.each(['qwen/qwen3-32b', 'qwen-3-32b'])(
   'what %s thinks before its answer is thinking to clients of other formats',
   async (model) => {
-    const answer = await provider.ask('/v1/messages', { model, max_tokens: 99, messages });
+    const answer = await provider.post('/v1/messages', { model, max_tokens: 99, messages });
     expect(await answer.json()).toMatchObject({
       content: [
         { type: 'thinking', thinking: expect.stringContaining('Hm.') as string },
         { type: 'text', text: expect.stringMatching(/^\s*Yes\.$/) as string },
       ],
     });
-    const streamed = await provider.ask('/v1/messages', { model, max_tokens: 99, messages, stream: true });
-    const said = await streamed.text();
-    expect(said).toContain('"type":"thinking_delta"');
-    expect(said).not.toMatch(/think>/);
+    const streamed = await provider.post('/v1/messages', { model, max_tokens: 99, messages, stream: true });
+    const text = await streamed.text();
+    expect(text).toContain('"type":"thinking_delta"');
+    expect(text).not.toMatch(/think>/);
   },
 );
 
 test('a client of Groq’s own words has its thinking as it asked for it', async () => {
-  const asked = { model: 'qwen/qwen3-32b', messages, reasoning_format: 'parsed', reasoning_effort: 'none' };
-  const answer = await provider.ask('/v1/chat/completions', asked);
-  expect(provider.posted()).toEqual(asked);
+  const body = { model: 'qwen/qwen3-32b', messages, reasoning_format: 'parsed', reasoning_effort: 'none' };
+  const answer = await provider.post('/v1/chat/completions', body);
+  expect(provider.posted()).toEqual(body);
   expect(await answer.text()).toContain('<think>');
 });
 
@@ -77,9 +77,9 @@ test.each([
   [{ type: 'disabled' }, 'none'],
   [{ type: 'enabled', budget_tokens: 32_000 }, 'high'],
 ])('Grok 4.3 is told how much to think: %j', async (thinking, effort) => {
-  const asked = { max_tokens: 64_000, messages, thinking };
-  await provider.ask('/v1/messages', { model: 'grok-4.3', ...asked });
+  const body = { max_tokens: 64_000, messages, thinking };
+  await provider.post('/v1/messages', { model: 'grok-4.3', ...body });
   expect(provider.posted()).toMatchObject({ reasoning_effort: effort });
-  await provider.ask('/v1/messages', { model: 'grok-4', ...asked });
+  await provider.post('/v1/messages', { model: 'grok-4', ...body });
   expect(provider.posted(-1)).not.toHaveProperty('reasoning_effort');
 });

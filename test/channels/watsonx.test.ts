@@ -2,18 +2,18 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import watsonx from '../../channels/watsonx/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
-import { startTokenPlace, type TokenPlace } from './_tokens.ts';
+import { startTokenServer, type TokenServer } from './_tokens.ts';
 
 type Json = Record<string, unknown>;
 
 const key = 'ibm-api-key-0123456789';
-let tokens: TokenPlace;
+let tokens: TokenServer;
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
 let answer: Json = {};
 
 beforeAll(async () => {
-  tokens = await startTokenPlace();
+  tokens = await startTokenServer();
   upstream = await startUpstream((request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(
@@ -51,14 +51,14 @@ beforeEach(() => {
 /** What was asked of the models, without the questions for their list. */
 const posted = (): typeof upstream.requests => upstream.requests.filter(({ method }) => method === 'POST');
 
-const ask = (path: string, body: Json, at = gateway): Promise<Response> =>
+const post = (path: string, body: Json, at = gateway): Promise<Response> =>
   fetch(at.url + path, {
     method: 'POST',
     headers: { authorization: `Bearer ${at.key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
 
-const said = {
+const chatReply = {
   id: 'chat-1',
   model_id: 'ibm/granite-4-h-small',
   choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
@@ -66,7 +66,7 @@ const said = {
 };
 
 test('an API key is changed for a token once, and a project pays', async () => {
-  answer = said;
+  answer = chatReply;
   const body = {
     model: 'ibm/granite-4-h-small',
     messages: [{ role: 'user', content: 'hi' }],
@@ -74,15 +74,15 @@ test('an API key is changed for a token once, and a project pays', async () => {
     tool_choice: 'auto',
     time_limit: 1000,
   };
-  const first = await ask('/v1/chat/completions', body);
+  const first = await post('/v1/chat/completions', body);
   expect({ status: first.status, body: await first.json() }).toMatchObject({
     status: 200,
     body: { choices: [{ message: { content: 'Hello.' } }], usage: { prompt_tokens: 9 } },
   });
-  expect((await ask('/v1/chat/completions', body)).status).toBe(200);
-  const asked = tokens.requests.filter((request) => request.body.includes(key));
-  expect(asked).toHaveLength(1);
-  expect(String(asked[0]?.body)).toBe(
+  expect((await post('/v1/chat/completions', body)).status).toBe(200);
+  const tokenRequests = tokens.requests.filter((request) => request.body.includes(key));
+  expect(tokenRequests).toHaveLength(1);
+  expect(String(tokenRequests[0]?.body)).toBe(
     `grant_type=urn%3Aibm%3Aparams%3Aoauth%3Agrant-type%3Aapikey&apikey=${key}`,
   );
   const [seen] = posted();
@@ -101,14 +101,14 @@ test('an API key is changed for a token once, and a project pays', async () => {
 
 test('a model that thinks is asked how much, and what it thought is reasoning', async () => {
   const message = { role: 'assistant', content: 'Yes.', reasoning_content: 'Hm.' };
-  answer = { ...said, choices: [{ index: 0, message, finish_reason: 'stop' }] };
-  const asked = await ask('/v1/chat/completions', {
+  answer = { ...chatReply, choices: [{ index: 0, message, finish_reason: 'stop' }] };
+  const response = await post('/v1/chat/completions', {
     model: 'openai/gpt-oss-120b',
     reasoning_effort: 'high',
     include_reasoning: true,
     messages: [{ role: 'user', content: 'hi' }],
   });
-  expect(await asked.json()).toMatchObject({
+  expect(await response.json()).toMatchObject({
     choices: [{ message: { content: 'Yes.', reasoning_content: 'Hm.' } }],
   });
   const sent = JSON.parse(String(posted()[0]?.body)) as Json;
@@ -121,7 +121,7 @@ test('embeddings and rerank', async () => {
     results: [{ embedding: [0.5, 0.25] }, { embedding: [1, 2] }],
     input_token_count: 10,
   };
-  const vectors = await ask('/v1/embeddings', { model: 'ibm/slate', input: ['a', 'b'] });
+  const vectors = await post('/v1/embeddings', { model: 'ibm/slate', input: ['a', 'b'] });
   expect(await vectors.json()).toMatchObject({
     data: [{ embedding: [0.5, 0.25] }, { embedding: [1, 2] }],
     usage: { prompt_tokens: 10 },
@@ -139,7 +139,12 @@ test('embeddings and rerank', async () => {
     ],
     input_token_count: 7,
   };
-  const ranked = await ask('/v1/rerank', { model: 'ibm/slate', query: 'q', documents: ['x', 'y'], top_n: 2 });
+  const ranked = await post('/v1/rerank', {
+    model: 'ibm/slate',
+    query: 'q',
+    documents: ['x', 'y'],
+    top_n: 2,
+  });
   expect(await ranked.json()).toMatchObject({ results: [{ index: 1, relevance_score: 3.5 }, { index: 0 }] });
   expect(JSON.parse(String(posted()[1]?.body))).toMatchObject({
     query: 'q',
@@ -149,7 +154,7 @@ test('embeddings and rerank', async () => {
 });
 
 test('the models of the region are listed', async () => {
-  answer = said;
+  answer = chatReply;
   await expect
     .poll(async () => {
       const list = await fetch(`${gateway.url}/v1/models`, {
@@ -168,7 +173,7 @@ test('a key that IAM refuses is named in the log with what to do, and shown nowh
     ],
   });
   try {
-    const refused = await ask(
+    const refused = await post(
       '/v1/chat/completions',
       { model: 'ibm/granite-4-h-small', messages: [{ role: 'user', content: 'hi' }] },
       own,

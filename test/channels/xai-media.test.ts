@@ -100,12 +100,12 @@ describe('a video', () => {
     [{}, { duration: 4 }, 0.32],
     [{ metadata: JSON.stringify({ video: { url: 'https://example.com/long.mp4' } }) }, { duration: 4 }, 0.32],
   ])('asked for as %j is ordered, asked about and given', async (wish, sent, dollars) => {
-    let asked = 0;
+    let polls = 0;
     provider.says(({ url = '', method, headers }) => {
       if (url.endsWith('/films/1.mp4')) return { headers: { 'content-type': 'video/mp4' }, body: film };
       if (method === 'POST') return { body: { request_id: 'r1' } };
-      asked += 1;
-      return asked < 2
+      polls += 1;
+      return polls < 2
         ? { status: 202, headers: { 'content-type': 'application/json' } }
         : { body: { status: 'done', video: { url: `http://${headers.host}/films/1.mp4`, duration: 4 } } };
     });
@@ -146,8 +146,8 @@ describe('a video', () => {
     [{ status: 'failed', error: { code: 'internal', message: 'It broke.' } }],
     [{ status: 'expired' }],
     [{ status: 'done', video: { url: 'https://x.ai/1.mp4', respect_moderation: false } }],
-  ])('of which %j is told is not charged', async (told) => {
-    provider.says(({ method }) => ({ body: method === 'POST' ? { request_id: 'r3' } : told }));
+  ])('of which %j is told is not charged', async (status) => {
+    provider.says(({ method }) => ({ body: method === 'POST' ? { request_id: 'r3' } : status }));
     const { client, spent } = await keyWith(2);
     const { id } = await client.videos.create({ model: 'grok-imagine-video-1.5', prompt: 'a cat' });
     await expect.poll(async () => (await client.videos.retrieve(id)).status).toBe('failed');
@@ -156,12 +156,12 @@ describe('a video', () => {
 });
 
 describe('speech', () => {
-  const ask = { model: 'grok-voice-tts-1.0', voice: 'eve', input: 'Hello there' };
+  const request = { model: 'grok-voice-tts-1.0', voice: 'eve', input: 'Hello there' };
 
   test('is given as the bytes that came, and charged by the character', async () => {
     provider.says(() => ({ headers: { 'content-type': 'audio/mpeg' }, body: sound }));
     const { client, spent } = await keyWith(1);
-    const response = await client.audio.speech.create({ ...ask, instructions: 'calm' });
+    const response = await client.audio.speech.create({ ...request, instructions: 'calm' });
     expect(Buffer.from(await response.arrayBuffer()).equals(sound)).toBe(true);
     expect(response.headers.get('x-sluice-loss')).toBe('instructions');
     // A video of a test before may still be asked about.
@@ -177,7 +177,7 @@ describe('speech', () => {
 
   test('is refused as a kind of file that it does not give', async () => {
     const { client } = await keyWith(1);
-    const call = client.audio.speech.create({ ...ask, response_format: 'flac' });
+    const call = client.audio.speech.create({ ...request, response_format: 'flac' });
     expect((await refusal(call)).status).toBe(400);
   });
 });

@@ -33,11 +33,11 @@ let gateway: TestGateway;
  */
 function asXai(session: SeenSession, message: { readonly data: Buffer } | undefined): void {
   if (message === undefined) {
-    session.say({
+    session.send({
       type: 'session.created',
       session: { model: 'grok-voice-3.0', turn_detection: { type: null } },
     });
-    session.say({ type: 'ping', timestamp: 1 });
+    session.send({ type: 'ping', timestamp: 1 });
     return;
   }
   const event = JSON.parse(message.data.toString()) as Json;
@@ -45,18 +45,18 @@ function asXai(session: SeenSession, message: { readonly data: Buffer } | undefi
     const { audio = {}, ...rest } = event['session'] as { audio?: Json };
     const { input = {}, output = {} } = audio as { input?: Json; output?: Json };
     if ('turn_detection' in input || 'voice' in output)
-      session.say({ type: 'error', error: { type: 'invalid_request_error', message: 'unknown field' } });
-    else session.say({ type: 'session.updated', session: { ...rest, audio } });
+      session.send({ type: 'error', error: { type: 'invalid_request_error', message: 'unknown field' } });
+    else session.send({ type: 'session.updated', session: { ...rest, audio } });
   }
   if (event['type'] === 'response.create') {
-    session.say({ type: 'response.created', response: { id: 'r1', usage: {} } });
-    session.say({
+    session.send({ type: 'response.created', response: { id: 'r1', usage: {} } });
+    session.send({
       type: 'response.output_audio.delta',
       response_id: 'r1',
       delta: sound(6),
       audio_duration_ms: 6000,
     });
-    session.say({
+    session.send({
       type: 'response.done',
       response: {
         id: 'r1',

@@ -1,6 +1,6 @@
 import type { Outcome } from './oracles.ts';
 import type { Books, Probe } from './gateway-process.ts';
-import { told } from './dialects.ts';
+import { reportedUsage } from './dialects.ts';
 
 /** A call that was made, and how it came out. */
 export interface Made {
@@ -12,7 +12,7 @@ export interface Made {
 
 /** Micro-dollars for each token. */
 const price = { input: 10, output: 20 };
-const ordinary = told.input * price.input + told.output * price.output;
+const ordinary = reportedUsage.input * price.input + reportedUsage.output * price.output;
 
 /** What is wrong about the charges: each call is recorded once, as its client saw it, and what is spent is the sum of the records. */
 export function audit(made: readonly Made[], { keys, records }: Books): string[] {

@@ -25,24 +25,24 @@ const { values, positionals } = parseArgs({
   },
 });
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
-const say = (line: string): void => console.log(line);
+const print = (line: string): void => console.log(line);
 const began = performance.now();
-say(`seed ${seed}`);
+print(`seed ${seed}`);
 
 const { cases, violations } = values.table
-  ? await failover({ calls: Number(values.calls), only: values.only, say })
+  ? await failover({ calls: Number(values.calls), only: values.only, print })
   : values.soak
     ? await soak({
         seed,
         minutes: Number(positionals[0] ?? '5'),
         rate: values.rate === undefined ? undefined : Number(values.rate),
-        say,
+        print,
       })
     : await everything();
 
 async function everything() {
-  const result = await chaos({ seed, only: values.only, rounds: values.long ? 14 : 1, say });
-  say(
+  const result = await chaos({ seed, only: values.only, rounds: values.long ? 14 : 1, print });
+  print(
     Object.entries(result.outcomes)
       .map(([outcome, count]) => `${outcome} ${count}`)
       .join(', '),
@@ -50,8 +50,8 @@ async function everything() {
   return result;
 }
 
-for (const violation of violations.slice(0, 60)) say(`  ${violation}`);
-if (violations.length > 60) say(`  … and ${violations.length - 60} more`);
-say(`${((performance.now() - began) / 1000).toFixed(0)} s`);
-say(`${cases} cases, ${violations.length} violations`);
+for (const violation of violations.slice(0, 60)) print(`  ${violation}`);
+if (violations.length > 60) print(`  … and ${violations.length - 60} more`);
+print(`${((performance.now() - began) / 1000).toFixed(0)} s`);
+print(`${cases} cases, ${violations.length} violations`);
 process.exitCode = violations.length === 0 ? 0 : 1;

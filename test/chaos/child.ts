@@ -12,7 +12,7 @@ export interface Child<Ready> {
   end(): Promise<void>;
 }
 
-interface Told {
+interface ChildMessage {
   readonly ready?: unknown;
   readonly number?: number;
   readonly answer?: unknown;
@@ -50,7 +50,7 @@ export async function startChild<Ready>(
     for (const one of waiting.values()) one.reject(error);
   });
   child.on('message', (message) => {
-    const { ready, number, answer, failure } = message as Told;
+    const { ready, number, answer, failure } = message as ChildMessage;
     if (number === undefined) {
       isReady.resolve(ready);
       return;

@@ -70,7 +70,7 @@ function bodyOfCase(one: Case): string {
   return `${body.slice(0, -1)},"stream_options":{"include_usage":true}}`;
 }
 
-interface Door {
+interface Connection {
   readonly url: string;
   readonly secret: string;
   readonly agent: Agent | false;
@@ -79,7 +79,7 @@ interface Door {
 
 function exchange(
   { client, mode, model, body, conduct, leaveAfter }: Request,
-  { url, secret, agent, longest }: Door,
+  { url, secret, agent, longest }: Connection,
 ): Promise<Seen> {
   const dialect = dialects[client];
   const startedAt = performance.now();

@@ -22,16 +22,16 @@ export interface Dialect extends Voice {
 }
 
 /** What every sound answer says that it used. */
-export const told = { input: 5, output: 7 };
+export const reportedUsage = { input: 5, output: 7 };
 
 const usage = {
-  input_tokens: told.input,
+  input_tokens: reportedUsage.input,
   input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
-  output_tokens: told.output,
+  output_tokens: reportedUsage.output,
   output_tokens_details: { reasoning_tokens: 0 },
-  total_tokens: told.input + told.output,
+  total_tokens: reportedUsage.input + reportedUsage.output,
 };
-const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+const position = { item_id: 'msg_1', output_index: 0, content_index: 0 };
 const partOf = (text: string): Json => ({ type: 'output_text', text, annotations: [], logprobs: [] });
 const messageOf = (text: string): Json => ({
   id: 'msg_1',
@@ -89,10 +89,10 @@ const responses: Voice = {
         output_index: 0,
         item: { ...messageOf(''), status: 'in_progress', content: [] },
       },
-      { type: 'response.content_part.added', ...place, part: partOf('') },
-      ...words.map((delta) => ({ type: 'response.output_text.delta', ...place, delta, logprobs: [] })),
-      { type: 'response.output_text.done', ...place, text, logprobs: [] },
-      { type: 'response.content_part.done', ...place, part: partOf(text) },
+      { type: 'response.content_part.added', ...position, part: partOf('') },
+      ...words.map((delta) => ({ type: 'response.output_text.delta', ...position, delta, logprobs: [] })),
+      { type: 'response.output_text.done', ...position, text, logprobs: [] },
+      { type: 'response.content_part.done', ...position, part: partOf(text) },
       { type: 'response.output_item.done', output_index: 0, item: messageOf(text) },
       { type: 'response.completed', response: responseOf(model, 'completed', [messageOf(text)]) },
     ];

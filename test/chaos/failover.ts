@@ -16,7 +16,7 @@ export interface FailoverOptions {
   readonly calls: number;
   /** A part of a fault's name: others are left out. */
   readonly only?: string | undefined;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 /** Targets rest long enough to be seen to, and short enough to come back while somebody looks. */
@@ -36,7 +36,7 @@ const heavyAtOnce = 4;
  * Two channels, the first of which fails in each way: what clients see, and whether the first is left alone and comes back. Before the first
  * word nobody may see a thing; after it everybody sees an error that is right in the client's format, and nobody a clean end.
  */
-export async function failover({ calls, only, say = () => {} }: FailoverOptions): Promise<{
+export async function failover({ calls, only, print = () => {} }: FailoverOptions): Promise<{
   readonly cases: number;
   readonly violations: readonly string[];
 }> {
@@ -56,14 +56,16 @@ export async function failover({ calls, only, say = () => {} }: FailoverOptions)
         );
         cases += line.calls;
         violations.push(...line.violations);
-        say(row(line.columns));
+        print(row(line.columns));
       }
       await stage.gateway.ask('close');
     } finally {
       await stage.end();
     }
   };
-  say(row(['fault', 'channel', 'calls', 'complete', 'error', 'wrong', 'asked', 'left alone', 'back after']));
+  print(
+    row(['fault', 'channel', 'calls', 'complete', 'error', 'wrong', 'asked', 'left alone', 'back after']),
+  );
   await table(['before', 'opened'], quick);
   // Here no channel is ever left alone: each call is to meet the fault.
   await table(['after'], patient);
@@ -95,7 +97,7 @@ async function strike(stage: Stage, fault: Fault, channel: Format, calls: number
     });
     if (wrong > 5) violations.push(`${fault.name}: ${wrong} of ${calls} calls are wrong`);
     const stood = await watch.end();
-    const { asked } = await stage.upstream.ask<UpstreamState>('state');
+    const { requestCounts } = await stage.upstream.ask<UpstreamState>('state');
     let back = '';
     if (fault.moment === 'after') back = '';
     else if (stood === undefined) violations.push(`${fault.name}: the channel was never left alone`);
@@ -116,7 +118,7 @@ async function strike(stage: Stage, fault: Fault, channel: Format, calls: number
         complete,
         broken + severed + refused,
         wrong,
-        asked[fault.name] ?? '-',
+        requestCounts[fault.name] ?? '-',
         fault.moment === 'after' ? '' : (stood ?? 'never'),
         back,
       ],
@@ -179,13 +181,13 @@ async function heal(
   channel: Format,
 ): Promise<number | undefined> {
   await stage.upstream.ask('heal', { fault: fault.name, isHealed: true });
-  const askedBefore = (await stage.upstream.ask<UpstreamState>('state')).asked[fault.name] ?? 0;
+  const countBefore = (await stage.upstream.ask<UpstreamState>('state')).requestCounts[fault.name] ?? 0;
   const began = performance.now();
   for (let index = 0; performance.now() - began < recovery; index += 1) {
     await clients.run(caseOf(fault, channel, index * formats.length + formats.indexOf(channel)));
-    const { asked } = await stage.upstream.ask<UpstreamState>('state');
+    const { requestCounts } = await stage.upstream.ask<UpstreamState>('state');
     const places = await stage.gateway.ask<readonly TargetHealth[]>('health');
-    if ((asked[fault.name] ?? 0) > askedBefore && standsWell(places, `${fault.name}.${channel}`))
+    if ((requestCounts[fault.name] ?? 0) > countBefore && standsWell(places, `${fault.name}.${channel}`))
       return performance.now() - began;
     await pause(50);
   }

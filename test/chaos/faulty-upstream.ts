@@ -15,12 +15,12 @@ export interface UpstreamState {
   /** Answers that have begun and not ended. */
   readonly running: number;
   /** Requests below `/first`, by fault. */
-  readonly asked: Readonly<Record<string, number>>;
+  readonly requestCounts: Readonly<Record<string, number>>;
 }
 
 const sockets = new Set<object>();
 const running = new Set<object>();
-const asked: Record<string, number> = {};
+const requestCounts: Record<string, number> = {};
 const healed = new Set<string>();
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -37,7 +37,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
       /\/models\/([^:/]+):/.exec(path)?.[1] ?? (JSON.parse(body) as { readonly model: string }).model;
     const name = decodeURIComponent(model).split('.')[0] ?? '';
     const first = path.startsWith('/first');
-    if (first) asked[name] = (asked[name] ?? 0) + 1;
+    if (first) requestCounts[name] = (requestCounts[name] ?? 0) + 1;
     const fault = faultNamed(first && !healed.has(name) ? name : 'plain');
     const reply = replyTo(path, model, body, response);
     void (fault.play ?? faultNamed('plain').play)?.(reply);
@@ -92,7 +92,11 @@ const listen = (port: number, which = server): Promise<void> =>
 await listen(0);
 answering(
   {
-    state: (): UpstreamState => ({ connections: sockets.size, running: running.size, asked }),
+    state: (): UpstreamState => ({
+      connections: sockets.size,
+      running: running.size,
+      requestCounts,
+    }),
     async heal({ fault, isHealed }: { readonly fault: string; readonly isHealed: boolean }) {
       if (isHealed) healed.add(fault);
       else healed.delete(fault);

@@ -67,7 +67,7 @@ const probe = definePlugin({
   },
 });
 /** One kind of channel speaks two of the formats: here each speaks its own alone. */
-const spoken = (format: Format) =>
+const traitsFor = (format: Format) =>
   format === 'chat-completions' ? { traits: { '*': { formats: [format] } } } : {};
 const seam = order.seam === undefined ? undefined : seamPlugin(order.seam, order.upstream);
 const config = readConfig(
@@ -87,13 +87,13 @@ const config = readConfig(
             id: `${name}.${format}`,
             models: [`${name}.${format}.*`],
             priority: 1,
-            ...spoken(format),
+            ...traitsFor(format),
           }),
         ),
         dialects[format].channel(`${order.upstream}/second`, {
           id: `second.${format}`,
           models: [`*.pair-${format}`],
-          ...spoken(format),
+          ...traitsFor(format),
         }),
       ]),
       ...formats.map((format) =>
@@ -129,7 +129,7 @@ function toolsOf(): InternalTools {
   return held.tools;
 }
 
-function ask(sql: string): Record<string, unknown> {
+function querySqlite(sql: string): Record<string, unknown> {
   const { database } = server.stores;
   if (database.kind !== 'sqlite') throw new Error('The chaos runs on SQLite.');
   return (database.connection.prepare(sql).get() ?? {}) as Record<string, unknown>;
@@ -147,7 +147,7 @@ answering(
         rss: process.memoryUsage.rss(),
         heap: process.memoryUsage().heapUsed,
         handles,
-        reservations: Number(ask('SELECT COUNT(*) AS claims FROM ledger_reservations')['claims']),
+        reservations: Number(querySqlite('SELECT COUNT(*) AS claims FROM ledger_reservations')['claims']),
         unsettled: toolsOf().bookkeeper.waiting,
         errors,
       };
@@ -155,7 +155,7 @@ answering(
     rss: (): number => process.memoryUsage.rss(),
     async books(): Promise<Books> {
       if (order.seam === 'lost-record')
-        ask(
+        querySqlite(
           'DELETE FROM usage_records WHERE id IN (SELECT MAX(id) FROM usage_records WHERE micro_dollars > 0) RETURNING id',
         );
       const { ledger, usageLog } = toolsOf();

@@ -3,7 +3,7 @@ import { parseSse } from '../../core/formats/_shared/sse.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { modelOf, type Case } from './cases.ts';
 import type { Seen } from './clients.ts';
-import { dialects, tagOf, told, wordsOf } from './dialects.ts';
+import { dialects, tagOf, reportedUsage, wordsOf } from './dialects.ts';
 
 /**
  * How a call came out: a reply that is `complete`; a status in the client's format (`refused`); a stream that says itself that it is
@@ -147,13 +147,17 @@ function checkRead(
   problems: string[],
 ): void {
   const words = wordsOf(tagOf(one.number, one.size));
-  const said = read.complete ? words.join('') : one.fault.moment === 'after' ? `${words[0]}${words[1]}` : '';
-  if (read.text !== said && one.fault.verbatim !== true)
+  const expectedText = read.complete
+    ? words.join('')
+    : one.fault.moment === 'after'
+      ? `${words[0]}${words[1]}`
+      : '';
+  if (read.text !== expectedText && one.fault.verbatim !== true)
     problems.push(
-      `says ${JSON.stringify(read.text.slice(0, 80))}, and not ${JSON.stringify(said.slice(0, 80))}`,
+      `says ${JSON.stringify(read.text.slice(0, 80))}, and not ${JSON.stringify(expectedText.slice(0, 80))}`,
     );
   const strangers = read.models.filter((model) => model !== modelOf(one));
   if (strangers.length > 0) problems.push(`is of the model ${String(strangers[0])}`);
-  if (read.complete && read.output !== undefined && read.output !== told.output)
+  if (read.complete && read.output !== undefined && read.output !== reportedUsage.output)
     problems.push(`tells ${read.output} output tokens`);
 }

@@ -20,7 +20,7 @@ export interface ChaosOptions {
   readonly seam?: Seam;
   /** Longest wait in milliseconds until idle connections have been closed: both sides keep them for some seconds. */
   readonly quietAfter?: number;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 /** What came of it. */
@@ -45,7 +45,7 @@ const warmUp = 0.4;
 
 /** Goes through the matrix with many calls at once, judges each, and then looks for what is left over. */
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
-  const { parallel = 48, seam, quietAfter = patience.wait, say = () => {} } = options;
+  const { parallel = 48, seam, quietAfter = patience.wait, print = () => {} } = options;
   const cases = matrix(options);
   const stage = await buildStage({ settings: patient, seam });
   const clients = startClients(stage.gateway.ready.url, stage.gateway.ready.keys);
@@ -73,11 +73,11 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
       ...audit(made, books),
       ...leftOver(before, probe, { ...upstream, temporary: stage.temporary() }),
     );
-    say(
+    print(
       `memory ${mebibytes(before.rss)} after ${warm} calls, ${mebibytes(probe.rss)} after ${made.length}; heap ${mebibytes(before.heap)}, ${mebibytes(probe.heap)}`,
     );
-    say(`handles ${JSON.stringify(before.handles)}, ${JSON.stringify(probe.handles)}`);
-    say(
+    print(`handles ${JSON.stringify(before.handles)}, ${JSON.stringify(probe.handles)}`);
+    print(
       `charged ${books.keys.reduce((all, { spent }) => all + spent, 0)} micro-dollars in ${books.records.length} records`,
     );
     await stage.gateway.ask('close');

@@ -19,7 +19,7 @@ export interface SoakOptions {
   readonly minutes: number;
   /** The most calls in a second; as many as the machine can when undefined. */
   readonly rate?: number | undefined;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 const parallel = 48;
@@ -29,7 +29,7 @@ const warmUp = 0.3;
 const growth = 0.1;
 
 /** Mixed load for some minutes: what is held at the end must be what was held after the warm-up. */
-export async function soak({ seed, minutes, rate, say = () => {} }: SoakOptions): Promise<{
+export async function soak({ seed, minutes, rate, print = () => {} }: SoakOptions): Promise<{
   readonly cases: number;
   readonly violations: readonly string[];
 }> {
@@ -44,7 +44,7 @@ export async function soak({ seed, minutes, rate, say = () => {} }: SoakOptions)
   let number = 0;
   let times: number[] = [];
   let due = began;
-  const turn = async (): Promise<void> => {
+  const waitForRate = async (): Promise<void> => {
     if (rate === undefined) return;
     due = Math.max(due, performance.now() - 1000) + 1000 / rate;
     await pause(Math.max(0, due - performance.now()));
@@ -52,11 +52,11 @@ export async function soak({ seed, minutes, rate, say = () => {} }: SoakOptions)
 
   const worker = async (until: number): Promise<void> => {
     while (passed() < until) {
-      await turn();
+      await waitForRate();
       number += 1;
-      const asked = performance.now();
+      const startedAt = performance.now();
       const { name, seen, outcome, problems } = await oneCall(random, clients, number);
-      times.push(performance.now() - asked);
+      times.push(performance.now() - startedAt);
       outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
       made.push({ name, id: seen.id, status: seen.status, outcome });
       for (const problem of problems) violations.push(`${name}: ${problem}`);
@@ -69,7 +69,7 @@ export async function soak({ seed, minutes, rate, say = () => {} }: SoakOptions)
       for (; !state.over; await pause(Math.min(10_000, minutes * 3000))) {
         const sorted = times.toSorted((one, other) => one - other);
         times = [];
-        say(
+        print(
           [
             `${(passed() * 60).toFixed(0).padStart(5)} s`,
             `${String(number).padStart(8)} calls`,
@@ -87,19 +87,19 @@ export async function soak({ seed, minutes, rate, say = () => {} }: SoakOptions)
   try {
     await load(minutes * warmUp);
     const { probe: before } = await settle(stage, clients);
-    say(
+    print(
       `warm: ${mebibytes(before.rss)}, heap ${mebibytes(before.heap)}, handles ${JSON.stringify(before.handles)}`,
     );
     const warmed = number;
     await load(Math.max(minutes, passed() + minutes * (1 - warmUp)));
     const { probe: after, upstream } = await settle(stage, clients, { before });
-    say(
+    print(
       `end:  ${mebibytes(after.rss)}, heap ${mebibytes(after.heap)}, handles ${JSON.stringify(after.handles)}`,
     );
-    say(
+    print(
       `memory ${percent(after.rss / before.rss - 1)} and heap ${percent(after.heap / before.heap - 1)} after ${number - warmed} more calls`,
     );
-    say(
+    print(
       Object.entries(outcomes)
         .map(([outcome, count]) => `${outcome} ${count}`)
         .join(', '),
@@ -166,22 +166,22 @@ function caseFor(random: Random, number: number): Case {
 }
 
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
-const wish = 'Please call get_weather';
+const prompt = 'Please call get_weather';
 const withTool: Readonly<Record<Format, object>> = {
   'chat-completions': {
-    messages: [{ role: 'user', content: wish }],
+    messages: [{ role: 'user', content: prompt }],
     tools: [{ type: 'function', function: { name: 'get_weather', parameters } }],
   },
   messages: {
     max_tokens: 500,
-    messages: [{ role: 'user', content: wish }],
+    messages: [{ role: 'user', content: prompt }],
     tools: [{ name: 'get_weather', input_schema: parameters }],
   },
   'generate-content': {
-    contents: [{ role: 'user', parts: [{ text: wish }] }],
+    contents: [{ role: 'user', parts: [{ text: prompt }] }],
     tools: [{ functionDeclarations: [{ name: 'get_weather', parameters }] }],
   },
-  responses: { input: wish, store: false, tools: [{ type: 'function', name: 'get_weather', parameters }] },
+  responses: { input: prompt, store: false, tools: [{ type: 'function', name: 'get_weather', parameters }] },
 };
 
 function requestFor(client: Format, stream: boolean, model: string, members: object): Request {

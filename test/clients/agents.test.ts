@@ -121,8 +121,8 @@ describe.each(formats)('an agent of the Agents SDK on a %s channel', (format) =>
 
   test('hands over to another agent', async () => {
     const other = new Agent({ name: 'clerk', instructions: 'Be brief.', model: `via-${format}` });
-    const desk = Agent.create({ name: 'desk', model: `via-${format}`, handoffs: [other] });
-    const result = await runner.run(desk, 'Please call transfer_to_clerk');
+    const triage = Agent.create({ name: 'desk', model: `via-${format}`, handoffs: [other] });
+    const result = await runner.run(triage, 'Please call transfer_to_clerk');
     expect(result.lastAgent?.name).toBe('clerk');
   });
 

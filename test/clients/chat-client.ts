@@ -4,9 +4,9 @@ import {
   citySchema,
   resultOf,
   spoiled,
-  type Ask,
+  type ChatInput,
   type Client,
-  type Said,
+  type ChatResult,
   type Spoil,
   type ToolSpec,
 } from './conversation.ts';
@@ -27,27 +27,31 @@ interface ChatDetail {
   [other: string]: unknown;
 }
 
-const settings = (ask: Ask) => ({
-  model: ask.model,
-  ...(ask.maxTokens === undefined ? {} : { max_completion_tokens: ask.maxTokens }),
-  ...(ask.stop === undefined ? {} : { stop: [...ask.stop] }),
-  ...(ask.thinking ? { reasoning_effort: 'high' as const } : {}),
+const settings = (input: ChatInput) => ({
+  model: input.model,
+  ...(input.maxTokens === undefined ? {} : { max_completion_tokens: input.maxTokens }),
+  ...(input.stop === undefined ? {} : { stop: [...input.stop] }),
+  ...(input.thinking ? { reasoning_effort: 'high' as const } : {}),
 });
-const messages = (ask: Ask): ChatMessage[] => [
-  ...(ask.system === undefined ? [] : [{ role: 'system' as const, content: ask.system }]),
-  ...(ask.history ?? []).map(({ role, text }): ChatMessage => ({ role, content: text })),
+const messages = (input: ChatInput): ChatMessage[] => [
+  ...(input.system === undefined ? [] : [{ role: 'system' as const, content: input.system }]),
+  ...(input.history ?? []).map(({ role, text }): ChatMessage => ({ role, content: text })),
   {
     role: 'user',
     content:
-      ask.image === undefined
-        ? ask.text
+      input.image === undefined
+        ? input.text
         : [
-            { type: 'text', text: ask.text },
-            { type: 'image_url', image_url: { url: `data:image/png;base64,${ask.image}` } },
+            { type: 'text', text: input.text },
+            { type: 'image_url', image_url: { url: `data:image/png;base64,${input.image}` } },
           ],
   },
 ];
-const said = (completion: OpenAI.Chat.Completions.ChatCompletion, thinking: string, pieces: number): Said => {
+const toResult = (
+  completion: OpenAI.Chat.Completions.ChatCompletion,
+  thinking: string,
+  pieces: number,
+): ChatResult => {
   const [choice] = completion.choices;
   const { usage } = completion;
   return {
@@ -73,15 +77,18 @@ const functionTools = (tools: readonly ToolSpec[]) =>
 /** The `openai` SDK: create, the stream helper, runTools, parse. */
 export function chatClient(client: OpenAI): Client {
   /** One answer; the message as a client that keeps everything would send it back. */
-  const turn = async (
+  const runTurn = async (
     body: ReturnType<typeof settings> & { messages: ChatMessage[]; tools?: ReturnType<typeof functionTools> },
     stream: boolean,
-  ): Promise<{ said: Said; message: OpenAI.Chat.Completions.ChatCompletionMessage & ChatReasoning }> => {
+  ): Promise<{
+    result: ChatResult;
+    message: OpenAI.Chat.Completions.ChatCompletionMessage & ChatReasoning;
+  }> => {
     if (!stream) {
       const completion = await client.chat.completions.create(body);
       const message = completion.choices[0]?.message as OpenAI.Chat.Completions.ChatCompletionMessage &
         ChatReasoning;
-      return { said: said(completion, message.reasoning_content ?? '', 1), message };
+      return { result: toResult(completion, message.reasoning_content ?? '', 1), message };
     }
     const running = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } });
     let pieces = 0;
@@ -102,7 +109,7 @@ export function chatClient(client: OpenAI): Client {
       refusal: null,
     };
     return {
-      said: said(completion, thinking, pieces),
+      result: toResult(completion, thinking, pieces),
       message: {
         role,
         content,
@@ -117,11 +124,11 @@ export function chatClient(client: OpenAI): Client {
   return {
     format: 'chat-completions',
     words: { done: 'stop', length: 'length', tools: 'tool_calls' },
-    whole: async (ask) => (await turn({ ...settings(ask), messages: messages(ask) }, false)).said,
-    stream: async (ask) => (await turn({ ...settings(ask), messages: messages(ask) }, true)).said,
+    whole: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, false)).result,
+    stream: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, true)).result,
     async loop(ask, { tools, stream, spoil }) {
       const body = { ...settings(ask), messages: messages(ask), tools: functionTools(tools) };
-      const first = await turn(body, stream);
+      const first = await runTurn(body, stream);
       const calls = (first.message.tool_calls ?? []).filter((call) => call.type === 'function');
       const results = calls.map(({ id, function: { name } }): ChatMessage => ({
         role: 'tool',
@@ -129,7 +136,7 @@ export function chatClient(client: OpenAI): Client {
         content: resultOf(tools, name),
       }));
       const kept = spoil === undefined ? first.message : spoilChat(first.message, spoil);
-      const last = await turn(
+      const last = await runTurn(
         { ...body, messages: [...body.messages, kept as ChatMessage, ...results] },
         stream,
       );
@@ -139,9 +146,9 @@ export function chatClient(client: OpenAI): Client {
           name,
           input: JSON.parse(input) as unknown,
         })),
-        stop: first.said.stop,
-        thinking: first.said.thinking,
-        final: last.said,
+        stop: first.result.stop,
+        thinking: first.result.thinking,
+        final: last.result,
       };
     },
     async runner(ask, tools) {

@@ -55,16 +55,16 @@ beforeAll(async () => {
       response.end();
     } else response.writeHead(200, json).end(JSON.stringify(voice.whole('fine')));
   });
-  const place = { key: 'channel-key', baseUrl: `${upstream.url}/v1` };
+  const provider = { key: 'channel-key', baseUrl: `${upstream.url}/v1` };
   gateway = await startGateway({
     limits: { values: 20_000 },
     channels: [
       anthropicChannel({
-        ...place,
+        ...provider,
         id: 'claude',
         models: ['claude-x', 'claude@20990101', 'vendor/claude:1'],
       }),
-      openaiChannel({ ...place, id: 'gpt', models: ['gpt-x', 'gpt-y', 'vendor/gpt'] }),
+      openaiChannel({ ...provider, id: 'gpt', models: ['gpt-x', 'gpt-y', 'vendor/gpt'] }),
       demo({
         id: 'demo',
         models: ['demo', 'gemini-embedding-001', 'text-embedding-005', 'gemini-embedding-2'],
@@ -148,9 +148,9 @@ describe('a client of Claude on Vertex AI', () => {
 
   test('counts tokens, with beta flags and without', async () => {
     const client = anthropicVertex(gateway);
-    const ask = { model: 'claude-x', messages: [{ role: 'user' as const, content: 'Hi' }] };
-    expect(await client.messages.countTokens(ask)).toMatchObject({ input_tokens: 42 });
-    expect(await client.beta.messages.countTokens({ ...ask, betas: ['flag-1'] })).toMatchObject({
+    const request = { model: 'claude-x', messages: [{ role: 'user' as const, content: 'Hi' }] };
+    expect(await client.messages.countTokens(request)).toMatchObject({ input_tokens: 42 });
+    expect(await client.beta.messages.countTokens({ ...request, betas: ['flag-1'] })).toMatchObject({
       input_tokens: 42,
     });
     expect(upstream.requests[1]?.headers['anthropic-beta']).toContain('flag-1');
@@ -326,12 +326,15 @@ describe('a client of Azure OpenAI', () => {
   });
 
   test('gets errors as its SDK reads them', async () => {
-    const ask = { messages: [{ role: 'user' as const, content: 'Hi' }] };
+    const request = { messages: [{ role: 'user' as const, content: 'Hi' }] };
     await expect(
-      azureOpenai({ url: gateway.url, key: 'sk-wrong' }).chat.completions.create({ model: 'demo', ...ask }),
+      azureOpenai({ url: gateway.url, key: 'sk-wrong' }).chat.completions.create({
+        model: 'demo',
+        ...request,
+      }),
     ).rejects.toMatchObject({ status: 401, code: 'invalid_api_key' });
     await expect(
-      azureOpenai(gateway).chat.completions.create({ model: 'none', ...ask }),
+      azureOpenai(gateway).chat.completions.create({ model: 'none', ...request }),
     ).rejects.toMatchObject({
       status: 503,
       code: 'no_available_channel',

@@ -4,9 +4,9 @@ import { respondWith, scriptFor } from '../../core/sdk/testing/accepting-provide
 import { listed } from '../../core/sdk/testing/channel-cases/provider-actions.ts';
 import { ownKinds } from '../channels/_kinds.ts';
 import { testedPresets } from '../channels/_presets.ts';
-import { startTokenPlace } from '../channels/_tokens.ts';
+import { startTokenServer } from '../channels/_tokens.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { inTurn } from '../support/tries.ts';
+import { selectRotating } from '../support/tries.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { chatClient } from './chat-client.ts';
 import type { Client, ToolSpec } from './conversation.ts';
@@ -47,7 +47,7 @@ const weather: ToolSpec = {
   result: 'Hail, 4 degrees',
 };
 
-const tokens = await startTokenPlace();
+const tokens = await startTokenServer();
 afterAll(() => tokens.close());
 
 const kinds: readonly (readonly [name: string, tested: ChannelUnderTest])[] = [
@@ -83,8 +83,8 @@ afterAll(() => {
   );
 });
 
-const inOrder = kinds.map(([kind, tested], place) => ({ kind, tested, place }));
-describe.each(inOrder)('$kind', ({ tested, place }) => {
+const inOrder = kinds.map(([kind, tested], index) => ({ kind, tested, index }));
+describe.each(inOrder)('$kind', ({ tested, index }) => {
   const { model: ownName = 'test-model' } = tested;
   let provider: ScriptedUpstream;
   let gateway: TestGateway;
@@ -105,7 +105,7 @@ describe.each(inOrder)('$kind', ({ tested, place }) => {
   });
 
   // Each channel is tried with a third of the clients, the next one with others.
-  test.each(inTurn(Object.entries(clients), place, 3))(
+  test.each(selectRotating(Object.entries(clients), index, 3))(
     '%s gets text, streams and tool calls',
     async (name, make) => {
       const client = make(gateway);

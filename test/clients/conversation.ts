@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ChatFormatName } from './sdks.ts';
 
 /** What a user asks, in no SDK's words. */
-export interface Ask {
+export interface ChatInput {
   readonly model: string;
   readonly text: string;
   readonly system?: string;
@@ -17,7 +17,7 @@ export interface Ask {
 }
 
 /** What the user sees of an answer. */
-export interface Said {
+export interface ChatResult {
   readonly text: string;
   readonly thinking: string;
   readonly model: string;
@@ -67,9 +67,9 @@ export interface Loop {
     readonly input: unknown;
   }[];
   /** Why the first answer stopped. */
-  readonly stop: Said['stop'];
+  readonly stop: ChatResult['stop'];
   readonly thinking: string;
-  readonly final: Said;
+  readonly final: ChatResult;
 }
 
 /** An official SDK, used the way its documentation shows. */
@@ -77,15 +77,15 @@ export interface Client {
   readonly format: ChatFormatName;
   /** The words for: done, cut by the output limit, waits for tools. */
   readonly words: { readonly done: string; readonly length: string; readonly tools: string };
-  whole(ask: Ask): Promise<Said>;
+  whole(ask: ChatInput): Promise<ChatResult>;
   /** Through the SDK's stream helper. */
-  stream(ask: Ask): Promise<Said>;
+  stream(ask: ChatInput): Promise<ChatResult>;
   /** Calls, results, final answer, with the history kept by hand. */
-  loop(ask: Ask, options: LoopOptions): Promise<Loop>;
+  loop(ask: ChatInput, options: LoopOptions): Promise<Loop>;
   /** The same through the SDK's own tool runner. */
-  runner(ask: Ask, tools: readonly ToolSpec[]): Promise<string>;
+  runner(ask: ChatInput, tools: readonly ToolSpec[]): Promise<string>;
   /** An answer that satisfies `citySchema`, parsed by the SDK where it does that. */
-  structured(ask: Ask): Promise<unknown>;
+  structured(ask: ChatInput): Promise<unknown>;
 }
 
 /** The schema of structured answers: nesting, a choice, a list, limits. */

@@ -13,9 +13,9 @@ import {
   citySchema,
   resultOf,
   spoiled,
-  type Ask,
+  type ChatInput,
   type Client,
-  type Said,
+  type ChatResult,
   type ToolSpec,
 } from './conversation.ts';
 import { z } from 'zod';
@@ -57,8 +57,8 @@ export function converseClient(client: BedrockRuntimeClient): Client {
       throw Object.assign(error as Error, { status: metadata?.httpStatusCode });
     }
   };
-  const say = async (ask: Ask, stream: boolean): Promise<Said> =>
-    said(ask, await answerTo({ ...settings(ask), messages: turns(ask) }, stream));
+  const send = async (input: ChatInput, stream: boolean): Promise<ChatResult> =>
+    toResult(input, await answerTo({ ...settings(input), messages: turns(input) }, stream));
   const loop: Client['loop'] = async (ask, { tools, stream, spoil }) => {
     const toolConfig = { tools: tools.map(declared) };
     const input = { ...settings(ask), toolConfig };
@@ -78,15 +78,15 @@ export function converseClient(client: BedrockRuntimeClient): Client {
     return {
       calls: calls.map(({ toolUseId, name = '', input: args }) => ({ id: toolUseId, name, input: args })),
       stop: first.stop,
-      thinking: said(ask, first).thinking,
-      final: said(ask, last),
+      thinking: toResult(ask, first).thinking,
+      final: toResult(ask, last),
     };
   };
   return {
     format: 'converse',
     words: { done: 'end_turn', length: 'max_tokens', tools: 'tool_use' },
-    whole: (ask) => say(ask, false),
-    stream: (ask) => say(ask, true),
+    whole: (input) => send(input, false),
+    stream: (input) => send(input, true),
     loop,
     /** The SDK has none: as its documentation shows, until no tool is wanted any more. */
     async runner(ask, tools) {
@@ -129,31 +129,31 @@ export function converseClient(client: BedrockRuntimeClient): Client {
   };
 }
 
-function turns(ask: Ask): Message[] {
+function turns(input: ChatInput): Message[] {
   return [
-    ...(ask.history ?? []).map(({ role, text }) => ({ role, content: [{ text }] })),
+    ...(input.history ?? []).map(({ role, text }) => ({ role, content: [{ text }] })),
     {
       role: 'user',
       content: [
-        { text: ask.text },
-        ...(ask.image === undefined
+        { text: input.text },
+        ...(input.image === undefined
           ? []
-          : [{ image: { format: 'png' as const, source: { bytes: Buffer.from(ask.image, 'base64') } } }]),
+          : [{ image: { format: 'png' as const, source: { bytes: Buffer.from(input.image, 'base64') } } }]),
       ],
     },
   ];
 }
 
-function settings(ask: Ask): Omit<ConverseCommandInput, 'messages'> {
+function settings(input: ChatInput): Omit<ConverseCommandInput, 'messages'> {
   const thinking = { type: 'enabled', budget_tokens: 2048 };
   return {
-    modelId: ask.model,
-    ...(ask.system === undefined ? {} : { system: [{ text: ask.system }] }),
+    modelId: input.model,
+    ...(input.system === undefined ? {} : { system: [{ text: input.system }] }),
     inferenceConfig: {
-      ...(ask.maxTokens === undefined ? {} : { maxTokens: ask.maxTokens }),
-      ...(ask.stop === undefined ? {} : { stopSequences: [...ask.stop] }),
+      ...(input.maxTokens === undefined ? {} : { maxTokens: input.maxTokens }),
+      ...(input.stop === undefined ? {} : { stopSequences: [...input.stop] }),
     },
-    ...(ask.thinking === true ? { additionalModelRequestFields: { thinking } as Fields } : {}),
+    ...(input.thinking === true ? { additionalModelRequestFields: { thinking } as Fields } : {}),
   };
 }
 
@@ -215,7 +215,7 @@ function textOf(content: readonly ContentBlock[]): string {
   return content.map(({ text }) => text ?? '').join('');
 }
 
-function said(ask: Ask, { content, stop, usage, pieces }: Answer): Said {
+function toResult(input: ChatInput, { content, stop, usage, pieces }: Answer): ChatResult {
   const {
     inputTokens = 0,
     outputTokens = 0,
@@ -225,7 +225,7 @@ function said(ask: Ask, { content, stop, usage, pieces }: Answer): Said {
   return {
     text: textOf(content),
     thinking: content.map(({ reasoningContent }) => reasoningContent?.reasoningText?.text ?? '').join(''),
-    model: ask.model,
+    model: input.model,
     stop,
     pieces,
     tokens: {

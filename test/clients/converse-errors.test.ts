@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.close());
 
-const ask = (text: string) => ({
+const request = (text: string) => ({
   modelId: 'demo',
   messages: [{ role: 'user' as const, content: [{ text }] }],
 });
@@ -20,20 +20,22 @@ const ask = (text: string) => ({
 describe('the AWS SDK is told of errors by the names that it knows', () => {
   test.each(['bearer', 'signed'] as const)('a wrong key, shown as %s', async (how) => {
     const client = bedrock({ url: gateway.url, key: 'sk-wrong' }, how);
-    await expect(client.send(new ConverseCommand(ask('Hi')))).rejects.toMatchObject({
+    await expect(client.send(new ConverseCommand(request('Hi')))).rejects.toMatchObject({
       name: 'UnrecognizedClientException',
       $metadata: { httpStatusCode: 401 },
     });
   });
 
   test('a model that nobody serves', async () => {
-    const failed = bedrock(gateway).send(new ConverseCommand({ ...ask('Hi'), modelId: 'nobody.knows-v1:0' }));
+    const failed = bedrock(gateway).send(
+      new ConverseCommand({ ...request('Hi'), modelId: 'nobody.knows-v1:0' }),
+    );
     await expect(failed).rejects.toMatchObject({ name: 'ServiceUnavailableException' });
   });
 
   test('a request that makes no sense, by the place of what is wrong', async () => {
     const failed = bedrock(gateway).send(
-      new ConverseCommand({ ...ask('Hi'), inferenceConfig: { temperature: 7 } }),
+      new ConverseCommand({ ...request('Hi'), inferenceConfig: { temperature: 7 } }),
     );
     await expect(failed).rejects.toMatchObject({
       name: 'ValidationException',
@@ -43,7 +45,7 @@ describe('the AWS SDK is told of errors by the names that it knows', () => {
 
   test('a guardrail that no channel of another format could keep', async () => {
     const guardrailConfig = { guardrailIdentifier: 'gr-1', guardrailVersion: '1' };
-    const failed = bedrock(gateway).send(new ConverseCommand({ ...ask('Hi'), guardrailConfig }));
+    const failed = bedrock(gateway).send(new ConverseCommand({ ...request('Hi'), guardrailConfig }));
     await expect(failed).rejects.toMatchObject({
       name: 'ValidationException',
       message: expect.stringContaining('guardrailConfig needs a channel of the converse format') as string,
@@ -51,7 +53,7 @@ describe('the AWS SDK is told of errors by the names that it knows', () => {
   });
 
   test('a provider that is limited', async () => {
-    const failed = bedrock(gateway).send(new ConverseCommand(ask('!status=429 Hi')));
+    const failed = bedrock(gateway).send(new ConverseCommand(request('!status=429 Hi')));
     await expect(failed).rejects.toMatchObject({ name: 'ThrottlingException' });
   });
 
@@ -60,7 +62,7 @@ describe('the AWS SDK is told of errors by the names that it knows', () => {
     ['breaks off', '!cut-after=5', 'ModelStreamErrorException'],
   ])('a stream that %s in its middle', async (_what, magic, name) => {
     const { stream } = await bedrock(gateway).send(
-      new ConverseStreamCommand(ask(`${magic} one two three four`)),
+      new ConverseStreamCommand(request(`${magic} one two three four`)),
     );
     let text = '';
     const read = async (): Promise<void> => {

@@ -38,7 +38,7 @@ let limited: string;
 
 beforeAll(async () => {
   upstream = await startUpstream((_request, response) => script(response));
-  const place = (format: FormatName) => ({
+  const endpointFor = (format: FormatName) => ({
     id: `scripted-${format}`,
     key: 'channel-key',
     models: [`scripted-${format}`],
@@ -55,10 +55,10 @@ beforeAll(async () => {
       ...formats.map((format) =>
         demo({ id: format, speaks: [format], models: { [`via-${format}`]: 'demo' } }),
       ),
-      openaiChannel(place('chat-completions')),
-      anthropicChannel(place('messages')),
-      geminiChannel(place('generate-content')),
-      openaiChannel({ ...place('responses'), traits: { '*': { formats: ['responses'] } } }),
+      openaiChannel(endpointFor('chat-completions')),
+      anthropicChannel(endpointFor('messages')),
+      geminiChannel(endpointFor('generate-content')),
+      openaiChannel({ ...endpointFor('responses'), traits: { '*': { formats: ['responses'] } } }),
       demo({
         id: 'odd',
         models: {
@@ -221,7 +221,7 @@ const fails: Readonly<Record<FormatName, Fail>> = {
 };
 
 /** A whole answer, or whatever the SDK throws. */
-const asked: Readonly<Record<FormatName, (model: string, text: string) => Promise<unknown>>> = {
+const sendByFormat: Readonly<Record<FormatName, (model: string, text: string) => Promise<unknown>>> = {
   'chat-completions': (model, content) =>
     openai(gateway).chat.completions.create({ model, messages: [{ role: 'user', content }] }),
   messages: (model, content) =>
@@ -436,7 +436,7 @@ describe.each(formats)(
   'a whole answer that breaks off, or is no JSON, from a channel of the client’s own format: %s',
   (format) => {
     test.each(broken)('is never taken for an answer: %s', async (word) => {
-      await expect(asked[format](`via-${format}`, word)).rejects.toThrow(
+      await expect(sendByFormat[format](`via-${format}`, word)).rejects.toThrow(
         /connection error|fetch failed|terminated|\b502\b/i,
       );
     });

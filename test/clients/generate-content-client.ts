@@ -10,27 +10,27 @@ import {
   citySchema,
   resultOf,
   spoiled,
-  type Ask,
+  type ChatInput,
   type Client,
-  type Said,
+  type ChatResult,
   type Spoil,
   type ToolSpec,
 } from './conversation.ts';
 
-const contents = (ask: Ask): Content[] => [
-  ...(ask.history ?? []).map(({ role, text }) => ({
+const contents = (input: ChatInput): Content[] => [
+  ...(input.history ?? []).map(({ role, text }) => ({
     role: role === 'user' ? 'user' : 'model',
     parts: [{ text }],
   })),
   {
     role: 'user',
     parts: [
-      { text: ask.text },
-      ...(ask.image === undefined ? [] : [{ inlineData: { mimeType: 'image/png', data: ask.image } }]),
+      { text: input.text },
+      ...(input.image === undefined ? [] : [{ inlineData: { mimeType: 'image/png', data: input.image } }]),
     ],
   },
 ];
-const said = (parts: readonly Part[], last: GenerateContentResponse, pieces: number): Said => {
+const toResult = (parts: readonly Part[], last: GenerateContentResponse, pieces: number): ChatResult => {
   const usage = last.usageMetadata;
   const reasoning = usage?.thoughtsTokenCount ?? 0;
   const text = (thought: boolean): string =>
@@ -63,11 +63,11 @@ const declared = (tools: readonly ToolSpec[]) => [
 
 /** The `@google/genai` SDK: generateContent, generateContentStream, automatic function calling. `how` says in which words it asks for thinking. */
 export function generateContentClient(client: GoogleGenAI, how: 'level' | 'budget'): Client {
-  const config = (ask: Ask): GenerateContentConfig => ({
-    ...(ask.system === undefined ? {} : { systemInstruction: ask.system }),
-    ...(ask.maxTokens === undefined ? {} : { maxOutputTokens: ask.maxTokens }),
-    ...(ask.stop === undefined ? {} : { stopSequences: [...ask.stop] }),
-    ...(ask.thinking
+  const config = (input: ChatInput): GenerateContentConfig => ({
+    ...(input.system === undefined ? {} : { systemInstruction: input.system }),
+    ...(input.maxTokens === undefined ? {} : { maxOutputTokens: input.maxTokens }),
+    ...(input.stop === undefined ? {} : { stopSequences: [...input.stop] }),
+    ...(input.thinking
       ? {
           thinkingConfig: {
             includeThoughts: true,
@@ -83,17 +83,17 @@ export function generateContentClient(client: GoogleGenAI, how: 'level' | 'budge
         }
       : {}),
   });
-  const turn = async (
+  const runTurn = async (
     model: string,
-    asked: Content[],
+    history: Content[],
     chosen: GenerateContentConfig,
     stream: boolean,
-  ): Promise<{ said: Said; parts: Part[] }> => {
-    const request = { model, contents: asked, config: chosen };
+  ): Promise<{ said: ChatResult; parts: Part[] }> => {
+    const request = { model, contents: history, config: chosen };
     if (!stream) {
       const response = await client.models.generateContent(request);
       const parts = response.candidates?.[0]?.content?.parts ?? [];
-      return { said: said(parts, response, 1), parts };
+      return { said: toResult(parts, response, 1), parts };
     }
     const parts: Part[] = [];
     let last: GenerateContentResponse | undefined;
@@ -105,17 +105,17 @@ export function generateContentClient(client: GoogleGenAI, how: 'level' | 'budge
       last = chunk;
     }
     if (last === undefined) throw new Error('The stream gave no chunk.');
-    return { said: said(parts, last, pieces), parts };
+    return { said: toResult(parts, last, pieces), parts };
   };
   return {
     format: 'generate-content',
     words: { done: 'STOP', length: 'MAX_TOKENS', tools: 'STOP' },
-    whole: async (ask) => (await turn(ask.model, contents(ask), config(ask), false)).said,
-    stream: async (ask) => (await turn(ask.model, contents(ask), config(ask), true)).said,
+    whole: async (input) => (await runTurn(input.model, contents(input), config(input), false)).said,
+    stream: async (input) => (await runTurn(input.model, contents(input), config(input), true)).said,
     async loop(ask, { tools, stream, spoil }) {
       const chosen = { ...config(ask), tools: declared(tools) };
-      const asked = contents(ask);
-      const first = await turn(ask.model, asked, chosen, stream);
+      const history = contents(ask);
+      const first = await runTurn(ask.model, history, chosen, stream);
       const calls = first.parts.flatMap(({ functionCall }) =>
         functionCall === undefined ? [] : [functionCall],
       );
@@ -127,9 +127,9 @@ export function generateContentClient(client: GoogleGenAI, how: 'level' | 'budge
           response: { output: resultOf(tools, name) },
         },
       }));
-      const last = await turn(
+      const last = await runTurn(
         ask.model,
-        [...asked, { role: 'model', parts: kept }, { role: 'user', parts: results }],
+        [...history, { role: 'model', parts: kept }, { role: 'user', parts: results }],
         chosen,
         stream,
       );

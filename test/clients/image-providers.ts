@@ -24,10 +24,10 @@ export async function sent({ headers, body }: SeenRequest): Promise<[string, str
 export const jsonOf = ({ body }: SeenRequest): JsonObject => JSON.parse(body.toString()) as JsonObject;
 
 /** Answers with JSON. */
-export function tell(response: ServerResponse, body: JsonObject, status = 200): void {
+export function sendJson(response: ServerResponse, body: JsonObject, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
-function tellStream(response: ServerResponse, events: readonly JsonObject[]): void {
+function sendStream(response: ServerResponse, events: readonly JsonObject[]): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const event of events)
     response.write(`event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`);
@@ -73,26 +73,29 @@ export const official: Answering = async (request, response) => {
     const sketches = Array.from({ length: Number(body.partial_images ?? 0) }, (_, index) =>
       event(`${name}.partial_image`, { partial_image_index: index }),
     );
-    tellStream(response, [...sketches, event(`${name}.completed`, { usage })]);
+    sendStream(response, [...sketches, event(`${name}.completed`, { usage })]);
     return;
   }
   const data = Array.from({ length: Number(body.n ?? 1) }, () => ({ b64_json: base64 }));
-  tell(response, { created: 1_700_000_000, data, ...facts, usage });
+  sendJson(response, { created: 1_700_000_000, data, ...facts, usage });
 };
 /** The older models: addresses unless bytes are asked for, and no usage. */
 export const older: Answering = async (request, response) => {
   const isForm = request.headers['content-type']?.startsWith('multipart/') === true;
   const body = isForm ? Object.fromEntries(await sent(request)) : jsonOf(request);
   const one = body.response_format === 'b64_json' ? { b64_json: base64 } : { url: fileOf(request) };
-  tell(response, { created: 1_700_000_000, data: Array.from({ length: Number(body.n ?? 1) }, () => one) });
+  sendJson(response, {
+    created: 1_700_000_000,
+    data: Array.from({ length: Number(body.n ?? 1) }, () => one),
+  });
 };
 /** Gives addresses, whatever was asked for. */
 export const linked: Answering = (request, response) => {
-  tell(response, { created: 1_700_000_000, data: [{ url: fileOf(request) }] });
+  sendJson(response, { created: 1_700_000_000, data: [{ url: fileOf(request) }] });
 };
 /** Answers in contents, with words beside the picture. */
 export const contents: Answering = (_, response) => {
-  tell(response, {
+  sendJson(response, {
     candidates: [
       {
         content: {
@@ -121,7 +124,7 @@ export const predicted: Answering = (request, response) => {
     mimeType: 'image/png',
     bytesBase64Encoded: base64,
   }));
-  tell(response, { predictions });
+  sendJson(response, { predictions });
 };
 
 const openaiUrls = {

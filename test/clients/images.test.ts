@@ -28,7 +28,7 @@ import {
   predicted,
   rows,
   sent,
-  tell,
+  sendJson,
   type Answering,
 } from './image-providers.ts';
 
@@ -79,11 +79,11 @@ const client = (key = gateway.key): OpenAI =>
 
 const pngFile = (name = 'bild ä.png', bytes = png) => toFile(bytes, name, { type: 'image/png' });
 
-function expectAsked(url: string | undefined): void {
+function expectRequestTo(url: string | undefined): void {
   if (url === '') return;
-  const asked = upstream.requests.filter((request) => request.method === 'POST');
-  expect(new Set(asked.map((request) => request.url))).toEqual(new Set([url]));
-  const { headers } = asked[0] ?? {};
+  const posts = upstream.requests.filter((request) => request.method === 'POST');
+  expect(new Set(posts.map((request) => request.url))).toEqual(new Set([url]));
+  const { headers } = posts[0] ?? {};
   expect(headers?.authorization ?? headers?.['x-goog-api-key']).toContain('provider-key');
 }
 
@@ -101,7 +101,7 @@ describe('POST /v1/images/generations, by the official client', () => {
     expect(reply.data).toHaveLength(1);
     expect(isPng(reply.data?.[0]?.b64_json)).toBe(true);
     expect(reply.created).toBeGreaterThan(1_600_000_000);
-    expectAsked(urls.generate);
+    expectRequestTo(urls.generate);
   });
 
   test.each(rows('generate').filter(([model]) => model !== 'links'))(
@@ -137,7 +137,7 @@ describe('POST /v1/images/generations, by the official client', () => {
     }
     const sketches = provider.streams ? ['partial_image', 'partial_image'] : [];
     expect(events).toEqual([...sketches, 'completed'].map((kind) => `image_generation.${kind}`));
-    expectAsked(provider.urls.generate);
+    expectRequestTo(provider.urls.generate);
   });
 
   test('the same words make the same image, and others another', async () => {
@@ -179,19 +179,20 @@ describe('POST /v1/images/generations, by the official client', () => {
   });
 
   test('an image that cannot be fetched is the provider’s failure', async () => {
-    answer = (_, response) => tell(response, { created: 1, data: [{ url: `${upstream.url}/files/gone` }] });
+    answer = (_, response) =>
+      sendJson(response, { created: 1, data: [{ url: `${upstream.url}/files/gone` }] });
     await expect(
       client().images.generate({ model: 'links', prompt: 'x', response_format: 'b64_json' }),
     ).rejects.toMatchObject({ status: 502, code: 'upstream_error' });
   });
 
   test('a refusal by policy is told as one', async () => {
-    answer = (_, response) => tell(response, { candidates: [{ finishReason: 'IMAGE_SAFETY' }] });
+    answer = (_, response) => sendJson(response, { candidates: [{ finishReason: 'IMAGE_SAFETY' }] });
     await expect(
       client().images.generate({ model: 'gemini-2.5-flash-image', prompt: 'x' }),
     ).rejects.toMatchObject({ status: 400, code: 'content_policy_violation' });
     answer = (_, response) =>
-      tell(response, { error: { code: 'moderation_blocked', message: 'no', type: 'user_error' } }, 400);
+      sendJson(response, { error: { code: 'moderation_blocked', message: 'no', type: 'user_error' } }, 400);
     await expect(client().images.generate({ model: 'gpt-image-1', prompt: 'x' })).rejects.toMatchObject({
       status: 400,
       code: 'content_policy_violation',
@@ -267,7 +268,7 @@ describe('POST /v1/images/edits, by the official client', () => {
       response_format: 'b64_json',
     });
     expect(isPng(data?.[0]?.b64_json)).toBe(true);
-    expectAsked(provider.urls.edit);
+    expectRequestTo(provider.urls.edit);
     if (model !== 'gemini-2.5-flash-image') return;
     expect(jsonOf(upstream.requests[0] as SeenRequest).contents).toEqual([
       { role: 'user', parts: [{ text: 'a hat' }, { inlineData: { mimeType: 'image/png', data: base64 } }] },
@@ -347,7 +348,7 @@ describe('POST /v1/images/edits, by the official client', () => {
   test('the same files go to the next channel when the first one fails', async () => {
     answer = (request, response) =>
       request.url.startsWith('/first/')
-        ? tell(response, { error: { message: 'not today' } }, 500)
+        ? sendJson(response, { error: { message: 'not today' } }, 500)
         : official(request, response);
     const { data } = await client().images.edit({ model: 'shared', prompt: 'x', image: await pngFile() });
     expect(data).toHaveLength(1);
@@ -391,8 +392,8 @@ describe('an edit in JSON', () => {
     const image = { image_url: `${upstream.url}/files/given.png` };
     const body = { model: 'gemini-2.5-flash-image', prompt: 'x', images: [image] };
     expect((await post(body)).status).toBe(200);
-    const asked = upstream.requests.find(({ method }) => method === 'POST') as SeenRequest;
-    expect(asked.body.toString()).toContain(base64);
+    const request = upstream.requests.find(({ method }) => method === 'POST') as SeenRequest;
+    expect(request.body.toString()).toContain(base64);
     const gone = { image_url: `${upstream.url}/files/gone` };
     expect(await post({ ...body, images: [image, gone] })).toMatchObject({
       status: 400,
@@ -448,7 +449,7 @@ describe('POST /v1/images/variations, by the official client', () => {
       response_format: 'b64_json',
     });
     expect(isPng(data?.[0]?.b64_json)).toBe(true);
-    expectAsked(provider.urls.vary);
+    expectRequestTo(provider.urls.vary);
   });
 
   test('a model whose channel has none: 503 that is not tried again', async () => {

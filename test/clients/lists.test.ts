@@ -383,7 +383,7 @@ function sent(): Record<string, unknown> {
 
 describe('a suffix on the model', () => {
   const hi = [{ role: 'user' as const, content: 'Hi' }];
-  const ask: Readonly<Record<FormatName, (model: string) => Promise<string | undefined>>> = {
+  const sendByFormat: Readonly<Record<FormatName, (model: string) => Promise<string | undefined>>> = {
     'chat-completions': async (model) =>
       (await openai(gateway).chat.completions.create({ model, messages: hi })).model,
     messages: async (model) =>
@@ -397,7 +397,7 @@ describe('a suffix on the model', () => {
   test.each(formats.flatMap((format) => ['low', 'medium', 'high'].map((effort) => ({ format, effort }))))(
     '$format, -$effort: sets the effort at every provider, and the answer carries the name that was asked for',
     async ({ format, effort }) => {
-      expect(await ask[format](`thinker-chat-${effort}`)).toBe(`thinker-chat-${effort}`);
+      expect(await sendByFormat[format](`thinker-chat-${effort}`)).toBe(`thinker-chat-${effort}`);
       // This provider speaks both: each client finds its own words.
       expect(sent()).toMatchObject({
         model: 'gpt-5.1',
@@ -405,7 +405,7 @@ describe('a suffix on the model', () => {
       });
       upstream.requests.length = 0;
 
-      expect(await ask[format](`thinker-claude-${effort}`)).toBe(`thinker-claude-${effort}`);
+      expect(await sendByFormat[format](`thinker-claude-${effort}`)).toBe(`thinker-claude-${effort}`);
       expect(sent()).toMatchObject({
         model: 'claude-opus-4-8',
         thinking: { type: 'adaptive' },
@@ -413,17 +413,17 @@ describe('a suffix on the model', () => {
       });
       upstream.requests.length = 0;
 
-      expect(await ask[format](`thinker-gemini-${effort}`)).toBe(`thinker-gemini-${effort}`);
+      expect(await sendByFormat[format](`thinker-gemini-${effort}`)).toBe(`thinker-gemini-${effort}`);
       expect(upstream.requests[0]?.url).toMatch(/\/models\/gemini-3-flash:generateContent/);
       expect(JSON.stringify(sent()).toLowerCase()).toContain(`"thinkinglevel":"${effort}"`);
     },
   );
 
   test('-thinking switches thinking on', async () => {
-    await ask.messages('thinker-claude-thinking');
+    await sendByFormat.messages('thinker-claude-thinking');
     expect(sent()).toMatchObject({ model: 'claude-opus-4-8', thinking: { type: 'adaptive' } });
     upstream.requests.length = 0;
-    await ask['generate-content']('thinker-gemini-thinking');
+    await sendByFormat['generate-content']('thinker-gemini-thinking');
     expect(sent()).toMatchObject({ generationConfig: { thinkingConfig: { includeThoughts: true } } });
   });
 
@@ -437,10 +437,10 @@ describe('a suffix on the model', () => {
   });
 
   test('a name without a suffix asks for nothing', async () => {
-    await ask['chat-completions']('thinker-chat');
+    await sendByFormat['chat-completions']('thinker-chat');
     expect(sent()).not.toHaveProperty('reasoning_effort');
     upstream.requests.length = 0;
-    await ask.messages('thinker-claude');
+    await sendByFormat.messages('thinker-claude');
     expect(sent()).not.toHaveProperty('thinking');
   });
 });

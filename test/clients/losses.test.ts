@@ -121,7 +121,7 @@ describe.each(rows)('$client client, $channel channel', ({ client, channel, rows
       sent: JSON.stringify(fields).slice(0, 110),
       fields,
       lost,
-      told: lost.join(', ') || 'nothing',
+      reported: lost.join(', ') || 'nothing',
     })),
   )('$sent loses $told', async ({ fields, lost }) => {
     expect(await losses[client](model, fields)).toEqual([...lost].toSorted());

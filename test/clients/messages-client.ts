@@ -4,9 +4,9 @@ import {
   citySchema,
   resultOf,
   spoiled,
-  type Ask,
+  type ChatInput,
   type Client,
-  type Said,
+  type ChatResult,
   type Spoil,
   type ToolSpec,
 } from './conversation.ts';
@@ -17,22 +17,22 @@ interface MessagesClient {
   readonly beta: { readonly messages: Pick<Anthropic['beta']['messages'], 'toolRunner'> };
 }
 
-const messages = (ask: Ask): Anthropic.MessageParam[] => [
-  ...(ask.history ?? []).map(({ role, text }) => ({ role, content: text })),
+const messages = (input: ChatInput): Anthropic.MessageParam[] => [
+  ...(input.history ?? []).map(({ role, text }) => ({ role, content: text })),
   {
     role: 'user',
     content:
-      ask.image === undefined
-        ? ask.text
+      input.image === undefined
+        ? input.text
         : [
-            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: ask.image } },
-            { type: 'text', text: ask.text },
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: input.image } },
+            { type: 'text', text: input.text },
           ],
   },
 ];
 const toolParams = (tools: readonly ToolSpec[]): Anthropic.Tool[] =>
   tools.map(({ name, description, schema }) => ({ name, description, input_schema: { ...schema } }));
-const said = (message: Anthropic.Message, pieces: number): Said => {
+const toResult = (message: Anthropic.Message, pieces: number): ChatResult => {
   const { usage } = message;
   const cacheRead = usage.cache_read_input_tokens ?? 0;
   return {
@@ -54,28 +54,28 @@ const said = (message: Anthropic.Message, pieces: number): Said => {
 
 /** The `@anthropic-ai/sdk`: create, the stream helper, the tool runner, parse. `how` says in which words it asks for thinking. */
 export function messagesClient(client: MessagesClient, how: 'adaptive' | 'budget'): Client {
-  const settings = (ask: Ask) => ({
-    model: ask.model,
-    max_tokens: ask.maxTokens ?? 8000,
-    ...(ask.system === undefined ? {} : { system: ask.system }),
-    ...(ask.stop === undefined ? {} : { stop_sequences: [...ask.stop] }),
-    ...(ask.thinking && how === 'adaptive'
+  const settings = (input: ChatInput) => ({
+    model: input.model,
+    max_tokens: input.maxTokens ?? 8000,
+    ...(input.system === undefined ? {} : { system: input.system }),
+    ...(input.stop === undefined ? {} : { stop_sequences: [...input.stop] }),
+    ...(input.thinking && how === 'adaptive'
       ? {
           thinking: { type: 'adaptive' as const, display: 'summarized' as const },
           output_config: { effort: 'high' as const },
         }
       : {}),
-    ...(ask.thinking && how === 'budget'
+    ...(input.thinking && how === 'budget'
       ? { thinking: { type: 'enabled' as const, budget_tokens: 2048 } }
       : {}),
   });
-  const turn = async (
+  const runTurn = async (
     body: Anthropic.MessageCreateParamsNonStreaming,
     stream: boolean,
-  ): Promise<{ said: Said; message: Anthropic.Message }> => {
+  ): Promise<{ said: ChatResult; message: Anthropic.Message }> => {
     if (!stream) {
       const message = await client.messages.create(body);
-      return { said: said(message, 1), message };
+      return { said: toResult(message, 1), message };
     }
     const running = client.messages.stream(body);
     let pieces = 0;
@@ -83,22 +83,22 @@ export function messagesClient(client: MessagesClient, how: 'adaptive' | 'budget
       pieces += 1;
     });
     const message = await running.finalMessage();
-    return { said: said(message, pieces), message };
+    return { said: toResult(message, pieces), message };
   };
   return {
     format: 'messages',
     words: { done: 'end_turn', length: 'max_tokens', tools: 'tool_use' },
-    whole: async (ask) => (await turn({ ...settings(ask), messages: messages(ask) }, false)).said,
-    stream: async (ask) => (await turn({ ...settings(ask), messages: messages(ask) }, true)).said,
+    whole: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, false)).said,
+    stream: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, true)).said,
     async loop(ask, { tools, stream, spoil }) {
       const body = { ...settings(ask), messages: messages(ask), tools: toolParams(tools) };
-      const first = await turn(body, stream);
+      const first = await runTurn(body, stream);
       const calls = first.message.content.filter((block) => block.type === 'tool_use');
       const content =
         spoil === undefined
           ? first.message.content
           : first.message.content.flatMap((block) => spoilBlock(block, spoil));
-      const last = await turn(
+      const last = await runTurn(
         {
           ...body,
           messages: [

@@ -14,7 +14,7 @@ import { anthropic, formats, genai, olderAnthropic, openai, Recorder, type Forma
 const channelKey = 'channel-key-0123456789';
 
 /** Each provider serves two models, one of them under a name of its own. */
-const place = (format: FormatName) => ({
+const endpointFor = (format: FormatName) => ({
   id: format,
   key: channelKey,
   models: {
@@ -45,11 +45,11 @@ beforeAll(async () => {
   gateway = await startGateway({
     plugins: [counting()],
     channels: [
-      openaiChannel({ ...place('chat-completions'), baseUrl: `${upstream.url}/v1` }),
-      anthropicChannel({ ...place('messages'), baseUrl: `${upstream.url}/v1` }),
-      geminiChannel({ ...place('generate-content'), baseUrl: `${upstream.url}/v1beta` }),
+      openaiChannel({ ...endpointFor('chat-completions'), baseUrl: `${upstream.url}/v1` }),
+      anthropicChannel({ ...endpointFor('messages'), baseUrl: `${upstream.url}/v1` }),
+      geminiChannel({ ...endpointFor('generate-content'), baseUrl: `${upstream.url}/v1beta` }),
       openaiChannel({
-        ...place('responses'),
+        ...endpointFor('responses'),
         baseUrl: `${upstream.url}/v1`,
         traits: { '*': { formats: ['responses'] } },
       }),
@@ -348,20 +348,20 @@ describe.each(formats)('a provider of the same format: %s', (format) => {
   );
 
   test('under another name at the provider nothing changes but the name, in the request and in the answers', async () => {
-    const asked = `renamed-${format}`;
+    const requestedModel = `renamed-${format}`;
     const there = `name-at-the-provider-${format}`;
     const whole = new Recorder();
     script = answers(wholes[format](there), 'application/json');
-    await asks[format].whole(asked, whole);
-    expect(seen().body.toString()).toBe(whole.last.requestBody.replace(asked, there));
-    expect((await whole.last.body).toString()).toBe(wholes[format](asked));
+    await asks[format].whole(requestedModel, whole);
+    expect(seen().body.toString()).toBe(whole.last.requestBody.replace(requestedModel, there));
+    expect((await whole.last.body).toString()).toBe(wholes[format](requestedModel));
     upstream.requests.length = 0;
 
     const streamed = new Recorder();
     script = answers(streams[format](there), 'text/event-stream');
-    await asks[format].stream(asked, streamed);
-    expect(seen().body.toString()).toBe(streamed.last.requestBody.replace(asked, there));
-    expect((await streamed.last.body).toString()).toBe(streams[format](asked));
+    await asks[format].stream(requestedModel, streamed);
+    expect(seen().body.toString()).toBe(streamed.last.requestBody.replace(requestedModel, there));
+    expect((await streamed.last.body).toString()).toBe(streams[format](requestedModel));
   });
 
   test('numbers, escapes and spaces of a body that no SDK would write stay as they are', async () => {

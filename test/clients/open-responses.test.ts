@@ -26,7 +26,7 @@ const post = (path: string, body: object): Promise<Response> =>
     headers: { ...headers(), 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-const said = (role: string, content: unknown): object => ({ type: 'message', role, content });
+const messageItem = (role: string, content: unknown): object => ({ type: 'message', role, content });
 const weather = {
   type: 'function',
   name: 'get_weather',
@@ -70,7 +70,7 @@ const open = (): Promise<SocketClient> =>
 const last = /^(response\.(completed|incomplete|failed)|error)$/;
 
 /** The last event of a turn over a socket; all of its events obey the schema of the stream. */
-async function turn(client: SocketClient, body: object): Promise<JsonObject & { response: Answer }> {
+async function runTurn(client: SocketClient, body: object): Promise<JsonObject & { response: Answer }> {
   const from = client.messages.length;
   const before = client.messages.filter(({ type }) => last.test(String(type))).length;
   client.send({ type: 'response.create', store: false, ...body });
@@ -86,22 +86,25 @@ const unknown = { type: 'error', error: { code: 'previous_response_not_found' } 
 
 describe.each(formats)('Open Responses over a channel of the format %s', (model) => {
   test('a message is answered, whole and as a stream', async () => {
-    const whole = await answer({ model, input: [said('user', 'Say hello in exactly 3 words.')] });
+    const whole = await answer({ model, input: [messageItem('user', 'Say hello in exactly 3 words.')] });
     expect(whole).toMatchObject({ status: 'completed', output: [{ type: 'message' }] });
-    const stream = await events({ model, input: [said('user', 'Count from 1 to 5.')] });
+    const stream = await events({ model, input: [messageItem('user', 'Count from 1 to 5.')] });
     expect(stream.at(-1)).toMatchObject(completed);
   });
 
   test('a system message, earlier turns with a phase, and an image are taken', async () => {
     const inputs = [
-      [said('system', 'You are a pirate. Always respond in pirate speak.'), said('user', 'Say hello.')],
       [
-        said('user', 'My name is Alice.'),
-        { ...said('assistant', 'Hello Alice! Nice to meet you.'), phase: 'commentary' },
-        said('user', 'What is my name?'),
+        messageItem('system', 'You are a pirate. Always respond in pirate speak.'),
+        messageItem('user', 'Say hello.'),
       ],
       [
-        said('user', [
+        messageItem('user', 'My name is Alice.'),
+        { ...messageItem('assistant', 'Hello Alice! Nice to meet you.'), phase: 'commentary' },
+        messageItem('user', 'What is my name?'),
+      ],
+      [
+        messageItem('user', [
           { type: 'input_text', text: 'What do you see in this image?' },
           { type: 'input_image', image_url: image },
         ]),
@@ -113,7 +116,7 @@ describe.each(formats)('Open Responses over a channel of the format %s', (model)
   test('a tool that fits is called, whole and as a stream', async () => {
     const body = {
       model,
-      input: [said('user', "What's the weather like in San Francisco?")],
+      input: [messageItem('user', "What's the weather like in San Francisco?")],
       tools: [weather],
     };
     const { output } = await answer(body);
@@ -146,62 +149,66 @@ describe.each(formats)('Open Responses over a channel of the format %s', (model)
   test('a conversation is compacted, and goes on over a socket', async () => {
     const response = await post('/responses/compact', {
       model,
-      input: [said('user', 'Remember the code word: ember.'), said('assistant', 'OK.')],
+      input: [messageItem('user', 'Remember the code word: ember.'), messageItem('assistant', 'OK.')],
     });
     const compacted = (await response.json()) as Answer;
     expect(compacted).toMatchObject({ object: 'response.compaction', output: expect.any(Array) });
     const client = await open();
-    const input = [...compacted.output, said('user', 'What is the code word?')];
-    expect(await turn(client, { model, input })).toMatchObject(completed);
+    const input = [...compacted.output, messageItem('user', 'What is the code word?')];
+    expect(await runTurn(client, { model, input })).toMatchObject(completed);
     client.vanish();
   });
 
   test('turns follow each other over one socket', async () => {
     const client = await open();
-    const first = await turn(client, { model, input: [said('user', 'The code word is ember.')] });
+    const first = await runTurn(client, { model, input: [messageItem('user', 'The code word is ember.')] });
     expect(first).toMatchObject(completed);
-    const second = await turn(client, { model, input: [said('user', 'Say OK.')] });
+    const second = await runTurn(client, { model, input: [messageItem('user', 'Say OK.')] });
     expect(second).toMatchObject(completed);
     const follows = { model, previous_response_id: first.response.id };
-    const third = await turn(client, { ...follows, input: [said('user', 'And now?')] });
+    const third = await runTurn(client, { ...follows, input: [messageItem('user', 'And now?')] });
     expect(third).toMatchObject({ ...completed, response: { previous_response_id: first.response.id } });
     client.vanish();
     // What was not stored is known to its own connection alone.
     const other = await open();
-    const again = { ...follows, input: [said('user', 'Go on.')] };
-    expect(await turn(other, again)).toMatchObject(unknown);
-    expect(await turn(other, { model, input: [said('user', 'From the start.')] })).toMatchObject(completed);
+    const again = { ...follows, input: [messageItem('user', 'Go on.')] };
+    expect(await runTurn(other, again)).toMatchObject(unknown);
+    expect(await runTurn(other, { model, input: [messageItem('user', 'From the start.')] })).toMatchObject(
+      completed,
+    );
     other.vanish();
   });
 
   test('a turn that fails makes the connection forget what it followed', async () => {
     const client = await open();
-    const first = await turn(client, { model, input: [said('user', 'The code word is ember.')] });
+    const first = await runTurn(client, { model, input: [messageItem('user', 'The code word is ember.')] });
     const follows = { model, previous_response_id: first.response.id };
     const orphan = { type: 'function_call_output', call_id: 'call_that_was_never_made', output: 'x' };
-    expect(await turn(client, { ...follows, input: [orphan] })).toMatchObject({ type: 'error' });
-    expect(await turn(client, { ...follows, input: [said('user', 'Go on.')] })).toMatchObject(unknown);
+    expect(await runTurn(client, { ...follows, input: [orphan] })).toMatchObject({ type: 'error' });
+    expect(await runTurn(client, { ...follows, input: [messageItem('user', 'Go on.')] })).toMatchObject(
+      unknown,
+    );
     client.vanish();
   });
 
   test('a turn that a provider breaks makes the connection forget what it followed', async () => {
     const client = await open();
-    const first = await turn(client, { model, input: [said('user', 'The code word is ember.')] });
+    const first = await runTurn(client, { model, input: [messageItem('user', 'The code word is ember.')] });
     const follows = { previous_response_id: first.response.id };
-    const broken = await turn(client, {
+    const broken = await runTurn(client, {
       ...follows,
       model: `${model}!status=400`,
-      input: [said('user', 'Go on.')],
+      input: [messageItem('user', 'Go on.')],
     });
     expect(broken.type).not.toBe('response.completed');
-    const next = { ...follows, model, input: [said('user', 'Go on.')] };
-    expect(await turn(client, next)).toMatchObject(unknown);
+    const next = { ...follows, model, input: [messageItem('user', 'Go on.')] };
+    expect(await runTurn(client, next)).toMatchObject(unknown);
     client.vanish();
   });
 });
 
 test('a compaction without a model is refused', async () => {
-  const response = await post('/responses/compact', { input: [said('user', 'hi')] });
+  const response = await post('/responses/compact', { input: [messageItem('user', 'hi')] });
   expect(response.status).toBe(400);
   expect(await response.json()).toMatchObject({ error: { param: 'model' } });
 });

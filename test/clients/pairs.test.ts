@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { inTurn } from '../support/tries.ts';
+import { selectRotating } from '../support/tries.ts';
 import { chatClient } from './chat-client.ts';
-import { citySchema, described, type Ask, type Client, type ToolSpec } from './conversation.ts';
+import { citySchema, described, type ChatInput, type Client, type ToolSpec } from './conversation.ts';
 import { bedrock, converseClient } from './converse-client.ts';
 import { generateContentClient } from './generate-content-client.ts';
 import { messagesClient } from './messages-client.ts';
@@ -92,8 +92,8 @@ const capabilities: readonly (readonly [
     'text',
     'an answer comes whole, in the name of the model that was asked for',
     async ({ client, model }) => {
-      const said = await client.whole({ model, text: 'Hello there' });
-      expect(said).toMatchObject({
+      const result = await client.whole({ model, text: 'Hello there' });
+      expect(result).toMatchObject({
         text: 'You said: Hello there',
         thinking: '',
         model,
@@ -105,21 +105,21 @@ const capabilities: readonly (readonly [
     'stream',
     'an answer comes piece by piece and adds up to the whole one',
     async ({ client, model }) => {
-      const said = await client.stream({ model, text: 'Grüße, 世界 🌍, and so on' });
-      expect(said).toMatchObject({
+      const result = await client.stream({ model, text: 'Grüße, 世界 🌍, and so on' });
+      expect(result).toMatchObject({
         text: 'You said: Grüße, 世界 🌍, and so on',
         thinking: '',
         model,
         stop: client.words.done,
       });
-      expect(said.pieces).toBeGreaterThan(3);
+      expect(result.pieces).toBeGreaterThan(3);
     },
   ],
   [
     'turns',
     'instructions and earlier turns reach the provider in their roles and order',
     async ({ client, channel, model }) => {
-      const said = await client.whole({
+      const result = await client.whole({
         model,
         system: 'Answer in French.',
         history: [
@@ -128,7 +128,7 @@ const capabilities: readonly (readonly [
         ],
         text: '!request What is my name?',
       });
-      const { format, body } = JSON.parse(said.text) as { format: string; body: Record<string, unknown> };
+      const { format, body } = JSON.parse(result.text) as { format: string; body: Record<string, unknown> };
       expect(format).toBe(channel);
       expect(turnsOf(channel, body)).toEqual([
         ['system', 'Answer in French.'],
@@ -143,39 +143,41 @@ const capabilities: readonly (readonly [
     'an answer that reached its limit says so, whole and streamed',
     async ({ client, model }) => {
       // No provider of Responses takes a limit below 16.
-      const ask: Ask = { model, text: `${'a '.repeat(30)}long story`, maxTokens: 17 };
+      const input: ChatInput = { model, text: `${'a '.repeat(30)}long story`, maxTokens: 17 };
       const cut = { text: `You said:${' a'.repeat(14)}`, stop: client.words.length, tokens: { output: 17 } };
-      expect(await client.whole(ask)).toMatchObject(cut);
-      expect(await client.stream(ask)).toMatchObject(cut);
+      expect(await client.whole(input)).toMatchObject(cut);
+      expect(await client.stream(input)).toMatchObject(cut);
     },
   ],
   [
     'stop',
     'a stop sequence ends the answer before it',
     async ({ client, channel, model }) => {
-      const said = await client.stream({ model, text: 'one two three four', stop: ['three'] });
+      const result = await client.stream({ model, text: 'one two three four', stop: ['three'] });
       // A Responses provider knows no stop sequences: the loss is reported (losses.test.ts).
-      expect(said.text).toBe(channel === 'responses' ? 'You said: one two three four' : 'You said: one two ');
+      expect(result.text).toBe(
+        channel === 'responses' ? 'You said: one two three four' : 'You said: one two ',
+      );
       const knows = tellsStops.has(client.format) && tellsStops.has(channel);
-      expect(said.stop).toBe(knows ? 'stop_sequence' : client.words.done);
+      expect(result.stop).toBe(knows ? 'stop_sequence' : client.words.done);
     },
   ],
   [
     'usage',
     'the tokens counted are the same whichever client asked, whole and streamed',
     async ({ client, model }) => {
-      const ask: Ask = { model, system: 'Be brief.', text: 'one two three' };
+      const input: ChatInput = { model, system: 'Be brief.', text: 'one two three' };
       const tokens = { input: 6, output: 6, reasoning: 0, cacheRead: 0 };
-      expect((await client.whole(ask)).tokens).toEqual(tokens);
-      expect((await client.stream(ask)).tokens).toEqual(tokens);
+      expect((await client.whole(input)).tokens).toEqual(tokens);
+      expect((await client.stream(input)).tokens).toEqual(tokens);
     },
   ],
   [
     'vision',
     'every byte of a picture reaches the model',
     async ({ client, model }) => {
-      const said = await client.whole({ model, text: 'What is this?', image: png });
-      expect(said.text).toBe(
+      const result = await client.whole({ model, text: 'What is this?', image: png });
+      expect(result.text).toBe(
         `You said: What is this?\nI received 1 attachment: ${described('image', 'image/png', png)}`,
       );
     },
@@ -249,8 +251,8 @@ const capabilities: readonly (readonly [
     'thinking',
     'reasoning is shown apart from the answer and counted, whole and streamed alike',
     async ({ client, channel, model }) => {
-      const ask: Ask = { model, text: 'Why is the sky blue?', thinking: true };
-      const whole = await client.whole(ask);
+      const input: ChatInput = { model, text: 'Why is the sky blue?', thinking: true };
+      const whole = await client.whole(input);
       expect(whole.text).toBe('You said: Why is the sky blue?');
       expect(whole.thinking).toMatch(/^The user wrote: Why is the sky blue\?\nI think with .+\.$/);
       // Converse counts reasoning among the rest.
@@ -258,7 +260,7 @@ const capabilities: readonly (readonly [
       expect(whole.tokens.reasoning).toBeGreaterThan(counted ? 5 : -1);
       if (counted) expect(whole.tokens.output).toBe(whole.tokens.reasoning + 9);
       else expect(whole.tokens.output).toBeGreaterThan(14);
-      const streamed = await client.stream(ask);
+      const streamed = await client.stream(input);
       expect({ ...streamed, pieces: 1 }).toEqual(whole);
     },
   ],
@@ -266,8 +268,8 @@ const capabilities: readonly (readonly [
     'proof',
     'reasoning survives a tool loop: the provider gets back what it signed',
     async ({ client, model }) => {
-      const ask: Ask = { model, text: 'Please call get_weather', thinking: true };
-      const loop = await client.loop(ask, { tools: [weather], stream: false });
+      const input: ChatInput = { model, text: 'Please call get_weather', thinking: true };
+      const loop = await client.loop(input, { tools: [weather], stream: false });
       expect(loop.thinking).toContain('The user wrote: Please call get_weather');
       expect(loop.final.text).toBe('get_weather returned: 21 degrees');
     },
@@ -276,8 +278,8 @@ const capabilities: readonly (readonly [
     'proof stream',
     'the same while both answers are streamed',
     async ({ client, model }) => {
-      const ask: Ask = { model, text: 'Please call get_weather', thinking: true };
-      const loop = await client.loop(ask, { tools: [weather], stream: true });
+      const input: ChatInput = { model, text: 'Please call get_weather', thinking: true };
+      const loop = await client.loop(input, { tools: [weather], stream: true });
       expect(loop.thinking).toContain('The user wrote: Please call get_weather');
       expect(loop.final.text).toBe('get_weather returned: 21 degrees');
     },
@@ -286,9 +288,9 @@ const capabilities: readonly (readonly [
     'proof changed',
     'reasoning that was tampered with reaches the provider as it is, and is refused there',
     async ({ client, channel, model }) => {
-      const ask: Ask = { model, text: 'Please call get_weather', thinking: true };
+      const input: ChatInput = { model, text: 'Please call get_weather', thinking: true };
       const spoil = channel === 'chat-completions' ? 'words' : 'proof';
-      const broken = client.loop(ask, { tools: [weather], stream: false, spoil });
+      const broken = client.loop(input, { tools: [weather], stream: false, spoil });
       await expect(broken).rejects.toMatchObject({
         status: 400,
         message: expect.stringMatching(
@@ -384,9 +386,9 @@ const pairs = Object.entries(clients).flatMap(([name, make]) =>
 );
 
 describe.each(pairs)('$name → $channel', ({ name, make, channel }) => {
-  const able = capabilities.filter(([column]) => wordless[name]?.includes(column) !== true);
-  const turn = Object.keys(clients).indexOf(name) + formats.indexOf(channel);
-  test.each(inTurn(able, turn, 2))('%s: %s', async (column, _sentence, check) => {
+  const supported = capabilities.filter(([column]) => wordless[name]?.includes(column) !== true);
+  const offset = Object.keys(clients).indexOf(name) + formats.indexOf(channel);
+  test.each(selectRotating(supported, offset, 2))('%s: %s', async (column, _sentence, check) => {
     const row = `${name} → ${channel}`;
     const cells = outcomes.get(row) ?? new Map<string, boolean>();
     outcomes.set(row, cells.set(column, false));

@@ -161,9 +161,9 @@ test.each(models)('the official client has its speech translated, to the end (%s
 test('the official client hears of an error, and its session goes on', async () => {
   const { realtime, until } = await session();
   await until('session.created');
-  const told = new Promise((resolve) => realtime.on('error', resolve));
+  const failure = new Promise((resolve) => realtime.on('error', resolve));
   realtime.send({ type: 'response.cancel' });
-  expect(await told).toMatchObject({ error: { code: 'response_cancel_not_active' } });
+  expect(await failure).toMatchObject({ error: { code: 'response_cancel_not_active' } });
   expect(realtime.socket.readyState).toBe(WebSocket.OPEN);
   realtime.close();
 });

@@ -5,9 +5,9 @@ import {
   citySchema,
   resultOf,
   spoiled,
-  type Ask,
+  type ChatInput,
   type Client,
-  type Said,
+  type ChatResult,
   type Spoil,
   type ToolSpec,
 } from './conversation.ts';
@@ -16,22 +16,22 @@ type Input = OpenAI.Responses.ResponseInputItem;
 type Output = OpenAI.Responses.ResponseOutputItem;
 type Create = OpenAI.Responses.ResponseCreateParamsNonStreaming;
 
-const settings = (ask: Ask) => ({
-  model: ask.model,
-  ...(ask.system === undefined ? {} : { instructions: ask.system }),
-  ...(ask.maxTokens === undefined ? {} : { max_output_tokens: ask.maxTokens }),
-  ...(ask.thinking ? { reasoning: { effort: 'high' as const, summary: 'auto' as const } } : {}),
+const settings = (input: ChatInput) => ({
+  model: input.model,
+  ...(input.system === undefined ? {} : { instructions: input.system }),
+  ...(input.maxTokens === undefined ? {} : { max_output_tokens: input.maxTokens }),
+  ...(input.thinking ? { reasoning: { effort: 'high' as const, summary: 'auto' as const } } : {}),
 });
-const input = (ask: Ask): Input[] => [
-  ...(ask.history ?? []).map(({ role, text }): Input => ({ role, content: text })),
+const inputItems = (input: ChatInput): Input[] => [
+  ...(input.history ?? []).map(({ role, text }): Input => ({ role, content: text })),
   {
     role: 'user',
     content:
-      ask.image === undefined
-        ? ask.text
+      input.image === undefined
+        ? input.text
         : [
-            { type: 'input_text', text: ask.text },
-            { type: 'input_image', detail: 'auto', image_url: `data:image/png;base64,${ask.image}` },
+            { type: 'input_text', text: input.text },
+            { type: 'input_image', detail: 'auto', image_url: `data:image/png;base64,${input.image}` },
           ],
   },
 ];
@@ -40,7 +40,7 @@ const thinkingOf = (output: readonly Output[]): string =>
     .flatMap((item) => (item.type === 'reasoning' ? [...item.summary, ...(item.content ?? [])] : []))
     .map(({ text }) => text)
     .join('');
-const said = (response: OpenAI.Responses.Response, pieces: number): Said => ({
+const toResult = (response: OpenAI.Responses.Response, pieces: number): ChatResult => ({
   text: response.output_text,
   thinking: thinkingOf(response.output),
   model: response.model,
@@ -67,15 +67,15 @@ const functionTools = (tools: readonly ToolSpec[]) =>
  * history: the client sends every item back and asks for nothing to be stored, or names the previous response and sends new items alone.
  */
 export function responsesClient(client: OpenAI, how: 'items' | 'stored'): Client {
-  const turn = async (
+  const runTurn = async (
     body: Create,
     stream: boolean,
-  ): Promise<{ said: Said; response: OpenAI.Responses.Response }> => {
+  ): Promise<{ said: ChatResult; response: OpenAI.Responses.Response }> => {
     const kept: Create =
       how === 'stored' ? body : { ...body, store: false, include: ['reasoning.encrypted_content'] };
     if (!stream) {
       const response = await client.responses.create(kept);
-      return { said: said(response, 1), response };
+      return { said: toResult(response, 1), response };
     }
     const running = client.responses.stream({ ...kept, stream: true });
     let pieces = 0;
@@ -83,18 +83,20 @@ export function responsesClient(client: OpenAI, how: 'items' | 'stored'): Client
       pieces += 1;
     });
     const response = await running.finalResponse();
-    return { said: said(response, pieces), response };
+    return { said: toResult(response, pieces), response };
   };
 
   return {
     format: 'responses',
     words: { done: 'completed', length: 'max_output_tokens', tools: 'completed' },
-    whole: async (ask) => (await turn({ ...settings(ask), input: input(ask) }, false)).said,
-    stream: async (ask) => (await turn({ ...settings(ask), input: input(ask) }, true)).said,
+    whole: async (chatInput) =>
+      (await runTurn({ ...settings(chatInput), input: inputItems(chatInput) }, false)).said,
+    stream: async (chatInput) =>
+      (await runTurn({ ...settings(chatInput), input: inputItems(chatInput) }, true)).said,
     async loop(ask, { tools, stream, spoil }) {
-      const asked = input(ask);
+      const items = inputItems(ask);
       const body: Create = { ...settings(ask), tools: functionTools(tools) };
-      const first = await turn({ ...body, input: asked }, stream);
+      const first = await runTurn({ ...body, input: items }, stream);
       const calls = first.response.output.filter((item) => item.type === 'function_call');
       const results = calls.map(({ call_id, name }): Input => ({
         type: 'function_call_output',
@@ -104,10 +106,10 @@ export function responsesClient(client: OpenAI, how: 'items' | 'stored'): Client
       const output = first.response.output.flatMap((item) =>
         spoil === undefined ? [sendable(item)] : spoilItem(sendable(item), spoil),
       );
-      const last = await turn(
+      const last = await runTurn(
         how === 'stored'
           ? { ...body, previous_response_id: first.response.id, input: results }
-          : { ...body, input: [...asked, ...output, ...results] },
+          : { ...body, input: [...items, ...output, ...results] },
         stream,
       );
       return {
@@ -146,7 +148,7 @@ export function responsesClient(client: OpenAI, how: 'items' | 'stored'): Client
     async structured(ask) {
       const response = await client.responses.parse({
         ...settings(ask),
-        input: input(ask),
+        input: inputItems(ask),
         text: { format: zodTextFormat(citySchema, 'city') },
       });
       return response.output_parsed;

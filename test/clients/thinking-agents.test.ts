@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.close());
 
-const place = z.object({ city: z.string() });
+const citySchema = z.object({ city: z.string() });
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 const named = { get_weather: '21 degrees', get_time: 'noon', book_trip: 'booked' };
 
@@ -53,7 +53,7 @@ describe.each(channels)('an agent on a %s channel', (format) => {
       model: new OpenAIChatCompletionsModel(openai(gateway, { recorder }), `via-${format}`),
       modelSettings: { reasoning: { effort: 'high' } },
       tools: Object.entries(named).map(([name, result]) =>
-        tool({ name, description: name, parameters: place, execute: () => result }),
+        tool({ name, description: name, parameters: citySchema, execute: () => result }),
       ),
     });
     const result = stream ? await run(agent, prompt, { stream: true }) : await run(agent, prompt);

@@ -6,7 +6,7 @@ import openaiChannel from '../../channels/openai.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { streamOf, told, wholeOf, type Answer, type Telling } from '../support/provider-replies.ts';
+import { streamOf, reportedUsage, wholeOf, type Answer, type Telling } from '../support/provider-replies.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { formats, type FormatName } from './sdks.ts';
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
     const stream =
       pathname.includes(':stream') || (JSON.parse(body.toString()) as JsonObject).stream === true;
     const answer: Answer = {
-      said: [{ kind: 'text', text: words }],
+      parts: [{ kind: 'text', text: words }],
       end: ending === 'reaches its limit' ? 'length' : 'stop',
       telling,
     };
@@ -53,14 +53,19 @@ beforeAll(async () => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(JSON.stringify(wholeOf(format, answer)));
   });
-  const place = { key: 'k', baseUrl: `${upstream.url}/v1` };
+  const endpoint = { key: 'k', baseUrl: `${upstream.url}/v1` };
   const traits = (name: FormatName) => ({ traits: { 'm-*': { formats: [name] } } });
   gateway = await startGateway({
     channels: [
-      openaiChannel({ ...place, id: 'chat', models: ['m-chat-completions'], ...traits('chat-completions') }),
-      openaiChannel({ ...place, id: 'responses', models: ['m-responses'], ...traits('responses') }),
-      anthropicChannel({ ...place, id: 'messages', models: ['m-messages'] }),
-      geminiChannel({ ...place, id: 'generate', models: ['m-generate-content'] }),
+      openaiChannel({
+        ...endpoint,
+        id: 'chat',
+        models: ['m-chat-completions'],
+        ...traits('chat-completions'),
+      }),
+      openaiChannel({ ...endpoint, id: 'responses', models: ['m-responses'], ...traits('responses') }),
+      anthropicChannel({ ...endpoint, id: 'messages', models: ['m-messages'] }),
+      geminiChannel({ ...endpoint, id: 'generate', models: ['m-generate-content'] }),
     ],
   });
 });
@@ -71,23 +76,23 @@ afterAll(async () => {
 });
 
 /** All objects that the gateway answers with: one, or those of a stream. */
-async function ask(client: FormatName, model: string, stream: boolean): Promise<JsonObject[]> {
+async function sendAndListRecords(client: FormatName, model: string, stream: boolean): Promise<JsonObject[]> {
   const url = {
     'chat-completions': '/v1/chat/completions',
     messages: '/v1/messages',
     responses: '/v1/responses',
     'generate-content': `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
   }[client];
-  const said = { role: 'user', content: 'What is the answer?' };
+  const message = { role: 'user', content: 'What is the answer?' };
   const body = {
     'chat-completions': {
       model,
       stream,
-      messages: [said],
+      messages: [message],
       ...(stream ? { stream_options: { include_usage: true } } : {}),
     },
-    messages: { model, stream, max_tokens: 100, messages: [said] },
-    responses: { model, stream, input: [said], store: false },
+    messages: { model, stream, max_tokens: 100, messages: [message] },
+    responses: { model, stream, input: [message], store: false },
     'generate-content': { contents: [{ role: 'user', parts: [{ text: 'What is the answer?' }] }] },
   }[client];
   const response = await fetch(`${gateway.url}${url}`, {
@@ -145,7 +150,7 @@ describe.each(pairs)('a %s client of a %s provider', (client, provider) => {
       await gateway.forgetLines();
       telling = tells;
       ending = ends;
-      const used = usageIn(await ask(client, model, stream));
+      const used = usageIn(await sendAndListRecords(client, model, stream));
       // Four bytes a token, of question and answer.
       expect(used).toEqual([expect.closeTo(9, -1), Math.ceil(words.length / 4)]);
       expect(Number(used?.[0])).toBeGreaterThan(4);
@@ -160,7 +165,10 @@ describe.each(pairs)('a %s client of a %s provider', (client, provider) => {
   test.each([true, false])('that tells its usage gets that (stream: %s)', async (stream) => {
     telling = 'all';
     ending = 'ends';
-    expect(usageIn(await ask(client, model, stream))).toEqual([told.input, told.output]);
+    expect(usageIn(await sendAndListRecords(client, model, stream))).toEqual([
+      reportedUsage.input,
+      reportedUsage.output,
+    ]);
   });
 });
 
@@ -172,7 +180,7 @@ test.each(tellsInErrors)(
   async (client, provider) => {
     telling = 'nothing';
     ending = 'is cut';
-    const frames = await ask(client, `m-${provider}`, true);
+    const frames = await sendAndListRecords(client, `m-${provider}`, true);
     expect(JSON.stringify(frames.at(-1))).toContain('error');
     expect(usageIn(frames)?.[1]).toBe(Math.ceil(words.length / 4));
   },

@@ -18,8 +18,8 @@ let answer: (body: JsonObject, request: SeenRequest) => JsonObject | readonly [n
 
 beforeAll(async () => {
   upstream = await startUpstream((request, response) => {
-    const said = answer(JSON.parse(request.body.toString()) as JsonObject, request);
-    const [status, body] = Array.isArray(said) ? (said as readonly [number, JsonObject]) : [200, said];
+    const reply = answer(JSON.parse(request.body.toString()) as JsonObject, request);
+    const [status, body] = Array.isArray(reply) ? (reply as readonly [number, JsonObject]) : [200, reply];
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   const at = (models: readonly string[], path = '') => ({
@@ -146,9 +146,9 @@ describe('POST /v1/embeddings, by the official client', () => {
     answer = (body) => embedding[model]?.reply(body) ?? {};
     const { data } = await openai().embeddings.create({ model, input: 'one', dimensions: 64 });
     expect(data).toHaveLength(1);
-    const asked = upstream.requests[0]?.body.toString() ?? '';
+    const sentBody = upstream.requests[0]?.body.toString() ?? '';
     if (model === 'demo') expect(data[0]?.embedding).toHaveLength(64);
-    else expect(asked).toMatch(/"(dimensions|output_dimension|outputDimensionality)":64/);
+    else expect(sentBody).toMatch(/"(dimensions|output_dimension|outputDimensionality)":64/);
   });
 
   test('what vectors are for reaches providers that ask for it', async () => {

@@ -312,11 +312,11 @@ describe('a gateway', () => {
       },
     });
     const { gateway, lines } = await build({ plugins: [closing()] });
-    const heard = vi.fn<() => void>();
-    gateway.notices.on('closing', heard);
+    const listener = vi.fn<() => void>();
+    gateway.notices.on('closing', listener);
     await gateway.close();
     expect(jobs).toEqual(['last', 'first']);
-    expect(heard).toHaveBeenCalledTimes(1);
+    expect(listener).toHaveBeenCalledTimes(1);
     expect(lines).toMatchObject([{ level: 'error', error: { message: 'stuck' } }]);
   });
 });

@@ -16,7 +16,7 @@ export interface Answer {
 }
 
 /** Sends a request with a key. A body is sent as JSON, and a form as one. */
-export async function ask(
+export async function sendRequest(
   url: string,
   key: string,
   path: string,

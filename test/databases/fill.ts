@@ -1,6 +1,6 @@
 /** Uses a gateway as clients and operators do, so that its database holds something of each kind. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { ask, operate, type Answer, type Json } from './client.ts';
+import { sendRequest, operate, type Answer, type Json } from './client.ts';
 import type { Written, WrittenAdministration, WrittenKey, WrittenSum } from './written.ts';
 
 /** Keys to make: one for all that is kept, one whose budget is used up, one that is disabled. */
@@ -25,10 +25,13 @@ export async function fill(url: string): Promise<Written> {
     );
   const [first, usedUp, disabled, free] = made.map(({ value }) => value) as [string, string, string, string];
   const post = async (key: string, path: string, body: object | FormData): Promise<Json> =>
-    ok(await ask(url, key, path, body));
+    ok(await sendRequest(url, key, path, body));
 
   for (let call = 0; call < 3; call += 1) await post(first, '/v1/chat/completions', chat(`Call ${call}`));
-  await ask(url, usedUp, '/v1/chat/completions', { ...chat('More than the budget has'), max_tokens: 10 });
+  await sendRequest(url, usedUp, '/v1/chat/completions', {
+    ...chat('More than the budget has'),
+    max_tokens: 10,
+  });
   await post(free, '/v1/chat/completions', chat('Hello'));
   const conversation = String((await post(first, '/v1/conversations', {}))['id']);
   const texts = ['The sky is blue.', 'So is the sea.'];
@@ -42,15 +45,15 @@ export async function fill(url: string): Promise<Written> {
   const form = new FormData();
   form.set('purpose', 'user_data');
   form.set('file', new File(['Hello'], 'hello.txt'));
-  const file = await ask(url, free, '/v1/files', form);
+  const file = await sendRequest(url, free, '/v1/files', form);
   await admin(`keys/${made[2]?.key.id}/disable`, {});
-  await ask(url, disabled, '/v1/chat/completions', chat('Hello'));
+  await sendRequest(url, disabled, '/v1/chat/completions', chat('Hello'));
 
   const administration = await administer(url, admin);
-  const told = await settled(admin);
+  const snapshot = await settled(admin);
   return {
-    ...told,
-    keys: told.keys.map((key) => ({
+    ...snapshot,
+    keys: snapshot.keys.map((key) => ({
       ...key,
       secret: made.find(({ key: { id } }) => id === key.id)?.value ?? '',
     })),
@@ -84,7 +87,7 @@ async function administer(
   await admin('config', { kind: 'alias', name: alias, value: 'demo' });
   // On a busy machine a change is answered before it is applied.
   while (!(await isApplied(admin))) await pause(500);
-  const call = await ask(url, secret, '/v1/chat/completions', { ...chat('Hello'), model: alias });
+  const call = await sendRequest(url, secret, '/v1/chat/completions', { ...chat('Hello'), model: alias });
   if (call.status !== 200) throw new Error(`${call.status} ${JSON.stringify(call.body)}`);
   return {
     organisation,

@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { adminPassword, ask, operate } from './client.ts';
+import { adminPassword, sendRequest, operate } from './client.ts';
 import { chat, spentBy, viewOf } from './fill.ts';
 import { copyOf, fixtureNames, writtenBy, type CopyOptions } from './fixtures.ts';
 import { startEveryObject, type EveryObject } from './provider.ts';
@@ -102,7 +102,7 @@ test.skipIf(missing !== undefined)(
     await holder.query('BEGIN; SELECT * FROM api_keys_filling FOR UPDATE');
     const gateway = await startOn(url);
     const warned = async (): Promise<unknown> =>
-      (await ask(gateway.url, gateway.key, '/readyz')).body['warnings'];
+      (await sendRequest(gateway.url, gateway.key, '/readyz')).body['warnings'];
     await eventually(async () => expect(await warned()).toEqual(['api-key-lists']));
     expect(await (await fetch(`${gateway.url}/metrics`)).text()).toMatch(
       /^sluice_kept_rows\{kept="api-key-lists"\} [1-9]/m,
@@ -167,7 +167,7 @@ describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as
     test('serves the keys that work, refuses the others, and charges on top of what was spent', async () => {
       const { url } = await startOn(await copy());
       const status = async (key: string): Promise<number> =>
-        (await ask(url, secretOf(written, key), '/v1/chat/completions', chat('Again'))).status;
+        (await sendRequest(url, secretOf(written, key), '/v1/chat/completions', chat('Again'))).status;
       expect([await status('Zoë the first'), await status('without limits')]).toEqual([200, 200]);
       expect([await status('used up'), await status('disabled')]).toEqual([429, 401]);
       const admin = await operate(url);
@@ -183,15 +183,17 @@ describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as
       const { url } = await startOn(await copy());
       const { conversation, response } = written;
       const [owner, other] = [secretOf(written, 'Zoë the first'), secretOf(written, 'without limits')];
-      const items = await ask(url, owner, `/v1/conversations/${conversation.id}/items?order=asc`);
+      const items = await sendRequest(url, owner, `/v1/conversations/${conversation.id}/items?order=asc`);
       for (const text of conversation.texts) expect(JSON.stringify(items.body)).toContain(text);
-      expect((await ask(url, other, `/v1/conversations/${conversation.id}/items`)).status).toBe(404);
-      expect((await ask(url, owner, `/v1/responses/${response}`)).body).toMatchObject({ id: response });
-      expect((await ask(url, other, `/v1/responses/${response}`)).status).toBe(404);
+      expect((await sendRequest(url, other, `/v1/conversations/${conversation.id}/items`)).status).toBe(404);
+      expect((await sendRequest(url, owner, `/v1/responses/${response}`)).body).toMatchObject({
+        id: response,
+      });
+      expect((await sendRequest(url, other, `/v1/responses/${response}`)).status).toBe(404);
       const following = { model: 'demo', input: 'And?' };
       const turns = [{ previous_response_id: response }, { conversation: conversation.id }];
       for (const turn of turns)
-        expect((await ask(url, owner, '/v1/responses', { ...following, ...turn })).status).toBe(200);
+        expect((await sendRequest(url, owner, '/v1/responses', { ...following, ...turn })).status).toBe(200);
     });
 
     test('finds videos and files at their providers, for the key that made them alone', async () => {
@@ -202,11 +204,11 @@ describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as
         ...(written.file === undefined ? [] : [`/v1/files/${written.file}`]),
       ];
       for (const path of paths) {
-        expect(await ask(url, owner, path)).toMatchObject({
+        expect(await sendRequest(url, owner, path)).toMatchObject({
           status: 200,
           body: { id: path.split('/').at(-1) },
         });
-        expect((await ask(url, other, path)).status).toBe(404);
+        expect((await sendRequest(url, other, path)).status).toBe(404);
       }
     });
 
@@ -220,7 +222,10 @@ describe.each(fixtureNames.flatMap((name) => kinds.map((kind) => [name, kind] as
         expect(await admin(`owners/${team}`)).toMatchObject({ name: 'research', organisation });
         expect(await admin(`users/${user.id}`)).toMatchObject({ ...user, organisation });
         expect(await admin(`owners/${user.member}`)).toMatchObject({ kind: 'member', organisation });
-        const call = await ask(url, secret, '/v1/chat/completions', { ...chat('Again'), model: alias });
+        const call = await sendRequest(url, secret, '/v1/chat/completions', {
+          ...chat('Again'),
+          model: alias,
+        });
         expect(call.status).toBe(200);
         await eventually(async () => expect(await spentBy(admin, organisation)).toBeGreaterThan(spent));
       },

@@ -56,7 +56,7 @@ export interface MoneyStage {
   readonly anthropic: Awaited<ReturnType<typeof startAnthropicObjects>>;
   readonly gemini: Awaited<ReturnType<typeof startGeminiObjects>>;
   /** Number of requests that reached a provider. */
-  asked(): number;
+  requestCount(): number;
   client(): Promise<Client>;
   close(): Promise<void>;
 }
@@ -110,7 +110,7 @@ export async function startMoneyStage(): Promise<MoneyStage> {
     openai: ofOpenai,
     anthropic: ofAnthropic,
     gemini: ofGemini,
-    asked: () =>
+    requestCount: () =>
       [ofOpenai, ofAnthropic, ofGemini].reduce((sum, { requests }) => sum + requests.length, attempts),
     async client() {
       const { value, record } = await gateway.apiKeys.create({ name: randomUUID() });

@@ -20,7 +20,7 @@ const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }];
 const chat = { model: 'demo', messages: question, max_tokens: 10 };
 const converse = { messages: [{ role: 'user', content: [{ text: 'Hello' }] }] };
 const invoked = { anthropic_version: 'bedrock-2023-05-31', messages: question, max_tokens: 10 };
-const asked = { model: 'demo', input: 'Hello' };
+const responseInput = { model: 'demo', input: 'Hello' };
 const ranked = { model: 'demo', query: 'moon', documents: ['sun', 'moon'] };
 const vector = { content: { parts: [{ text: 'Hello' }] } };
 const film = { model: 'demo', prompt: 'the moon' };
@@ -74,12 +74,12 @@ const operations: Table = {
   'POST /v1/messages': [reserved(chat, { headers: asMessages })],
   'POST /v1/messages/count_tokens': [free(counts, { body: chat, headers: asMessages })],
   'POST /v1/responses': [
-    reserved(asked),
-    reserved({ ...asked, background: true }, { use: 'in the background', isRefusedLater: true }),
+    reserved(responseInput),
+    reserved({ ...responseInput, background: true }, { use: 'in the background', isRefusedLater: true }),
   ],
-  'POST /v1/responses/input_tokens': [free(counts, { body: asked })],
-  'POST /v1/responses/compact': [reserved(asked)],
-  'WS /v1/responses': [reserved({ type: 'response.create', ...asked })],
+  'POST /v1/responses/input_tokens': [free(counts, { body: responseInput })],
+  'POST /v1/responses/compact': [reserved(responseInput)],
+  'WS /v1/responses': [reserved({ type: 'response.create', ...responseInput })],
   'GET /v1/responses': [free('only a WebSocket opens there', { status: 426 })],
   'WS /v1/realtime': [reserved({ type: 'response.create' }, { query: '?model=demo' })],
   'GET /v1/realtime': [free('only a WebSocket opens there', { status: 426 })],
@@ -101,10 +101,10 @@ const operations: Table = {
     batchEmbedContents: reserved({ requests: [{ model: 'models/demo', ...vector }] }),
     predict: reserved({ instances: [{ content: 'Hello' }] }),
   }),
-  'POST /v1/embeddings': [reserved(asked)],
+  'POST /v1/embeddings': [reserved(responseInput)],
   'POST /v1/moderations': [
     // The demo reports no tokens of moderations, as OpenAI does not.
-    reserved({ ...asked, model: 'per-call' }, unitless),
+    reserved({ ...responseInput, model: 'per-call' }, unitless),
   ],
   'POST /v1/ocr': [
     // Pages have no tokens.
@@ -140,7 +140,7 @@ const operations: Table = {
   'POST /v1/images/variations': [reserved(imageForm({ model: 'demo' }), unitless)],
   'POST /v1/audio/transcriptions': [reserved(recording)],
   'POST /v1/audio/translations': [reserved(recording)],
-  'POST /v1/audio/speech': [reserved({ ...asked, voice: 'alloy' }, unitless)],
+  'POST /v1/audio/speech': [reserved({ ...responseInput, voice: 'alloy' }, unitless)],
   'GET /v1/models': [free(lists)],
   'GET /v1/models/*model': [free(lists)],
   'GET /v1beta/models': [free(lists)],
@@ -200,7 +200,7 @@ const videos: Table = {
 };
 
 const here = 'the gateway keeps it, and no provider is asked';
-const aResponse = madeAndCharged('/v1/responses', { ...asked, store: true });
+const aResponse = madeAndCharged('/v1/responses', { ...responseInput, store: true });
 const aConversation = made('/v1/conversations', {});
 
 /** Responses and conversations, which the gateway keeps by itself. */
@@ -208,7 +208,7 @@ const responses: Table = {
   'GET /v1/responses/:id': [free(here, { make: aResponse })],
   'DELETE /v1/responses/:id': [free(here, { make: aResponse })],
   'POST /v1/responses/:id/cancel': [
-    free(here, { make: madeAndCharged('/v1/responses', { ...asked, background: true }) }),
+    free(here, { make: madeAndCharged('/v1/responses', { ...responseInput, background: true }) }),
   ],
   'GET /v1/responses/:id/input_items': [free(here, { make: aResponse })],
   'POST /v1/conversations': [free(here, { body: {} })],

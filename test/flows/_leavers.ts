@@ -3,7 +3,7 @@ import { openLedger } from '../../core/money/ledger/open.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
-import type { Door } from './_wire.ts';
+import type { Access } from './_wire.ts';
 
 /** The books of a gateway, read from beside it. */
 export interface Books {
@@ -43,7 +43,7 @@ async function reservationsIn({ database }: Stores): Promise<number> {
 
 /** Begins a chat call whose client may leave at any time; its body is sent unless `body` says otherwise. */
 export function beginCall(
-  { url, key }: Door,
+  { url, key }: Access,
   content: object,
   headers: Readonly<Record<string, string>> = {},
   body: 'all' | 'half' | 'none' = 'all',

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 
 /** A call that clients make. */
-export interface Asked {
+export interface ClientCall {
   readonly format: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,11 +20,11 @@ export interface Refused {
 }
 
 const agent = new Agent({ keepAlive: true });
-const asked = workerData as readonly Asked[];
+const calls = workerData as readonly ClientCall[];
 
 async function callAgain(first: number): Promise<never> {
   for (let index = first; ; index += 1) {
-    const one = asked[index % asked.length];
+    const one = calls[index % calls.length];
     if (one === undefined) throw new Error('There is nothing to ask.');
     const { format, url, headers, body } = one;
     const sent = request(url, { method: 'POST', agent, headers });
@@ -32,9 +32,9 @@ async function callAgain(first: number): Promise<never> {
     const answer = await new Promise<IncomingMessage>((resolve, reject) =>
       sent.once('response', resolve).once('error', reject),
     );
-    const said = await text(answer);
+    const responseText = await text(answer);
     if (answer.statusCode !== 503) continue;
-    const refused: Refused = { format, retryAfter: answer.headers['retry-after'], body: said };
+    const refused: Refused = { format, retryAfter: answer.headers['retry-after'], body: responseText };
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of threads has no origin
     parentPort?.postMessage(refused);
     await pause(20);

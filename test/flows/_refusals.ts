@@ -36,12 +36,12 @@ function valueAt(body: Json, path: string): unknown {
 /** A provider that answers as the judge says. It is closed after the test. */
 export async function provider(format: FormatName, judge: Judge): Promise<ScriptedUpstream> {
   const started = await startUpstream(({ url, body }, response, count) => {
-    const asked = JSON.parse(body.toString()) as Json;
-    const verdict = judge(asked, count);
+    const fields = JSON.parse(body.toString()) as Json;
+    const verdict = judge(fields, count);
     if (verdict !== undefined) {
       const [status, error] = Array.isArray(verdict) ? (verdict as readonly [number, Json]) : [400, verdict];
       response.writeHead(status, json).end(JSON.stringify(error));
-    } else reply(format, asked.stream === true || url.includes('streamGenerateContent'), response);
+    } else reply(format, fields.stream === true || url.includes('streamGenerateContent'), response);
   });
   onTestFinished(() => started.close());
   return started;
@@ -74,14 +74,19 @@ export async function stage(
     channels: [voices[format].channel(upstream.url, { ...options })],
     ...config,
   });
-  const ask = (more: Json, client: FormatName = format, stream = false, headers = {}): Promise<Answer> => {
+  const callModel = (
+    more: Json,
+    client: FormatName = format,
+    stream = false,
+    headers = {},
+  ): Promise<Answer> => {
     const { model } = voices[format];
     return call(gateway, client, model, stream, {
       body: { ...voices[client].body(model, stream), ...more },
       headers,
     });
   };
-  return { gateway, upstream, ask, sent: () => bodiesOf(upstream) };
+  return { gateway, upstream, callModel, sent: () => bodiesOf(upstream) };
 }
 
 /** The bodies that a provider was sent. */

@@ -19,21 +19,21 @@ export const marker = (mark: string): string => `
   });`;
 
 /** A stream, or a whole answer, from a model. */
-export function ask(
-  door: OperatedGateway,
+export function sendChat(
+  gateway: OperatedGateway,
   { model = 'demo', words = 'hello', stream = false, agent = false as Agent | false } = {},
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    send(`${door.url}/v1/chat/completions`, { method: 'POST', headers, agent }, resolve)
+    send(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, agent }, resolve)
       .once('error', reject)
       .end(JSON.stringify({ model, stream, messages: [{ role: 'user', content: words }] }));
   });
 }
 
 /** What a short call of a model is answered. */
-export const status = async (door: OperatedGateway, model: string): Promise<number> => {
-  const answer = await ask(door, { model });
+export const status = async (gateway: OperatedGateway, model: string): Promise<number> => {
+  const answer = await sendChat(gateway, { model });
   await text(answer);
   return answer.statusCode ?? 0;
 };
@@ -43,7 +43,7 @@ export const reloaded = 'reloaded: previous workers finish their calls';
 export const failed = 'reload failed, previous configuration kept';
 
 /** Waits for the next line of the log with this sentence, counted from when it was made. */
-export function nextLine(door: OperatedGateway, sentence: string): () => Promise<Line> {
-  const before = door.lines(sentence).length;
-  return () => door.logged(sentence, before + 1);
+export function nextLine(gateway: OperatedGateway, sentence: string): () => Promise<Line> {
+  const before = gateway.lines(sentence).length;
+  return () => gateway.logged(sentence, before + 1);
 }

@@ -7,7 +7,7 @@ import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../suppo
 export type Json = { readonly [key: string]: unknown };
 
 /** Where a test's calls go, and with which key. */
-export interface Door {
+export interface Access {
   readonly url: string;
   readonly key: string;
 }
@@ -19,20 +19,20 @@ export interface Got {
 }
 
 /** One request, its JSON answer. */
-export async function call(door: Door, method: string, path: string, body?: unknown): Promise<Got> {
-  const response = await fetch(door.url + path, {
+export async function call(access: Access, method: string, path: string, body?: unknown): Promise<Got> {
+  const response = await fetch(access.url + path, {
     method,
-    headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${access.key}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   return { status: response.status, body: (await response.json()) as Json };
 }
 
 /** The frames of a streamed answer, parsed; throws when it is refused. */
-export async function streamed(door: Door, body: Json): Promise<readonly Json[]> {
-  const response = await fetch(`${door.url}/v1/responses`, {
+export async function streamed(access: Access, body: Json): Promise<readonly Json[]> {
+  const response = await fetch(`${access.url}/v1/responses`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${access.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ ...body, stream: true }),
   });
   const text = await response.text();
@@ -47,11 +47,11 @@ export function framesOf(text: string): readonly Json[] {
 }
 
 /** One turn, whole or streamed: its response. Throws when it is refused or breaks. */
-export async function turn(door: Door, body: Json, stream = false): Promise<Json> {
+export async function runTurn(access: Access, body: Json, stream = false): Promise<Json> {
   if (stream) {
-    return responseIn((await streamed(door, body)).at(-1));
+    return responseIn((await streamed(access, body)).at(-1));
   }
-  const got = await call(door, 'POST', '/v1/responses', body);
+  const got = await call(access, 'POST', '/v1/responses', body);
   if (got.status !== 200) throw new Error(`${got.status}: ${JSON.stringify(got.body)}`);
   return got.body;
 }

@@ -16,7 +16,7 @@ export interface Vendor {
   /** How a client of the provider's own format makes a task, and asks for one. */
   readonly create: { readonly path: string; readonly body: Json };
   readonly idIn: (answer: Json) => string;
-  readonly ask: (id: string) => { readonly path: string; readonly body?: Json };
+  readonly poll: (id: string) => { readonly path: string; readonly body?: Json };
   /** What the client's answer says, in the provider's words, with the reason of a failure and the address of a video. */
   readonly read: (answer: Json) => {
     readonly state: string;
@@ -27,9 +27,9 @@ export interface Vendor {
   readonly words: Readonly<Record<Stage, string>>;
   /** The provider's part: undefined for what it does not know. */
   readonly made: (id: string) => Json;
-  readonly told: (id: string, stage: Stage, url: string) => Json;
+  readonly taskJson: (id: string, stage: Stage, url: string) => Json;
   /** The provider's id in a question. */
-  readonly asked: (request: SeenRequest) => string | undefined;
+  readonly taskIdIn: (request: SeenRequest) => string | undefined;
   readonly authorized: (request: SeenRequest) => boolean;
 }
 
@@ -62,7 +62,7 @@ export const vendors: readonly Vendor[] = [
     model: 'sora-2',
     create: { path: '/v1/videos', body: { model: 'sora-2', prompt: 'the moon', seconds: '8' } },
     idIn: ({ id }) => text(id),
-    ask: (id) => ({ path: `/v1/videos/${id}` }),
+    poll: (id) => ({ path: `/v1/videos/${id}` }),
     read: (answer) => ({
       state: text(answer.status),
       reason: text(at(answer, 'error', 'message')),
@@ -70,14 +70,14 @@ export const vendors: readonly Vendor[] = [
     }),
     words: { queued: 'queued', in_progress: 'in_progress', completed: 'completed', failed: 'failed' },
     made: (id) => ({ id, object: 'video', status: 'queued', progress: 0, seconds: '8' }),
-    told: (id, stage) => ({
+    taskJson: (id, stage) => ({
       id,
       object: 'video',
       status: stage,
       progress: stage === 'in_progress' ? 50 : 0,
       error: stage === 'failed' ? { code: 'moon', message: reason } : null,
     }),
-    asked: ({ method, url }) => (method === 'GET' ? /^\/v1\/videos\/([^/?]+)$/.exec(url)?.[1] : undefined),
+    taskIdIn: ({ method, url }) => (method === 'GET' ? /^\/v1\/videos\/([^/?]+)$/.exec(url)?.[1] : undefined),
     authorized: bearer('sora-key'),
   },
   {
@@ -90,7 +90,7 @@ export const vendors: readonly Vendor[] = [
       body: { model_name: 'kling-v1', prompt: 'the moon', duration: '10' },
     },
     idIn: (answer) => text(at(answer, 'data', 'task_id')),
-    ask: (id) => ({ path: `/kling/v1/videos/text2video/${id}` }),
+    poll: (id) => ({ path: `/kling/v1/videos/text2video/${id}` }),
     read: (answer) => ({
       state: text(at(answer, 'data', 'task_status')),
       reason: text(at(answer, 'data', 'task_status_msg')),
@@ -103,7 +103,7 @@ export const vendors: readonly Vendor[] = [
       request_id: 'r',
       data: { task_id: id, task_status: 'submitted' },
     }),
-    told: (id, stage, url) => ({
+    taskJson: (id, stage, url) => ({
       code: 0,
       message: 'SUCCEED',
       data: {
@@ -118,7 +118,7 @@ export const vendors: readonly Vendor[] = [
         ...(stage === 'completed' ? { task_result: { videos: [{ id: 'v', url, duration: '10' }] } } : {}),
       },
     }),
-    asked: ({ method, url }) =>
+    taskIdIn: ({ method, url }) =>
       method === 'GET' ? /^\/v1\/videos\/text2video\/([^/?]+)$/.exec(url)?.[1] : undefined,
     authorized: ({ headers }) => /^Bearer ey[\w-]+\.ey[\w-]+\.[\w-]+$/.test(headers.authorization ?? ''),
   },
@@ -132,7 +132,7 @@ export const vendors: readonly Vendor[] = [
       body: { req_key: 'jimeng_v30', prompt: 'the moon', frames: 121 },
     },
     idIn: (answer) => text(at(answer, 'data', 'task_id')),
-    ask: (id) => ({
+    poll: (id) => ({
       path: '/jimeng/?Action=CVSync2AsyncGetResult&Version=2022-08-31',
       body: { req_key: 'jimeng_v30', task_id: id },
     }),
@@ -143,7 +143,7 @@ export const vendors: readonly Vendor[] = [
     }),
     words: { queued: 'in_queue', in_progress: 'generating', completed: 'done', failed: 'failed' },
     made: (id) => ({ code: 10_000, message: 'Success', status: 10_000, data: { task_id: id } }),
-    told: (_id, stage, url) =>
+    taskJson: (_id, stage, url) =>
       stage === 'failed'
         ? { code: 50_511, message: reason, status: 50_511, data: null }
         : {
@@ -155,7 +155,7 @@ export const vendors: readonly Vendor[] = [
               video_url: stage === 'completed' ? url : '',
             },
           },
-    asked: (request) =>
+    taskIdIn: (request) =>
       request.url.includes('Action=CVSync2AsyncGetResult') && parsed(request).req_key === 'jimeng_t2v_v30'
         ? text(parsed(request).task_id)
         : undefined,
@@ -177,7 +177,7 @@ export const vendors: readonly Vendor[] = [
       },
     },
     idIn: ({ id }) => text(id),
-    ask: (id) => ({ path: `/api/v3/contents/generations/tasks/${id}` }),
+    poll: (id) => ({ path: `/api/v3/contents/generations/tasks/${id}` }),
     read: (answer) => ({
       state: text(answer.status),
       reason: text(at(answer, 'error', 'message')),
@@ -185,14 +185,14 @@ export const vendors: readonly Vendor[] = [
     }),
     words: { queued: 'queued', in_progress: 'running', completed: 'succeeded', failed: 'failed' },
     made: (id) => ({ id }),
-    told: (id, stage, url) => ({
+    taskJson: (id, stage, url) => ({
       id,
       model: 'doubao-seedance-1-0-pro',
       status: { queued: 'queued', in_progress: 'running', completed: 'succeeded', failed: 'failed' }[stage],
       error: stage === 'failed' ? { code: 'Moon', message: reason } : null,
       ...(stage === 'completed' ? { content: { video_url: url } } : {}),
     }),
-    asked: ({ method, url }) =>
+    taskIdIn: ({ method, url }) =>
       method === 'GET' ? /^\/api\/v3\/contents\/generations\/tasks\/([^/?]+)$/.exec(url)?.[1] : undefined,
     authorized: bearer('ark-key'),
   },
@@ -203,7 +203,7 @@ export const vendors: readonly Vendor[] = [
     model: 'viduq2',
     create: { path: '/ent/v2/text2video', body: { model: 'viduq2', prompt: 'the moon', duration: 5 } },
     idIn: ({ task_id: id }) => text(id),
-    ask: (id) => ({ path: `/ent/v2/tasks/${id}/creations` }),
+    poll: (id) => ({ path: `/ent/v2/tasks/${id}/creations` }),
     read: (answer) => ({
       state: text(answer.state),
       reason: text(answer.err_msg),
@@ -211,14 +211,14 @@ export const vendors: readonly Vendor[] = [
     }),
     words: { queued: 'queueing', in_progress: 'processing', completed: 'success', failed: 'failed' },
     made: (id) => ({ task_id: id, state: 'created', model: 'viduq2', credits: 4 }),
-    told: (id, stage, url) => ({
+    taskJson: (id, stage, url) => ({
       id,
       state: { queued: 'queueing', in_progress: 'processing', completed: 'success', failed: 'failed' }[stage],
       err_code: stage === 'failed' ? 'Moon' : '',
       ...(stage === 'failed' ? { err_msg: reason } : {}),
       creations: stage === 'completed' ? [{ id: 'c', url, cover_url: `${url}.png` }] : [],
     }),
-    asked: ({ method, url }) =>
+    taskIdIn: ({ method, url }) =>
       method === 'GET' ? /^\/ent\/v2\/tasks\/([^/?]+)\/creations$/.exec(url)?.[1] : undefined,
     authorized: ({ headers }) => headers.authorization === 'Token vidu-key',
   },
@@ -232,7 +232,7 @@ export const vendors: readonly Vendor[] = [
       body: { instances: [{ prompt: 'the moon' }], parameters: { durationSeconds: 8 } },
     },
     idIn: ({ name }) => text(name).replace('operations/', ''),
-    ask: (id) => ({ path: `/v1beta/operations/${id}` }),
+    poll: (id) => ({ path: `/v1beta/operations/${id}` }),
     read: (answer) => ({
       state: answer.done === true ? (answer.error === undefined ? 'completed' : 'failed') : 'running',
       reason: text(at(answer, 'error', 'message')),
@@ -240,14 +240,14 @@ export const vendors: readonly Vendor[] = [
     }),
     words: { queued: 'running', in_progress: 'running', completed: 'completed', failed: 'failed' },
     made: (id) => ({ name: `models/veo-3.0/operations/${id}` }),
-    told: (id, stage, url) => ({
+    taskJson: (id, stage, url) => ({
       name: `models/veo-3.0/operations/${id}`,
       ...(stage === 'completed'
         ? { done: true, response: { generateVideoResponse: { generatedSamples: [{ video: { uri: url } }] } } }
         : {}),
       ...(stage === 'failed' ? { done: true, error: { code: 13, message: reason } } : {}),
     }),
-    asked: ({ method, url }) =>
+    taskIdIn: ({ method, url }) =>
       method === 'GET' ? /^\/v1beta\/models\/veo-3\.0\/operations\/([^/?]+)$/.exec(url)?.[1] : undefined,
     authorized: ({ headers }) => headers['x-goog-api-key'] === 'veo-key',
   },
@@ -273,10 +273,10 @@ export class VideoUpstream {
     }
     const send = (body: Json): void =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    const asked = vendor.asked(inner);
-    if (asked !== undefined) {
-      this.questions.push(asked);
-      send(vendor.told(asked, this.stages.get(asked) ?? 'queued', `${this.address}/${asked}.mp4`));
+    const taskId = vendor.taskIdIn(inner);
+    if (taskId !== undefined) {
+      this.questions.push(taskId);
+      send(vendor.taskJson(taskId, this.stages.get(taskId) ?? 'queued', `${this.address}/${taskId}.mp4`));
       return;
     }
     if (request.method !== 'POST') {

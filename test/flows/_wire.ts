@@ -355,14 +355,14 @@ export interface CallOptions {
 }
 
 /** What a test sends to: its own gateway's address and key. */
-export interface Door {
+export interface Access {
   readonly url: string;
   readonly key: string;
 }
 
 /** One request over a connection of its own; resolves when the answer has ended, however it ended. */
 export function fetchRaw(
-  { url, key }: Door,
+  { url, key }: Access,
   path: string,
   { method, headers = {}, body, begun }: CallOptions = {},
 ): Promise<Answer> {
@@ -416,14 +416,14 @@ export function fetchRaw(
 
 /** A call in a client's format. */
 export function call(
-  door: Door,
+  access: Access,
   format: FormatName,
   model: string,
   stream: boolean,
   options: CallOptions = {},
 ): Promise<Answer> {
   const voice = voices[format];
-  return fetchRaw(door, voice.path(model, stream), {
+  return fetchRaw(access, voice.path(model, stream), {
     body: voice.body(model, stream),
     ...options,
     headers: { ...voice.headers, ...options.headers },

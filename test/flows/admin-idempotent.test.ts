@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import { adminPassword, logIn, type Admin } from '../plugins/admin/_client.ts';
-import { askWithToken } from '../plugins/admin/_token-client.ts';
+import { sendWithToken } from '../plugins/admin/_token-client.ts';
 import { startGateway } from '../support/gateway.ts';
 import { connectionOf } from '../support/sqlite.ts';
 import { startPostgres, withoutPostgres } from '../support/postgres.ts';
@@ -24,7 +24,7 @@ describe.each(newDatabases())('creating with an idempotency-key: $kind', ({ url,
         body: { name: 'ci', scopes: ['keys:write', 'owners:write', 'tokens:write'] },
       });
       const send = (gateway: string, body: object, key = 'k-1') =>
-        askWithToken(gateway, token, 'createKey', { body, headers: keyed(key) });
+        sendWithToken(gateway, token, 'createKey', { body, headers: keyed(key) });
       const first = await send(one.url, { name: 'once' });
       const again = await send(other.url, { name: 'once' });
       expect([first.status, again.status]).toEqual([201, 201]);
@@ -40,7 +40,7 @@ describe.each(newDatabases())('creating with an idempotency-key: $kind', ({ url,
       // Of somebody else it is another request, and so it is at another route.
       const { key } = await page.ask('createKey', { body: { name: 'once' }, headers: keyed('k-1') });
       expect(key.id).not.toBe((first.body['key'] as { id: string }).id);
-      const owner = await askWithToken(one.url, token, 'createOwner', {
+      const owner = await sendWithToken(one.url, token, 'createOwner', {
         body: { kind: 'team', name: 'once' },
         headers: keyed('k-1'),
       });
@@ -59,7 +59,7 @@ describe.each(newDatabases())('creating with an idempotency-key: $kind', ({ url,
       const gateways = [one.url, other.url, one.url, other.url, one.url, other.url];
       const answers = await Promise.all(
         gateways.map((gateway) =>
-          askWithToken(gateway, token, 'createKey', { body: { name: 'twin' }, headers: keyed('twins') }),
+          sendWithToken(gateway, token, 'createKey', { body: { name: 'twin' }, headers: keyed('twins') }),
         ),
       );
       expect(answers.map(({ status }) => status)).toEqual(gateways.map(() => 201));

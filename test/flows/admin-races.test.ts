@@ -33,8 +33,8 @@ const act = async (page: Admin, write: Write, id: string): Promise<{ status: num
   const { route, body } = writes[write];
   const words: Words = body === undefined ? { id } : { id, body };
   const response = await page.send(route, words);
-  const told = (await response.json()) as { readonly value?: string };
-  return { status: response.status, ...(told.value === undefined ? {} : { value: told.value }) };
+  const reply = (await response.json()) as { readonly value?: string };
+  return { status: response.status, ...(reply.value === undefined ? {} : { value: reply.value }) };
 };
 
 async function statusOf({ url }: TestGateway, secret: string): Promise<number> {
@@ -55,16 +55,16 @@ describe.each(newDatabases())('two admins at two gateways on one database: $kind
         const made = await pages[0].ask('createKey', { body: { name: 'raced' } });
         const { id } = made.key;
         const did = [one, other];
-        const told = await Promise.all([act(pages[0], one, id), act(pages[1], other, id)]);
+        const outcomes = await Promise.all([act(pages[0], one, id), act(pages[1], other, id)]);
         const keys = await listed(id);
-        const secrets = [made.value, ...told.flatMap(({ value }) => value ?? [])];
+        const secrets = [made.value, ...outcomes.flatMap(({ value }) => value ?? [])];
         if (did.includes('delete')) {
           expect({ what, keys }).toEqual({ what, keys: [] });
-          const good = told.filter((_, index) => did[index] === 'delete').map(({ status }) => status);
+          const good = outcomes.filter((_, index) => did[index] === 'delete').map(({ status }) => status);
           expect({ what, good }).toEqual({ what, good: expect.arrayContaining([200]) });
-          for (const { status } of told) expect([what, 200, 404]).toContain(status);
+          for (const { status } of outcomes) expect([what, 200, 404]).toContain(status);
         } else {
-          expect({ what, statuses: told.map(({ status }) => status) }).toEqual({
+          expect({ what, statuses: outcomes.map(({ status }) => status) }).toEqual({
             what,
             statuses: [200, 200],
           });

@@ -5,7 +5,7 @@ import { openAdminTokens } from '../../core/state/admin-tokens/open.ts';
 import { scopes } from '../../plugins/admin/access/needs.ts';
 import { routes, type RouteName } from '../../plugins/admin/routes.ts';
 import { adminPassword, logIn, type Admin } from '../plugins/admin/_client.ts';
-import { askWithToken } from '../plugins/admin/_token-client.ts';
+import { sendWithToken } from '../plugins/admin/_token-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { newDatabases, twoGateways } from './_one-database.ts';
@@ -29,7 +29,7 @@ describe('a token of the admin API', () => {
     expect(value).toMatch(/^sla_[0-9A-Za-z]{40}$/);
     expect(token).toMatchObject({ name: 'ci', state: 'valid', createdBy: { kind: 'password' } });
     expect(token.expiresAt - token.createdAt).toBe(90 * 86_400_000);
-    const made = await askWithToken(gateway.url, value, 'createKey', { body: { name: 'from ci' } });
+    const made = await sendWithToken(gateway.url, value, 'createKey', { body: { name: 'from ci' } });
     expect(made.status).toBe(201);
     const listed = await page.ask('listTokens');
     expect(JSON.stringify(listed)).not.toContain(value);
@@ -51,19 +51,19 @@ describe('a token of the admin API', () => {
     const { group, act } = routes[name].needs;
     const enough: string[] = act === 'read' ? [`${group}:read`, `${group}:write`] : [`${group}:write`];
     const others = await tokenOf(page, { scopes: scopes.filter((one) => !enough.includes(one)) });
-    const refused = await askWithToken(gateway.url, others, name);
+    const refused = await sendWithToken(gateway.url, others, name);
     expect(refused).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } });
     expect(refused.text).toContain(`needs the scope ${group}:${act}`);
     const own = await tokenOf(page, { scopes: [`${group}:${act}`] });
-    const allowed = await askWithToken(gateway.url, own, name);
+    const allowed = await sendWithToken(gateway.url, own, name);
     expect(allowed.text).not.toContain('needs the scope');
     expect([401, 403, 500]).not.toContain(allowed.status);
   });
 
   test('of an auditor changes nothing, whatever its scopes', async () => {
     const value = await tokenOf(page, { role: 'auditor', scopes: ['keys:write'] });
-    expect((await askWithToken(gateway.url, value, 'listKeys')).status).toBe(200);
-    expect(await askWithToken(gateway.url, value, 'createKey', { body: { name: 'x' } })).toMatchObject({
+    expect((await sendWithToken(gateway.url, value, 'listKeys')).status).toBe(200);
+    expect(await sendWithToken(gateway.url, value, 'createKey', { body: { name: 'x' } })).toMatchObject({
       status: 403,
     });
   });
@@ -71,7 +71,7 @@ describe('a token of the admin API', () => {
   test('cannot make a token that may do more than itself', async () => {
     const value = await tokenOf(page, { scopes: ['tokens:write', 'keys:read'], days: 10 });
     const mint = (body: object) =>
-      askWithToken(gateway.url, value, 'createToken', { body: { name: 'child', ...body } });
+      sendWithToken(gateway.url, value, 'createToken', { body: { name: 'child', ...body } });
     expect(await mint({ scopes: ['keys:write'] })).toMatchObject({
       status: 403,
       body: { error: { param: 'scopes' } },
@@ -91,7 +91,7 @@ describe('a token of the admin API', () => {
     const invited = await page.ask('createUser', { body: { email: 'admin@example.com', role: 'admin' } });
     const { id } = invited.user;
     const value = await tokenOf(page, { scopes: scopes.filter((one) => one !== 'keys:write') });
-    const ask = (name: RouteName, words: object) => askWithToken(gateway.url, value, name, words);
+    const send = (name: RouteName, words: object) => sendWithToken(gateway.url, value, name, words);
     for (const [name, words] of [
       ['createUser', { body: { email: 'new@example.com', role: 'admin' } }],
       ['createUser', { body: { email: 'new@example.com', role: 'auditor' } }],
@@ -100,18 +100,18 @@ describe('a token of the admin API', () => {
       ['updateUser', { id, body: { role: 'member' } }],
       ['updateUser', { id, body: { email: 'mine@example.com' } }],
     ] as const) {
-      const refused = await ask(name, words);
+      const refused = await send(name, words);
       expect(refused).toMatchObject({ status: 403, body: { error: { param: 'role' } } });
     }
-    const member = await ask('createUser', { body: { email: 'new@example.com' } });
+    const member = await send('createUser', { body: { email: 'new@example.com' } });
     expect(member.status).toBe(201);
     const { id: memberId } = member.body['user'] as { id: string };
-    const raised = await ask('updateUser', { id: memberId, body: { role: 'admin' } });
+    const raised = await send('updateUser', { id: memberId, body: { role: 'admin' } });
     expect(raised.status).toBe(403);
-    expect((await ask('inviteUser', { id: memberId })).status).toBe(200);
-    expect((await ask('updateUser', { id, body: { name: 'A', enabled: false } })).status).toBe(200);
+    expect((await send('inviteUser', { id: memberId })).status).toBe(200);
+    expect((await send('updateUser', { id, body: { name: 'A', enabled: false } })).status).toBe(200);
     const all = await tokenOf(page, { scopes });
-    expect((await askWithToken(gateway.url, all, 'inviteUser', { id })).status).toBe(200);
+    expect((await sendWithToken(gateway.url, all, 'inviteUser', { id })).status).toBe(200);
   });
 
   test('of an organisation makes tokens of that organisation alone', async () => {
@@ -120,12 +120,12 @@ describe('a token of the admin API', () => {
     );
     const value = await tokenOf(page, { scopes: ['tokens:write'], organisation: acme?.id });
     const mint = (body: object) =>
-      askWithToken(gateway.url, value, 'createToken', {
+      sendWithToken(gateway.url, value, 'createToken', {
         body: { name: 'child', scopes: ['tokens:read'], ...body },
       });
     expect(await mint({ organisation: other?.id })).toMatchObject({ status: 403 });
     expect((await mint({})).body['token']).toMatchObject({ organisation: acme?.id });
-    const { tokens } = (await askWithToken(gateway.url, value, 'listTokens')).body as {
+    const { tokens } = (await sendWithToken(gateway.url, value, 'listTokens')).body as {
       tokens: { organisation?: string }[];
     };
     expect(new Set(tokens.map(({ organisation }) => organisation))).toEqual(new Set([acme?.id]));
@@ -139,8 +139,8 @@ describe('a token of the admin API', () => {
   test('decides beside a cookie, whatever that allows', async () => {
     const value = await tokenOf(page, { scopes: ['usage:read'] });
     const headers = { cookie: page.cookie, 'x-csrf-token': page.csrfToken };
-    expect((await askWithToken(gateway.url, value, 'listKeys', { headers })).status).toBe(403);
-    const wrong = await askWithToken(gateway.url, `sla_${'a'.repeat(40)}`, 'listKeys', { headers });
+    expect((await sendWithToken(gateway.url, value, 'listKeys', { headers })).status).toBe(403);
+    const wrong = await sendWithToken(gateway.url, `sla_${'a'.repeat(40)}`, 'listKeys', { headers });
     expect(wrong).toMatchObject({ status: 401, body: { error: { code: 'invalid_api_key' } } });
     const inCookie = await fetch(`${gateway.url}/api/admin/usage`, {
       headers: { cookie: `sluice-session=${value}` },
@@ -159,10 +159,10 @@ describe('a token of the admin API', () => {
     const text = await call.text();
     expect(text).toContain('token of the admin API');
     expect(text).not.toContain(value);
-    const asked = await askWithToken(gateway.url, gateway.key, 'listKeys');
-    expect(asked.status).toBe(401);
-    expect(asked.text).toContain('begin with sla_');
-    expect(asked.text).not.toContain(gateway.key);
+    const response = await sendWithToken(gateway.url, gateway.key, 'listKeys');
+    expect(response.status).toBe(401);
+    expect(response.text).toContain('begin with sla_');
+    expect(response.text).not.toContain(gateway.key);
   });
 
   test('is refused for what is no scope, no time and no role', async () => {
@@ -182,15 +182,15 @@ describe('a token of the admin API', () => {
 
   test('guesses from one address are refused without a look, and a token that was right goes on', async () => {
     const value = await tokenOf(page, { scopes: ['keys:read'] });
-    expect((await askWithToken(gateway.url, value, 'listKeys')).status).toBe(200);
-    const guess = () => askWithToken(gateway.url, `sla_${'g'.repeat(40)}`, 'listKeys');
+    expect((await sendWithToken(gateway.url, value, 'listKeys')).status).toBe(200);
+    const guess = () => sendWithToken(gateway.url, `sla_${'g'.repeat(40)}`, 'listKeys');
     const answers: number[] = [];
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     while (answers.length < 25) answers.push((await guess()).status);
     expect(answers.at(-1)).toBe(429);
-    expect((await askWithToken(gateway.url, value, 'listKeys')).status).toBe(200);
+    expect((await sendWithToken(gateway.url, value, 'listKeys')).status).toBe(200);
     const fresh = await tokenOf(page, { scopes: ['keys:read'] });
-    expect((await askWithToken(gateway.url, fresh, 'listKeys')).status).toBe(429);
+    expect((await sendWithToken(gateway.url, fresh, 'listKeys')).status).toBe(429);
   });
 });
 
@@ -199,9 +199,9 @@ describe.each(newDatabases())('tokens of gateways on one database: $kind', ({ ur
     const [one, other] = await twoGateways(await url());
     const page = await logIn(one.url);
     const { token, value } = await page.ask('createToken', { body: { name: 'ci', scopes: ['keys:read'] } });
-    expect((await askWithToken(other.url, value, 'listKeys')).status).toBe(200);
+    expect((await sendWithToken(other.url, value, 'listKeys')).status).toBe(200);
     await page.ask('revokeToken', { id: token.id });
-    expect((await askWithToken(other.url, value, 'listKeys')).status).toBe(401);
+    expect((await sendWithToken(other.url, value, 'listKeys')).status).toBe(401);
     expect(await page.refused('revokeToken', { id: token.id })).toMatchObject({ status: 404 });
     const { entries } = await page.ask('listAudit');
     expect(entries.slice(0, 2)).toMatchObject([
@@ -226,7 +226,7 @@ describe.each(newDatabases())('tokens of gateways on one database: $kind', ({ ur
       expiresAt: Date.now() + 50,
     });
     await eventually(async () => {
-      const answer = await askWithToken(gateway.url, value, 'listKeys');
+      const answer = await sendWithToken(gateway.url, value, 'listKeys');
       expect(answer).toMatchObject({ status: 401, body: { error: { code: 'expired_api_key' } } });
       expect(answer.text).toContain('expired on');
     });

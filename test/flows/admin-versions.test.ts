@@ -68,9 +68,9 @@ describe.each(newDatabases())('administrators at two gateways on one database: $
       expect(await pages[1].refused(remove, { id, ...ifMatch(version) })).toMatchObject({ status: 412 });
       const untouched = await pages[1].send(find, { id });
       expect(untouched.headers.get('etag')).toBe(`"${fresh}"`);
-      const told: unknown = await untouched.json();
-      expect(told).toMatchObject({ note: 'first' });
-      expect(told).not.toHaveProperty('requestsPerMinute');
+      const key: unknown = await untouched.json();
+      expect(key).toMatchObject({ note: 'first' });
+      expect(key).not.toHaveProperty('requestsPerMinute');
 
       const again = await pages[1].send(update, { ...stale, ...ifMatch(fresh) });
       expect(again.status).toBe(200);

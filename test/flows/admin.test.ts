@@ -561,11 +561,11 @@ describe('channels', () => {
 async function watch(
   page: Admin,
 ): Promise<{ frames: LiveFrame[]; response: IncomingMessage; status: number }> {
-  const asked = send(`${gateway.url}/api/admin/live`, { headers: { cookie: page.cookie } });
-  asked.end();
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const request = send(`${gateway.url}/api/admin/live`, { headers: { cookie: page.cookie } });
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
   response.on('error', () => {});
-  onTestFinished(() => void asked.destroy());
+  onTestFinished(() => void request.destroy());
   const frames: LiveFrame[] = [];
   let text = '';
   response.setEncoding('utf8').on('data', (piece: string) => {

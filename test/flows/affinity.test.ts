@@ -81,17 +81,17 @@ async function start(config: GatewayConfig = {}): Promise<TestGateway> {
   return gateway;
 }
 
-interface Told {
+interface Outcome {
   readonly status: number;
   readonly losses: string | null;
   readonly content: readonly Json[];
 }
 
-async function ask(
+async function sendMessages(
   { url, key }: TestGateway,
   messages: readonly Json[],
   { body = {}, headers = {} }: { readonly body?: Json; readonly headers?: Record<string, string> } = {},
-): Promise<Told> {
+): Promise<Outcome> {
   const response = await fetch(`${url}/v1/messages`, {
     method: 'POST',
     headers: {
@@ -112,7 +112,7 @@ const other = (key: string | undefined): string => (key === 'one' ? 'two' : 'one
 describe('with two keys behind one provider', () => {
   test('a session’s turns stay on one key, whichever way it names itself, and sessions share the keys', async () => {
     const gateway = await start();
-    const names: ((session: string) => Parameters<typeof ask>[2])[] = [
+    const names: ((session: string) => Parameters<typeof sendMessages>[2])[] = [
       (session) => ({ body: { metadata: { user_id: `user_1_account__session_${session}` } } }),
       (session) => ({ headers: { 'x-claude-code-session-id': session } }),
       (session) => ({ headers: { 'session-id': session } }),
@@ -121,7 +121,8 @@ describe('with two keys behind one provider', () => {
       const homes = new Set<string>();
       for (let session = 0; session < 16; session += 1) {
         served = [];
-        for (let turn = 0; turn < 4; turn += 1) await ask(gateway, [question()], named(`s-${session}`));
+        for (let round = 0; round < 4; round += 1)
+          await sendMessages(gateway, [question()], named(`s-${session}`));
         expect(new Set(served).size).toBe(1);
         homes.add(served[0] ?? '');
       }
@@ -131,24 +132,24 @@ describe('with two keys behind one provider', () => {
 
   test('calls that name no session take turns', async () => {
     const gateway = await start();
-    for (let turn = 0; turn < 4; turn += 1) await ask(gateway, [question()]);
+    for (let round = 0; round < 4; round += 1) await sendMessages(gateway, [question()]);
     expect(served.toSorted()).toEqual(['one', 'one', 'two', 'two']);
   });
 
   test('a session moves when its key is down, and goes back when that one is well again', async () => {
     const gateway = await start();
     const session = { headers: { 'x-session-id': 'mine' } };
-    await ask(gateway, [question()], session);
+    await sendMessages(gateway, [question()], session);
     const [home = ''] = served;
     down[home] = 401;
-    for (let turn = 0; turn < 3; turn += 1)
-      expect((await ask(gateway, [question()], session)).status).toBe(200);
+    for (let round = 0; round < 3; round += 1)
+      expect((await sendMessages(gateway, [question()], session)).status).toBe(200);
     expect(served.slice(1)).toEqual([other(home), other(home), other(home)]);
     down = {};
     await expect
       .poll(
         async () => {
-          await ask(gateway, [question()], session);
+          await sendMessages(gateway, [question()], session);
           return served.at(-1);
         },
         { interval: 50 },
@@ -163,7 +164,7 @@ describe('with two keys behind one provider', () => {
     const homes = async (gateway: TestGateway): Promise<readonly string[]> => {
       served = [];
       for (let session = 0; session < 16; session += 1)
-        await ask({ ...gateway, key: first.key }, [question()], {
+        await sendMessages({ ...gateway, key: first.key }, [question()], {
           headers: { 'x-session-id': `s-${session}` },
         });
       return served;
@@ -179,28 +180,28 @@ describe('with two keys behind one provider', () => {
   test('its encrypted reasoning goes back to the key that made it, though the session names itself nowhere', async () => {
     const gateway = await start();
     for (let round = 0; round < 8; round += 1) {
-      const { content } = await ask(gateway, [question(`question ${round}`)]);
+      const { content } = await sendMessages(gateway, [question(`question ${round}`)]);
       const home = served.at(-1);
-      const told = await ask(gateway, [
+      const reply = await sendMessages(gateway, [
         question(`question ${round}`),
         { role: 'assistant', content },
         question('go on'),
       ]);
-      expect(told).toMatchObject({ status: 200, losses: null });
+      expect(reply).toMatchObject({ status: 200, losses: null });
       expect([served.at(-1), seals.at(-1)]).toEqual([home, [home]]);
     }
   });
 
   test('with that key down they move, and encrypted reasoning is dropped with a reported loss', async () => {
     const gateway = await start();
-    const { content } = await ask(gateway, [question()]);
+    const { content } = await sendMessages(gateway, [question()]);
     const [home = ''] = served;
     down[home] = 403;
     const history = [question(), { role: 'assistant', content }, question('go on')];
-    for (let turn = 0; turn < 2; turn += 1) {
-      const told = await ask(gateway, history);
-      expect(told.status).toBe(200);
-      expect(told.losses).toContain('messages[1].content[0]');
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      const reply = await sendMessages(gateway, history);
+      expect(reply.status).toBe(200);
+      expect(reply.losses).toContain('messages[1].content[0]');
       expect([served.at(-1), seals.at(-1)]).toEqual([other(home), []]);
     }
     // What the client still has is good again when the key is.
@@ -208,7 +209,7 @@ describe('with two keys behind one provider', () => {
     await expect
       .poll(
         async () => {
-          const { losses } = await ask(gateway, history);
+          const { losses } = await sendMessages(gateway, history);
           return [served.at(-1), losses];
         },
         { interval: 50 },
@@ -218,8 +219,8 @@ describe('with two keys behind one provider', () => {
 
   test('without the plugin the keys take turns, whatever the session', async () => {
     const gateway = await start({ plugins: [sessionAffinity.off()] });
-    for (let turn = 0; turn < 4; turn += 1)
-      await ask(gateway, [question()], { headers: { 'x-session-id': 'mine' } });
+    for (let round = 0; round < 4; round += 1)
+      await sendMessages(gateway, [question()], { headers: { 'x-session-id': 'mine' } });
     expect(served.toSorted()).toEqual(['one', 'one', 'two', 'two']);
   });
 });

@@ -54,7 +54,7 @@ const hook = (receiver: Receiver): NonNullable<Options['destinations']> => ({
 });
 
 /** Sends a call that reserves hardly more than it costs. Resolves with its status. */
-async function ask({ url, key: own }: TestGateway, key = own): Promise<number> {
+async function sendChat({ url, key: own }: TestGateway, key = own): Promise<number> {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -113,7 +113,7 @@ describe.each(newDatabases())('alerts on $kind', ({ url, skip }) => {
       await eventually(async () => expect(await listModels(gateways[1].gateway, value)).toBe(200));
       const spend = async (calls: number): Promise<void> => {
         for (let index = 0; index < calls; index += 1)
-          expect(await ask(gateways[index % 2 === 0 ? 0 : 1].gateway, value)).toBe(200);
+          expect(await sendChat(gateways[index % 2 === 0 ? 0 : 1].gateway, value)).toBe(200);
       };
       const levels = (): readonly string[] => receiver.alerts('budget').map(({ text }) => text);
       await spend(5);
@@ -123,9 +123,9 @@ describe.each(newDatabases())('alerts on $kind', ({ url, skip }) => {
       await eventually(() => expect(levels()).toHaveLength(2));
       await Promise.all(gateways.map(({ gateway }) => gateway.close()));
       const again = await start(provider, { destinations: hook(receiver) }, database);
-      expect(await ask(again.gateway, value)).toBe(200);
+      expect(await sendChat(again.gateway, value)).toBe(200);
       // What is left does not suffice for another call.
-      expect(await ask(again.gateway, value)).toBe(429);
+      expect(await sendChat(again.gateway, value)).toBe(429);
       await eventually(() => expect(levels()).toHaveLength(3));
       await wait(500);
       expect(levels().map((text) => /to (\d+) %/.exec(text)?.[1])).toEqual(['50', '80', '100']);
@@ -142,8 +142,8 @@ describe.each(newDatabases())('alerts on $kind', ({ url, skip }) => {
       const database = await url();
       const options = { destinations: hook(receiver), url: 'https://gateway.example.com/' };
       const [one] = [await start(provider, options, database), await start(provider, options, database)];
-      await ask(one.gateway);
-      await ask(one.gateway);
+      await sendChat(one.gateway);
+      await sendChat(one.gateway);
       await eventually(() => expect(receiver.alerts('channel-down')).toHaveLength(1));
       expect(receiver.alerts()[0]).toMatchObject({
         severity: 'critical',
@@ -156,7 +156,7 @@ describe.each(newDatabases())('alerts on $kind', ({ url, skip }) => {
         type: 'alert.firing',
       });
       isDown = false;
-      await eventually(async () => expect(await ask(one.gateway)).toBe(200), 100);
+      await eventually(async () => expect(await sendChat(one.gateway)).toBe(200), 100);
       await eventually(() =>
         expect(receiver.alerts('channel-down').map(({ state }) => state)).toEqual(['firing', 'resolved']),
       );
@@ -174,10 +174,10 @@ test('an error rate is told when enough calls have failed, and its end', async (
     errorRate: { window: 2_000, share: 0.5, calls: 2 },
     routes: [{ to: ['hook'], kinds: ['error-rate'] }],
   });
-  await ask(gateway);
+  await sendChat(gateway);
   await wait(300);
   expect(receiver.alerts()).toEqual([]);
-  await ask(gateway);
+  await sendChat(gateway);
   await eventually(() =>
     expect(
       receiver
@@ -211,8 +211,8 @@ test('a receiver that fails gets the same message again; one that hangs or redir
     attempts: 3,
     timeout: 500,
   });
-  await ask(started.gateway);
-  await ask(started.gateway);
+  await sendChat(started.gateway);
+  await sendChat(started.gateway);
   await eventually(() => expect(sound.alerts('channel-down')).toHaveLength(1));
   await eventually(() => expect(failing.seen).toHaveLength(3));
   expect(new Set(failing.seen.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
@@ -231,8 +231,8 @@ test('a receiver that fails gets the same message again; one that hangs or redir
   expect(hanging.seen).toHaveLength(3);
   await wait(300);
   expect(sound.seen).toHaveLength(1);
-  const told = started.gateway.lines.filter(({ msg }) => msg === 'an alert message was dropped');
-  expect(told.map(({ destination }) => destination).toSorted()).toEqual(['hanging', 'redirecting']);
+  const droppedLines = started.gateway.lines.filter(({ msg }) => msg === 'an alert message was dropped');
+  expect(droppedLines.map(({ destination }) => destination).toSorted()).toEqual(['hanging', 'redirecting']);
   expect(JSON.stringify(started.gateway.lines)).not.toContain(secret);
 }, 60_000);
 
@@ -262,8 +262,8 @@ describe('administrators', () => {
     const receiver = await startReceiver();
     const started = await start(await startProvider(() => true), { destinations: hook(receiver) });
     await route(started, '/mute', { kind: 'channel-down', minutes: 5 });
-    await ask(started.gateway);
-    await ask(started.gateway);
+    await sendChat(started.gateway);
+    await sendChat(started.gateway);
     type View = { alerts: readonly { id: string; state: string; acknowledgedAt?: number }[] };
     const list = async (): Promise<View['alerts']> => ((await route(started)) as unknown as View).alerts;
     await eventually(async () => expect(await list()).toMatchObject([{ state: 'firing' }]));

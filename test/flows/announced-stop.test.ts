@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { configWith, key, operate, type OperatedGateway } from '../reload/gateway.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 import { SocketClient } from '../support/websocket.ts';
-import { ask } from './_reload.ts';
+import { sendChat } from './_reload.ts';
 import { sluiceProgram } from '../support/program.ts';
 
 const announced = 'stopping soon: /readyz answers 503, and new connections are still served';
@@ -20,91 +20,95 @@ const withoutTerminal = spawnSync('script', ['--version']).status !== 0;
 const between = 700;
 
 async function start(members: string): Promise<OperatedGateway> {
-  const door = await operate({ 'gateway.config.mjs': configWith(`channels: [demo()], ${members}`) });
-  onTestFinished(() => door.end());
-  return door;
+  const gateway = await operate({ 'gateway.config.mjs': configWith(`channels: [demo()], ${members}`) });
+  onTestFinished(() => gateway.end());
+  return gateway;
 }
 
 /** Asks for a path over a connection of its own, unless an agent keeps one. */
-const get = (door: OperatedGateway, path: string, agent: Agent | false = false): Promise<IncomingMessage> =>
+const get = (
+  gateway: OperatedGateway,
+  path: string,
+  agent: Agent | false = false,
+): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    request(`${door.url}${path}`, { agent }, resolve).once('error', reject).end();
+    request(`${gateway.url}${path}`, { agent }, resolve).once('error', reject).end();
   });
 
 /** Statuses of several requests, each over a connection of its own, so that they reach all workers. */
-async function statuses(door: OperatedGateway, path: string): Promise<(number | undefined)[]> {
-  const responses = await Promise.all(Array.from({ length: 12 }, () => get(door, path)));
+async function statuses(gateway: OperatedGateway, path: string): Promise<(number | undefined)[]> {
+  const responses = await Promise.all(Array.from({ length: 12 }, () => get(gateway, path)));
   await Promise.all(responses.map((response) => text(response)));
   return [...new Set(responses.map(({ statusCode }) => statusCode))];
 }
 
-const openSocket = (door: OperatedGateway, path: string): Promise<SocketClient> =>
-  SocketClient.open(`${door.url}${path}`, { headers: { authorization: `Bearer ${key}` } });
+const openSocket = (gateway: OperatedGateway, path: string): Promise<SocketClient> =>
+  SocketClient.open(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${key}` } });
 
 const create = { type: 'response.create', model: 'demo', input: 'hello' };
 
 describe.each([1, 2])('a gateway with %i worker(s) that is told to stop', (workers) => {
   test('tells load balancers first and serves as before, then closes its port and lets open calls finish', async () => {
-    const door = await start(`workers: ${workers}, timeouts: { drainDelay: 600_000, drain: 600_000 }`);
+    const gateway = await start(`workers: ${workers}, timeouts: { drainDelay: 600_000, drain: 600_000 }`);
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => agent.destroy());
-    const kept = await get(door, '/readyz', agent);
+    const kept = await get(gateway, '/readyz', agent);
     expect([kept.statusCode, kept.headers.connection, await text(kept)]).toEqual([
       200,
       'keep-alive',
       expect.stringContaining('ready'),
     ]);
-    const open = await ask(door, { words: 'hello !silence=20k', stream: true });
-    const socket = await openSocket(door, '/v1/responses');
-    const realtime = await openSocket(door, '/v1/realtime?model=demo');
+    const open = await sendChat(gateway, { words: 'hello !silence=20k', stream: true });
+    const socket = await openSocket(gateway, '/v1/responses');
+    const realtime = await openSocket(gateway, '/v1/realtime?model=demo');
 
-    door.signal('SIGTERM');
-    expect(await door.logged(announced)).toMatchObject({ delay: 600_000, signal: 'SIGTERM' });
-    await expect.poll(() => statuses(door, '/readyz')).toEqual([503]);
-    const last = await get(door, '/readyz', agent);
+    gateway.signal('SIGTERM');
+    expect(await gateway.logged(announced)).toMatchObject({ delay: 600_000, signal: 'SIGTERM' });
+    await expect.poll(() => statuses(gateway, '/readyz')).toEqual([503]);
+    const last = await get(gateway, '/readyz', agent);
     expect([last.statusCode, last.headers.connection]).toEqual([503, 'close']);
     expect(JSON.parse(await text(last))).toMatchObject({ status: 'draining', database: 'ok' });
-    expect(await statuses(door, '/healthz')).toEqual([200]);
-    const call = await ask(door, { agent });
+    expect(await statuses(gateway, '/healthz')).toEqual([200]);
+    const call = await sendChat(gateway, { agent });
     expect([call.statusCode, call.headers.connection]).toEqual([200, 'close']);
     expect(await text(call)).toContain('You said');
     socket.send(create);
     await socket.until(({ type }) => type === 'response.completed');
-    const late = await openSocket(door, '/v1/responses');
+    const late = await openSocket(gateway, '/v1/responses');
     late.send(create);
     await late.until(({ type }) => type === 'response.completed');
     expect(realtime.socket.readyState).toBe(realtime.socket.OPEN);
     // Nothing that is loaded now would serve for long.
-    door.signal('SIGHUP');
+    gateway.signal('SIGHUP');
 
     await pass(between);
-    door.signal('SIGTERM');
-    await door.logged(stopping);
+    gateway.signal('SIGTERM');
+    await gateway.logged(stopping);
     await expect
-      .poll(() => get(door, '/readyz').then(String, (error: Error) => error.message))
+      .poll(() => get(gateway, '/readyz').then(String, (error: Error) => error.message))
       .toMatch(/ECONN/);
     for (const one of [socket, late, realtime]) expect((await one.closed).code).toBe(1001);
     expect(await text(open)).toMatch(/data: \[DONE\]\n\n$/);
-    expect(await door.exited).toBe(0);
-    expect(door.lines('reloading')).toEqual([]);
+    expect(await gateway.exited).toBe(0);
+    expect(gateway.lines('reloading')).toEqual([]);
   });
 });
 
 describe('the announcement of a stop', () => {
   test('lasts five seconds in production, then the gateway ends by itself', async () => {
-    const door = await start('');
-    door.signal('SIGTERM');
-    expect(await door.logged(announced)).toMatchObject({ delay: 5_000 });
-    expect(await door.exited).toBe(0);
-    expect(door.lines(stopping)).toHaveLength(1);
+    const gateway = await start('');
+    gateway.signal('SIGTERM');
+    expect(await gateway.logged(announced)).toMatchObject({ delay: 5_000 });
+    expect(await gateway.exited).toBe(0);
+    expect(gateway.lines(stopping)).toHaveLength(1);
   });
 
   test('ends with the last worker: nobody could be served any more', async () => {
-    const door = await start('timeouts: { drainDelay: 600_000 }');
-    door.signal('SIGTERM');
-    await door.logged(announced);
-    for (const pid of door.workers()) process.kill(pid, 'SIGKILL');
-    expect(await door.exited).toBe(0);
+    const gateway = await start('timeouts: { drainDelay: 600_000 }');
+    gateway.signal('SIGTERM');
+    await gateway.logged(announced);
+    for (const pid of gateway.workers()) process.kill(pid, 'SIGKILL');
+    expect(await gateway.exited).toBe(0);
   });
 
   test.skipIf(withoutTerminal)('is left out after Ctrl-C in a terminal', async () => {

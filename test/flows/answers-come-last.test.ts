@@ -19,12 +19,12 @@ const answering = definePlugin({
       if (call.operation === 'list-models') return next(call);
       reached.push(call.model);
       if (call.operation === 'chat') {
-        const place = { block: 0, choice: 0 };
+        const position = { block: 0, choice: 0 };
         return from<GatewayEvent[]>([
           { type: 'head', id: call.id, model: call.model },
-          { type: 'text-start', ...place },
-          { type: 'text-delta', ...place, text: 'from the cache' },
-          { type: 'text-end', ...place },
+          { type: 'text-start', ...position },
+          { type: 'text-delta', ...position, text: 'from the cache' },
+          { type: 'text-end', ...position },
           { type: 'finish', choice: 0, reason: 'stop' },
           { type: 'usage', usage: { input: 9, output: 9, cacheRead: 0, cacheWrite: 0, reasoning: 0 } },
         ]);
@@ -74,7 +74,7 @@ const requests: readonly (readonly [string, Json])[] = [
   ['/v1/rerank', { model: 'demo', query: 'a', documents: ['b'] }],
 ];
 
-async function ask(path: string, body: Json, key: string) {
+async function post(path: string, body: Json, key: string) {
   const response = await fetch(gateway.url + path, {
     method: 'POST',
     headers: {
@@ -90,19 +90,19 @@ async function ask(path: string, body: Json, key: string) {
 describe('a plugin that answers by itself', () => {
   test.each(requests)('is not reached by a key that may not ask for the model: %s %j', async (path, body) => {
     reached.length = 0;
-    expect((await ask(path, body, outsider)).status).toBe(403);
+    expect((await post(path, body, outsider)).status).toBe(403);
     expect(reached).toEqual([]);
   });
 
   test.each(requests)('is not reached by a key whose budget is spent: %s %j', async (path, body) => {
     reached.length = 0;
-    expect((await ask(path, body, spender)).status).toBe(429);
+    expect((await post(path, body, spender)).status).toBe(429);
     expect(reached).toEqual([]);
   });
 
   test('is not reached by a key in dollars whose model has no price, nor by a session of one that may not ask', async () => {
     reached.length = 0;
-    const free = await ask('/v1/chat/completions', { model: 'nobody-knows', ...message }, unpriced);
+    const free = await post('/v1/chat/completions', { model: 'nobody-knows', ...message }, unpriced);
     expect(free.status).toBe(403);
     const refused = await refusedSocket(`${gateway.url}/v1/realtime?model=demo`, {
       headers: { authorization: `Bearer ${outsider}` },
@@ -113,7 +113,7 @@ describe('a plugin that answers by itself', () => {
 
   test('answers whoever may ask, and that costs nothing', async () => {
     reached.length = 0;
-    const { status, text } = await ask('/v1/chat/completions', { model: 'demo', ...message }, guest);
+    const { status, text } = await post('/v1/chat/completions', { model: 'demo', ...message }, guest);
     expect([status, text.includes('from the cache')]).toEqual([200, true]);
     expect(reached).toEqual(['demo']);
     const models = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${guest}` } });

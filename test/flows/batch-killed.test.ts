@@ -45,7 +45,7 @@ test('a gateway that is killed while a batch runs, or while its results are read
   };
   const first = await start();
   let id = '';
-  let asked = 0;
+  let requestsBefore = 0;
   try {
     const client = new OpenAI({ baseURL: `${first.url}/v1`, apiKey, maxRetries: 0 });
     const file = await client.files.create({
@@ -77,7 +77,7 @@ test('a gateway that is killed while a batch runs, or while its results are read
   const [spent, held = 0] = await standing();
   expect([spent, held > 4000 && held < 4100]).toEqual([0, true]);
   provider.holds = undefined;
-  asked = provider.requests.length;
+  requestsBefore = provider.requests.length;
 
   const second = await start();
   try {
@@ -88,7 +88,7 @@ test('a gateway that is killed while a batch runs, or while its results are read
     await second.exited;
     await second.end();
   }
-  expect(provider.requests.length).toBeGreaterThan(asked);
+  expect(provider.requests.length).toBeGreaterThan(requestsBefore);
   expect(await standing()).toEqual([1000, 0]);
   const third = await start();
   await third.end();

@@ -72,7 +72,7 @@ async function outcome(of = gateway): Promise<Record<string, unknown>> {
   return outcomes(of)[0] ?? {};
 }
 
-const ask = (of = gateway): Promise<Answer> => call(of, 'chat-completions', 'm', true);
+const sendCall = (of = gateway): Promise<Answer> => call(of, 'chat-completions', 'm', true);
 
 /** Five tokens of input and seven of output. */
 const microDollars = 5 * 10 + 7 * 20;
@@ -81,7 +81,7 @@ const usage = { input: 5, output: 7 };
 
 describe('a plugin that imports sluice alone is told the outcome of a call', () => {
   test('that was answered, with its cost, price, usage, attempt and times', async () => {
-    expect((await ask()).status).toBe(200);
+    expect((await sendCall()).status).toBe(200);
     expect(await outcome()).toMatchObject({
       id: expect.stringMatching(/^req_/),
       ended: 'complete',
@@ -97,7 +97,7 @@ describe('a plugin that imports sluice alone is told the outcome of a call', () 
 
   test('that fell back, with the error of the first attempt', async () => {
     behaviours.first = fails;
-    await ask();
+    await sendCall();
     expect(await outcome()).toMatchObject({
       ended: 'complete',
       cost,
@@ -110,15 +110,15 @@ describe('a plugin that imports sluice alone is told the outcome of a call', () 
 
   test('that failed in all channels, and costs nothing', async () => {
     behaviours = { first: fails, second: fails };
-    expect((await ask()).status).toBe(502);
-    const told = await outcome();
-    expect(told).toMatchObject({
+    expect((await sendCall()).status).toBe(502);
+    const record = await outcome();
+    expect(record).toMatchObject({
       ended: 'error',
       status: 502,
       attempts: [{ channel: 'first', failure: 'upstream_error' }, { channel: 'second' }],
     });
-    expect(told).not.toHaveProperty('cost');
-    expect(told).not.toHaveProperty('usage');
+    expect(record).not.toHaveProperty('cost');
+    expect(record).not.toHaveProperty('usage');
   });
 
   test('that was refused before it was sent', async () => {
@@ -135,7 +135,7 @@ describe('a plugin that imports sluice alone is told the outcome of a call', () 
 
   test('whose response was cut off, with what was seen of it', async () => {
     behaviours.first = breaks;
-    await ask();
+    await sendCall();
     expect(await outcome()).toMatchObject({
       ended: 'interrupted',
       status: 200,
@@ -156,11 +156,11 @@ describe('a plugin that imports sluice alone is told the outcome of a call', () 
   });
 
   test('whose client left before there was an answer, with the input', async () => {
-    const asked = Promise.withResolvers<void>();
-    behaviours.first = () => asked.resolve();
+    const requested = Promise.withResolvers<void>();
+    behaviours.first = () => requested.resolve();
     const request = beginCall(gateway, chat.body('m', true));
     request.on('error', () => {});
-    await asked.promise;
+    await requested.promise;
     request.destroy();
     expect(await outcome()).toMatchObject({
       ended: 'left',
@@ -214,7 +214,7 @@ test('a hedged call has an outcome with both attempts and the input of both', as
     routing: { hedge: { after: 20 } },
   });
   try {
-    await ask(hedging);
+    await sendCall(hedging);
     expect(await outcome(hedging)).toMatchObject({
       ended: 'complete',
       usage: { output: 7, estimated: true, units: { calls: 2 } },
@@ -229,7 +229,7 @@ test('a session over a WebSocket has one outcome, with the sum of its answers', 
   const provider = await startRealtimeUpstream((session, message) => {
     if (message === undefined) return;
     const { say } = JSON.parse(message.data.toString()) as { say?: unknown[] };
-    for (const one of say ?? []) session.say(one);
+    for (const one of say ?? []) session.send(one);
   });
   const talking = await startGateway({
     plugins: [costLog()],

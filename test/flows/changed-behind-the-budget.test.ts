@@ -49,11 +49,11 @@ afterAll(() => gateway.close());
 const total = (unit: Budget['unit'], amount: number): Budget[] => [{ unit, period: 'total', amount }];
 
 /** What a call with such a budget comes to: its status, what was spent, and what stays reserved once it has ended. */
-async function spend(wish: string, budgets: Budget[], stream = false) {
+async function spend(edit: string, budgets: Budget[], stream = false) {
   const { value, record } = await gateway.apiKeys.create({ name: 'spender', budgets });
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json', 'x-wish': wish },
+    headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json', 'x-wish': edit },
     body: JSON.stringify({
       model: 'cheap',
       max_tokens: 10,

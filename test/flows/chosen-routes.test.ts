@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const ask = async (
+const sendChat = async (
   path: string,
   init: RequestInit = {},
 ): Promise<{ readonly status: number; readonly text: string; readonly headers: Headers }> => {
@@ -25,11 +25,11 @@ const withKey = () => ({ authorization: `Bearer ${gateway.key}` });
 
 describe('two formats at one path', () => {
   test('are told apart by the headers of their clients', async () => {
-    const plain = await ask('/rerank', { headers: { authorization: 'Bearer sk-wrong' } });
-    const signed = await ask('/rerank', {
+    const plain = await sendChat('/rerank', { headers: { authorization: 'Bearer sk-wrong' } });
+    const signed = await sendChat('/rerank', {
       headers: { authorization: 'AWS4-HMAC-SHA256 Credential=x/20261122/eu/bedrock/aws4_request' },
     });
-    const sdk = await ask('/rerank', {
+    const sdk = await sendChat('/rerank', {
       headers: { authorization: 'Bearer sk-wrong', 'amz-sdk-invocation-id': '1' },
     });
     expect([plain.status, plain.headers.get('x-amzn-errortype')]).toEqual([401, null]);
@@ -38,7 +38,7 @@ describe('two formats at one path', () => {
 
   test('are told apart by the query, whatever else stands in it', async () => {
     const submitted = async (query: string): Promise<boolean> => {
-      const { text } = await ask(`/jimeng${query}`, { headers: withKey() });
+      const { text } = await sendChat(`/jimeng${query}`, { headers: withKey() });
       return text.includes('req_key');
     };
     expect(await submitted('?Action=CVSync2AsyncSubmitTask&Version=2022-08-31')).toBe(true);
@@ -58,7 +58,7 @@ describe('the content type of a request', () => {
     ['/v1/chat/completions', 'multipart/form-data; boundary=x', 415, 'application/json'],
     ['/v1/chat/completions', 'application/octet-stream', 415, 'application/json'],
   ])('of %s as %s is a %i', async (path, type, status, named) => {
-    const got = await ask(path, { headers: { ...withKey(), 'content-type': type } });
+    const got = await sendChat(path, { headers: { ...withKey(), 'content-type': type } });
     expect(got.status).toBe(status);
     expect(got.text).toContain(named);
   });
@@ -70,7 +70,8 @@ describe('the content type of a request', () => {
       messages: [{ role: 'user', content: 'hi' }],
     });
     const statusOf = async (type: string): Promise<number> =>
-      (await ask('/model/demo/invoke', { headers: { ...withKey(), 'content-type': type }, body })).status;
+      (await sendChat('/model/demo/invoke', { headers: { ...withKey(), 'content-type': type }, body }))
+        .status;
     expect(await statusOf('application/octet-stream')).toBe(200);
     expect(await statusOf('application/json')).toBe(200);
     expect(await statusOf('text/plain')).toBe(415);

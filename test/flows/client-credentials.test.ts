@@ -55,15 +55,19 @@ beforeAll(async () => {
   provider = await startUpstream(({ headers, url = '', body }, response) => {
     const format = formatOf(url);
     const refused = format === 'messages' ? refusedByAnthropic(headers) : undefined;
-    const told =
+    const refusalAnswer =
       answers?.(headers) ??
       (refused === undefined
         ? undefined
         : { status: 401, body: refusal('authentication_error', refused), headers: {} });
     const limits = { 'anthropic-ratelimit-unified-status': 'allowed', 'x-ratelimit-remaining-requests': '7' };
-    if (told !== undefined) {
-      response.writeHead(told.status, { 'content-type': 'application/json', ...limits, ...told.headers });
-      response.end(JSON.stringify(told.body));
+    if (refusalAnswer !== undefined) {
+      response.writeHead(refusalAnswer.status, {
+        'content-type': 'application/json',
+        ...limits,
+        ...refusalAnswer.headers,
+      });
+      response.end(JSON.stringify(refusalAnswer.body));
       return;
     }
     const voice = voices[format];
@@ -313,11 +317,11 @@ describe('what the provider says of the client’s account', () => {
 
   test('is not held against the channel: the next client is served', async () => {
     const gateway = await start(claude());
-    let turn = 0;
+    let refusals = 0;
     answers = (headers) => {
       if (headers.authorization === `Bearer ${token}`) return undefined as never;
-      turn += 1;
-      const status = [401, 403, 429, 402, 404][turn % 5] ?? 401;
+      refusals += 1;
+      const status = [401, 403, 429, 402, 404][refusals % 5] ?? 401;
       return { status, body: refusal('x', 'no'), headers: { 'retry-after': '600' } };
     };
     const bad = { 'x-sluice-key': gateway.key, 'x-api-key': 'nonsense-key' };

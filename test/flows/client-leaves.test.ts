@@ -13,8 +13,8 @@ let gateway: TestGateway;
 /** What the provider says before it waits for ever. */
 let beginning: 'nothing' | 'headers' | 'frames' | 'half a document' | 'an error' = 'nothing';
 let closedAt: Promise<number>;
-let asked: Promise<void>;
-let onAsked = (): void => {};
+let received: Promise<void>;
+let onRequest = (): void => {};
 
 beforeAll(async () => {
   upstream = await startUpstream((request, response) => {
@@ -38,7 +38,7 @@ beforeAll(async () => {
         .write(JSON.stringify(voice?.whole('x')).slice(0, 40));
     if (beginning === 'an error')
       response.writeHead(500, { 'content-type': 'application/json' }).write('{"error":');
-    onAsked();
+    onRequest();
   });
   gateway = await startGateway({
     channels: formatNames.map((name) => voices[name].channel(upstream.url)),
@@ -87,8 +87,8 @@ async function leave(
   stream: boolean,
   waitFor: 'request' | 'bytes',
 ): Promise<void> {
-  asked = new Promise((resolve) => {
-    onAsked = resolve;
+  received = new Promise((resolve) => {
+    onRequest = resolve;
   });
   const voice = voices[client];
   const { model } = voices[channel];
@@ -99,7 +99,7 @@ async function leave(
   });
   request.on('error', () => {});
   request.end(JSON.stringify(voice.body(model, stream)));
-  await asked;
+  await received;
   if (waitFor === 'bytes') {
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     response.on('error', () => {});
@@ -170,8 +170,8 @@ test('a client that left while a plugin was still thinking is not sent on to the
 
 test('a client that only closes its sending half is taken to have left', async () => {
   beginning = 'frames';
-  asked = new Promise((resolve) => {
-    onAsked = resolve;
+  received = new Promise((resolve) => {
+    onRequest = resolve;
   });
   const request = send(new URL('/v1/chat/completions', gateway.url), {
     method: 'POST',
@@ -180,7 +180,7 @@ test('a client that only closes its sending half is taken to have left', async (
   });
   request.on('error', () => {});
   request.end(JSON.stringify(voices['chat-completions'].body('via-chat', true)));
-  await asked;
+  await received;
   const leftAt = performance.now();
   request.socket?.end();
   console.log(`client half-closed → provider’s socket closed: ${((await closedAt) - leftAt).toFixed(1)} ms`);

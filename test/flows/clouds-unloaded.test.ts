@@ -52,9 +52,9 @@ test('without a cloud in the config, none of their packages is loaded, nor a cha
 });
 
 test('a key of its own needs no chain; what signs is loaded by the first call', () => {
-  const place = "region: 'us-east-1', baseUrl: 'http://127.0.0.1:9'";
-  const signed = loadedBy(`[demo(), bedrock({ ${place}, key: 'AKID|secret' })]`).packages;
+  const endpoint = "region: 'us-east-1', baseUrl: 'http://127.0.0.1:9'";
+  const signed = loadedBy(`[demo(), bedrock({ ${endpoint}, key: 'AKID|secret' })]`).packages;
   expect(signed).toContain('@smithy/signature-v4');
   expect(signed).not.toContain('@aws-sdk/credential-providers');
-  expect(loadedBy(`[demo(), bedrock({ ${place}, key: 'api-key' })]`).packages).toEqual([]);
+  expect(loadedBy(`[demo(), bedrock({ ${endpoint}, key: 'api-key' })]`).packages).toEqual([]);
 });

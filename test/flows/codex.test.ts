@@ -144,7 +144,7 @@ class Socket {
     return new Socket(socket);
   }
 
-  ask(body: object): Promise<Event[]> {
+  respond(body: object): Promise<Event[]> {
     return new Promise((resolve) => {
       this.#done = resolve;
       const { stream: _stream, ...rest } = always;
@@ -188,8 +188,8 @@ describe.each(formats)('a coding agent on a %s channel', (format) => {
   ];
 
   test.each(offered)('runs code with a free-text tool that stands $where', async ({ body, input }) => {
-    const asked = [...input, developer('You are an agent.'), user('Please call functions__exec')];
-    const first = await overSse({ ...body, model, input: asked });
+    const items = [...input, developer('You are an agent.'), user('Please call functions__exec')];
+    const first = await overSse({ ...body, model, input: items });
     const call = callIn(first);
     expect(call).toMatchObject({
       type: 'custom_tool_call',
@@ -201,7 +201,7 @@ describe.each(formats)('a coding agent on a %s channel', (format) => {
     const last = await overSse({
       ...body,
       model,
-      input: [...asked, ...first.items, result(call, [{ type: 'input_text', text: 'exit code 0' }])],
+      input: [...items, ...first.items, result(call, [{ type: 'input_text', text: 'exit code 0' }])],
     });
     expect(last.text).toBe('functions__exec returned: exit code 0');
   });
@@ -212,26 +212,26 @@ describe.each(formats)('a coding agent on a %s channel', (format) => {
       ['functions__update_plan', 'update_plan', 'functions'],
       ['wait', 'wait', undefined],
     ] as const) {
-      const asked = [developer('You are an agent.'), user(`Please call ${named}`)];
-      const first = await overSse({ model, tools, input: asked });
+      const input = [developer('You are an agent.'), user(`Please call ${named}`)];
+      const first = await overSse({ model, tools, input });
       const call = callIn(first);
       expect(call).toMatchObject({ type: 'function_call', name });
       expect(call.namespace).toBe(space);
       expect(JSON.parse(String(call.arguments))).toEqual({ step: 'demo step' });
-      const last = await overSse({ model, tools, input: [...asked, ...first.items, result(call, 'done')] });
+      const last = await overSse({ model, tools, input: [...input, ...first.items, result(call, 'done')] });
       expect(last.text).toBe(`${named} returned: done`);
     }
   });
 
   test('gets its reasoning back to the provider that made it', async () => {
     const thinker = `thinks-${format}`;
-    const asked = [developer('You are an agent.'), user('Please call functions__exec')];
-    const first = await overSse({ model: thinker, tools: [namespace], input: asked });
+    const input = [developer('You are an agent.'), user('Please call functions__exec')];
+    const first = await overSse({ model: thinker, tools: [namespace], input });
     expect(first.items[0]).toMatchObject({ type: 'reasoning' });
     const last = await overSse({
       model: thinker,
       tools: [namespace],
-      input: [...asked, ...first.items, result(callIn(first), 'exit code 0')],
+      input: [...input, ...first.items, result(callIn(first), 'exit code 0')],
     });
     expect(last.text).toBe('functions__exec returned: exit code 0');
   });
@@ -240,11 +240,15 @@ describe.each(formats)('a coding agent on a %s channel', (format) => {
     const socket = await Socket.open();
     try {
       const common = { model, tools: [namespace] };
-      const warm = await socket.ask({ ...common, generate: false, input: [developer('You are an agent.')] });
+      const warm = await socket.respond({
+        ...common,
+        generate: false,
+        input: [developer('You are an agent.')],
+      });
       expect(warm.at(-1)).toMatchObject({ type: 'response.completed', response: { output: [] } });
       const id = idOf(warm);
       const first = turnOf(
-        await socket.ask({
+        await socket.respond({
           ...common,
           previous_response_id: id,
           input: [user('Please call functions__exec')],
@@ -254,7 +258,11 @@ describe.each(formats)('a coding agent on a %s channel', (format) => {
       expect(call).toMatchObject({ type: 'custom_tool_call', name: 'exec', namespace: 'functions' });
       const second = idOf(first.events);
       const last = turnOf(
-        await socket.ask({ ...common, previous_response_id: second, input: [result(call, 'exit code 0')] }),
+        await socket.respond({
+          ...common,
+          previous_response_id: second,
+          input: [result(call, 'exit code 0')],
+        }),
       );
       expect(last.text).toBe('functions__exec returned: exit code 0');
     } finally {
@@ -264,17 +272,17 @@ describe.each(formats)('a coding agent on a %s channel', (format) => {
 
   test('is told on another connection that what was not stored is gone, and starts anew', async () => {
     const one = await Socket.open();
-    const warm = await one.ask({ model, generate: false, input: [developer('You are an agent.')] });
+    const warm = await one.respond({ model, generate: false, input: [developer('You are an agent.')] });
     const id = idOf(warm);
     await one.close();
     const other = await Socket.open();
     try {
-      const refused = await other.ask({ model, previous_response_id: id, input: [user('Hello')] });
+      const refused = await other.respond({ model, previous_response_id: id, input: [user('Hello')] });
       expect(refused).toMatchObject([
         { type: 'error', status: 400, error: { code: 'previous_response_not_found' } },
       ]);
       const again = turnOf(
-        await other.ask({ model, input: [developer('You are an agent.'), user('Hello')] }),
+        await other.respond({ model, input: [developer('You are an agent.'), user('Hello')] }),
       );
       expect(again.text).toBe('You said: Hello');
     } finally {

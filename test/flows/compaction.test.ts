@@ -67,16 +67,16 @@ function chunks(content: string): string {
 
 beforeAll(async () => {
   provider = await startUpstream((request, response) => {
-    const said = (says.length > 1 ? says.shift() : says[0]) ?? '';
-    if (typeof said === 'number') {
-      response.writeHead(said, { 'content-type': 'application/json' });
+    const scripted = (says.length > 1 ? says.shift() : says[0]) ?? '';
+    if (typeof scripted === 'number') {
+      response.writeHead(scripted, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { message: 'No.', type: 'server_error' } }));
       return;
     }
-    if (said === '(never)') return;
+    if (scripted === '(never)') return;
     const streamed = (JSON.parse(request.body.toString()) as Wire).stream === true;
     response.writeHead(200, { 'content-type': streamed ? 'text/event-stream' : 'application/json' });
-    response.end(streamed ? chunks(said) : JSON.stringify(completion(said)));
+    response.end(streamed ? chunks(scripted) : JSON.stringify(completion(scripted)));
   });
   compacting = await startUpstream((request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -241,10 +241,10 @@ describe('POST /v1/responses/compact, where the provider does not compact', () =
     const { messages, tools, model } = sent();
     expect(tools).toBeUndefined();
     expect(model).toBe('chat');
-    const said = JSON.stringify(messages);
-    expect(said).toContain('Rex');
-    expect(said).toContain('[called sum]');
-    expect(said).toContain('[result of sum] four');
+    const sentText = JSON.stringify(messages);
+    expect(sentText).toContain('Rex');
+    expect(sentText).toContain('[called sum]');
+    expect(sentText).toContain('[result of sum] four');
     expect(messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringContaining('Open tasks:') });
     expect(messages.every((message) => !('tool_calls' in message))).toBe(true);
   });
@@ -375,9 +375,9 @@ describe('a sealed item', () => {
   const refusal = ({ status, body: { error } }: Replied): unknown => ({
     status,
     param: error?.param,
-    told: error?.message.includes(error.param),
+    isNamed: error?.message.includes(error.param),
   });
-  const refusedAt = (param: string): unknown => ({ status: 400, param, told: true });
+  const refusedAt = (param: string): unknown => ({ status: 400, param, isNamed: true });
 
   test('of another key is refused by name, on every path and channel', async () => {
     const item = await compacted();
@@ -540,10 +540,10 @@ describe('context_management', () => {
       // oxlint-disable-next-line no-await-in-loop
       const { status } = await post('/v1/responses', { model: 'chat', input });
       expect(status).toBe(200);
-      const said = JSON.stringify(sent().messages);
-      expect(said).not.toContain('Rex');
-      expect(said).toContain('The summary.');
-      expect(said.match(/What is 2 \+ 2\?/g)).toHaveLength(1);
+      const sentText = JSON.stringify(sent().messages);
+      expect(sentText).not.toContain('Rex');
+      expect(sentText).toContain('The summary.');
+      expect(sentText.match(/What is 2 \+ 2\?/g)).toHaveLength(1);
       expect(
         sent()
           .messages.map(({ content }) => content)
@@ -562,10 +562,10 @@ describe('context_management', () => {
     expect(JSON.stringify(sent().messages)).not.toContain('The summary.');
     says = ['Fine.'];
     await post('/v1/responses', { model: 'chat', input: [...grown, ...next.body.output, user('And?')] });
-    const said = JSON.stringify(sent().messages);
-    expect(said).toContain('The second summary.');
-    expect(said).not.toContain('The summary.');
-    expect(said).toContain('Now?');
+    const sentText = JSON.stringify(sent().messages);
+    expect(sentText).toContain('The second summary.');
+    expect(sentText).not.toContain('The summary.');
+    expect(sentText).toContain('Now?');
   });
 
   test('an agent’s long run since the user’s last word is compacted too, calls and outputs whole', async () => {
@@ -649,9 +649,9 @@ describe('context_management', () => {
     });
     const kinds: string[] = [];
     reply.on('event', ({ type }) => kinds.push(type));
-    const { output, output_text: said } = await reply.finalResponse();
+    const { output, output_text: outputText } = await reply.finalResponse();
     expect(output.map(({ type }) => type)).toEqual(['compaction', 'message']);
-    expect(said).toBe('The answer.');
+    expect(outputText).toBe('The answer.');
     expect(kinds).toContain('response.compaction.compacting');
   });
 
@@ -752,12 +752,15 @@ describe('a provider that compacts by itself', () => {
   });
 
   test('is told context_management in the official form, whatever the client wrote', async () => {
-    for (const wish of [{ compaction: { threshold: 99 } }, [{ type: 'compaction', compact_threshold: 99 }]]) {
+    for (const management of [
+      { compaction: { threshold: 99 } },
+      [{ type: 'compaction', compact_threshold: 99 }],
+    ]) {
       // oxlint-disable-next-line no-await-in-loop
       const { loss } = await post('/v1/responses', {
         model: 'native',
         input: history,
-        context_management: wish,
+        context_management: management,
       });
       expect(loss).toBeNull();
       expect(sent(-1, compacting).context_management).toEqual([
@@ -827,19 +830,19 @@ describe('when something fails', () => {
 test('an agent on every format goes on over a compaction in the middle of its work', async () => {
   const tool = { type: 'function', name: 'get_weather', parameters: { type: 'object' }, strict: false };
   for (const model of ['demo-chat', 'demo-messages', 'demo-generate']) {
-    const wish = {
+    const fields = {
       model,
       tools: [tool],
       context_management: [{ type: 'compaction', compact_threshold: 300 }],
     };
     const input = [user(long), assistant('Yes?'), user('call get_weather')];
     // oxlint-disable-next-line no-await-in-loop
-    const events = await stream('/v1/responses', { ...wish, input });
+    const events = await stream('/v1/responses', { ...fields, input });
     const { output } = last(events);
     expect(output.map(({ type }) => type)).toEqual(['compaction', 'function_call']);
     const result = { type: 'function_call_output', call_id: output[1]?.call_id, output: 'sunny' };
     // oxlint-disable-next-line no-await-in-loop
-    const next = last(await stream('/v1/responses', { ...wish, input: [...input, ...output, result] }));
+    const next = last(await stream('/v1/responses', { ...fields, input: [...input, ...output, result] }));
     expect(next.output.map(({ type }) => type)).toEqual(['message']);
     expect(text(next)).toBe('get_weather returned: sunny');
   }

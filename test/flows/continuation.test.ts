@@ -39,7 +39,7 @@ const start = named({
 });
 const opened = (index = 0): string =>
   named({ type: 'content_block_start', index, content_block: { type: 'text', text: '' } });
-const said = (text: string, index = 0): string =>
+const textDelta = (text: string, index = 0): string =>
   named({ type: 'content_block_delta', index, delta: { type: 'text_delta', text } });
 const closed = (index = 0): string => named({ type: 'content_block_stop', index });
 const finished = (output: number): string =>
@@ -92,7 +92,7 @@ async function stage(script: Script, options: Json = {}, plugin: Json = {}): Pro
   };
 }
 
-const ask = (
+const sendCall = (
   { gateway }: Stage,
   format: FormatName = 'messages',
   change: Json = {},
@@ -127,15 +127,15 @@ const framesOf = ({ text }: Answer): WireFrame[] =>
 
 describe('a stream that breaks in the middle of its text', () => {
   const script: Script = (response, count) => {
-    if (count === 1) breaks(response, start, opened(), said('Hello, '), said('wor'));
-    else answers(response, start, opened(), said('ld'), said('!'), closed(), finished(3));
+    if (count === 1) breaks(response, start, opened(), textDelta('Hello, '), textDelta('wor'));
+    else answers(response, start, opened(), textDelta('ld'), textDelta('!'), closed(), finished(3));
   };
 
   test.each<FormatName>(['messages', 'chat-completions', 'generate-content'])(
     'is one stream to its end for a client of %s',
     async (format) => {
       const one = await stage(script);
-      const answer = await ask(one, format);
+      const answer = await sendCall(one, format);
       expect(answer.status).toBe(200);
       expect(answer.headers['x-sluice-continuation']).toBe('2');
       const { text, complete, error, models } = read(format, true, answer);
@@ -171,7 +171,7 @@ describe('a stream that breaks in the middle of its text', () => {
 
   test('has one head, one block and one end', async () => {
     const one = await stage(script);
-    const types = parseSse((await ask(one)).text).map(({ event }) => event);
+    const types = parseSse((await sendCall(one)).text).map(({ event }) => event);
     expect(types).toEqual([
       'message_start',
       'content_block_start',
@@ -187,7 +187,7 @@ describe('a stream that breaks in the middle of its text', () => {
 
   test('asks for the rest with what was said as the last turn, and leaves the request as it was', async () => {
     const one = await stage(script);
-    await ask(one, 'messages', { temperature: 0.3, system: 'Be kind.' });
+    await sendCall(one, 'messages', { temperature: 0.3, system: 'Be kind.' });
     const [first, second] = one.bodies();
     expect(second).toEqual({
       ...first,
@@ -201,7 +201,7 @@ describe('a stream that breaks in the middle of its text', () => {
 
   test('is charged for all its parts, and told of in log and record', async () => {
     const one = await stage(script);
-    await ask(one);
+    await sendCall(one);
     const line = await ended(one);
     // 10 told twice; 1 told and 10 bytes said of the first part, 3 of the second.
     expect(line).toMatchObject({
@@ -234,19 +234,19 @@ describe('a stream that breaks in the middle of its text', () => {
 
   test('goes on after an error that the provider sends in the stream', async () => {
     const one = await stage((response, count) => {
-      if (count === 1) answers(response, start, opened(), said('Hel'), overloaded);
-      else answers(response, start, opened(), said('lo'), closed(), finished(1));
+      if (count === 1) answers(response, start, opened(), textDelta('Hel'), overloaded);
+      else answers(response, start, opened(), textDelta('lo'), closed(), finished(1));
     });
-    expect(read('messages', true, await ask(one))).toMatchObject({ text: 'Hello', complete: true });
+    expect(read('messages', true, await sendCall(one))).toMatchObject({ text: 'Hello', complete: true });
   });
 
   test('goes on more than once, and adds up', async () => {
     const one = await stage((response, count) => {
-      if (count === 1) breaks(response, start, opened(), said('one '));
-      else if (count === 2) breaks(response, start, opened(), said('two '));
-      else answers(response, start, opened(), said('three'), closed(), finished(4));
+      if (count === 1) breaks(response, start, opened(), textDelta('one '));
+      else if (count === 2) breaks(response, start, opened(), textDelta('two '));
+      else answers(response, start, opened(), textDelta('three'), closed(), finished(4));
     });
-    const { text, complete } = read('messages', true, await ask(one));
+    const { text, complete } = read('messages', true, await sendCall(one));
     expect({ text, complete }).toEqual({ text: 'one two three', complete: true });
     expect(one.bodies()[2]?.messages).toEqual([
       { role: 'user', content: 'hi' },
@@ -257,10 +257,10 @@ describe('a stream that breaks in the middle of its text', () => {
 
   test('is tried again when the request for the rest fails, and ends with the first error when that goes on', async () => {
     const one = await stage((response, count) => {
-      if (count === 1) breaks(response, start, opened(), said('Hello'));
+      if (count === 1) breaks(response, start, opened(), textDelta('Hello'));
       else response.writeHead(529, { 'content-type': 'application/json' }).end(overloadedBody);
     });
-    const answer = await ask(one);
+    const answer = await sendCall(one);
     const { text, complete, error } = read('messages', true, answer);
     expect({ text, complete }).toEqual({ text: 'Hello', complete: false });
     expect(JSON.stringify(error)).toContain('closed the connection before the response was complete');
@@ -270,21 +270,25 @@ describe('a stream that breaks in the middle of its text', () => {
 
   test('is not tried again when the provider refuses the request for the rest', async () => {
     const one = await stage((response, count) => {
-      if (count === 1) breaks(response, start, opened(), said('Hello'));
+      if (count === 1) breaks(response, start, opened(), textDelta('Hello'));
       else
         response
           .writeHead(400, { 'content-type': 'application/json' })
           .end('{"type":"error","error":{"type":"invalid_request_error","message":"no prefill"}}');
     });
-    const { complete, error } = read('messages', true, await ask(one));
+    const { complete, error } = read('messages', true, await sendCall(one));
     expect(complete).toBe(false);
     expect(JSON.stringify(error)).not.toContain('prefill');
     expect(one.upstream.requests).toHaveLength(2);
   });
 
   test('is left to break after so many requests', async () => {
-    const one = await stage((response) => breaks(response, start, opened(), said('again ')), {}, { most: 3 });
-    const answer = await ask(one);
+    const one = await stage(
+      (response) => breaks(response, start, opened(), textDelta('again ')),
+      {},
+      { most: 3 },
+    );
+    const answer = await sendCall(one);
     expect(answer.headers['x-sluice-continuation']).toBe('3');
     expect(read('messages', true, answer)).toMatchObject({
       text: 'again again again again ',
@@ -308,10 +312,10 @@ describe('where the text broke off', () => {
     ['signs of several bytes are whole', 'héllo 😀', '!', 'héllo 😀!'],
   ])('%s', async (_, before, after, whole) => {
     const one = await stage((response, count) => {
-      if (count === 1) breaks(response, start, opened(), said(before));
-      else answers(response, start, opened(), said(after), closed(), finished(1));
+      if (count === 1) breaks(response, start, opened(), textDelta(before));
+      else answers(response, start, opened(), textDelta(after), closed(), finished(1));
     });
-    expect(read('messages', true, await ask(one)).text).toBe(whole);
+    expect(read('messages', true, await sendCall(one)).text).toBe(whole);
     const messages = one.bodies()[1]?.messages as Json[] | undefined;
     const last = messages?.at(-1);
     if (before.trim() === '') expect(last).toMatchObject({ role: 'user' });
@@ -320,17 +324,17 @@ describe('where the text broke off', () => {
 
   test('nothing was said: it is a failure like any other, and nothing is gone on with', async () => {
     const one = await stage((response) => breaks(response, start));
-    const answer = await ask(one);
+    const answer = await sendCall(one);
     expect(answer.status).toBe(502);
     expect(one.bodies()).toHaveLength(1);
   });
 
   test('the text was complete, and only its end was missing', async () => {
     const one = await stage((response, count) => {
-      if (count === 1) breaks(response, start, opened(), said('Hello.'), closed());
+      if (count === 1) breaks(response, start, opened(), textDelta('Hello.'), closed());
       else answers(response, start, finished(1));
     });
-    const answer = await ask(one);
+    const answer = await sendCall(one);
     expect(read('messages', true, answer)).toMatchObject({ text: 'Hello.', complete: true });
     const events = parseSse(answer.text).map(({ event }) => event);
     expect(events.filter((event) => event === 'content_block_stop')).toHaveLength(1);
@@ -338,10 +342,10 @@ describe('where the text broke off', () => {
 
   test('the rest has nothing to say', async () => {
     const one = await stage((response, count) => {
-      if (count === 1) breaks(response, start, opened(), said('Hello.'));
+      if (count === 1) breaks(response, start, opened(), textDelta('Hello.'));
       else answers(response, start, finished(1));
     });
-    const answer = await ask(one);
+    const answer = await sendCall(one);
     expect(parseSse(answer.text).map(({ event }) => event)).toEqual([
       'message_start',
       'content_block_start',
@@ -373,11 +377,11 @@ describe('where the text broke off', () => {
       named({ type: 'message_stop' }),
     ];
     const one = await stage((response, count) => {
-      if (count === 1) breaks(response, start, opened(), said('Let me look.'));
+      if (count === 1) breaks(response, start, opened(), textDelta('Let me look.'));
       else answers(response, start, ...tool);
     });
     const tools = [{ name: 'look', input_schema: { type: 'object' } }];
-    const frames = parseSse((await ask(one, 'messages', { tools })).text).map(
+    const frames = parseSse((await sendCall(one, 'messages', { tools })).text).map(
       ({ data }) => JSON.parse(data) as Json,
     );
     const blocks = frames.filter(({ type }) => /content_block_(start|stop)/.test(String(type)));
@@ -392,14 +396,14 @@ describe('where the text broke off', () => {
 
   test('the client had begun the answer itself', async () => {
     const one = await stage((response, count) => {
-      if (count === 1) breaks(response, start, opened(), said(' two'));
-      else answers(response, start, opened(), said(' three'), closed(), finished(1));
+      if (count === 1) breaks(response, start, opened(), textDelta(' two'));
+      else answers(response, start, opened(), textDelta(' three'), closed(), finished(1));
     });
     const messages = [
       { role: 'user', content: 'count' },
       { role: 'assistant', content: 'one' },
     ];
-    expect(read('messages', true, await ask(one, 'messages', { messages })).text).toBe(' two three');
+    expect(read('messages', true, await sendCall(one, 'messages', { messages })).text).toBe(' two three');
     expect(one.bodies()[1]?.messages).toEqual([
       { role: 'user', content: 'count' },
       {
@@ -420,7 +424,7 @@ describe('what cannot be gone on from ends with the error', () => {
     model = 'old',
   ): Promise<{ readonly one: Stage; readonly answer: Answer }> => {
     const one = await stage((response) => breaks(response, ...frames));
-    const answer = await ask(one, 'messages', change, model);
+    const answer = await sendCall(one, 'messages', change, model);
     expect(answer.status).toBe(200);
     expect(read('messages', true, answer).complete).toBe(false);
     expect(one.upstream.requests).toHaveLength(1);
@@ -432,7 +436,7 @@ describe('what cannot be gone on from ends with the error', () => {
       'a call of a tool',
       [
         opened(),
-        said('Look: '),
+        textDelta('Look: '),
         closed(),
         named({
           type: 'content_block_start',
@@ -462,14 +466,14 @@ describe('what cannot be gone on from ends with the error', () => {
         }),
         closed(),
         opened(1),
-        said('found', 1),
+        textDelta('found', 1),
       ],
     ],
     [
       'a text that was all said',
       [
         opened(),
-        said('done'),
+        textDelta('done'),
         closed(),
         named({
           type: 'message_delta',
@@ -484,7 +488,7 @@ describe('what cannot be gone on from ends with the error', () => {
   });
 
   test('an answer of a model that takes no beginning, which passes through', async () => {
-    const { one, answer } = await broken([start, opened(), said('a')], {}, 'new');
+    const { one, answer } = await broken([start, opened(), textDelta('a')], {}, 'new');
     expect(answer.headers).not.toHaveProperty('x-sluice-continuation');
     expect(await ended(one)).toMatchObject({ passThrough: true });
   });
@@ -500,7 +504,7 @@ describe('what cannot be gone on from ends with the error', () => {
       },
     ],
   ])('%s', async (_, change) => {
-    const { answer } = await broken([start, opened(), said('a')], change);
+    const { answer } = await broken([start, opened(), textDelta('a')], change);
     expect(answer.headers).not.toHaveProperty('x-sluice-continuation');
   });
 
@@ -510,11 +514,11 @@ describe('what cannot be gone on from ends with the error', () => {
         response,
         start,
         opened(),
-        said('a'),
+        textDelta('a'),
         named({ type: 'error', error: { type: 'invalid_request_error', message: 'no' } }),
       ),
     );
-    expect(read('messages', true, await ask(one)).complete).toBe(false);
+    expect(read('messages', true, await sendCall(one)).complete).toBe(false);
     expect(one.upstream.requests).toHaveLength(1);
   });
 
@@ -529,7 +533,7 @@ describe('what cannot be gone on from ends with the error', () => {
   });
 
   test('everything, where the operator has not listed the plugin', async () => {
-    const upstream = await startUpstream((_, response) => breaks(response, start, opened(), said('a')));
+    const upstream = await startUpstream((_, response) => breaks(response, start, opened(), textDelta('a')));
     closers.push(() => upstream.close());
     const gateway = await startGateway({
       channels: [anthropic({ key: 'k', baseUrl: `${upstream.url}/v1`, models: ['claude-sonnet-4-5'] })],
@@ -565,9 +569,11 @@ test('a provider of the chat format is told that the turn is a beginning', async
 
 test('a client that leaves meanwhile ends what follows', async () => {
   const one = await stage((response, count) => {
-    if (count === 1) breaks(response, start, opened(), said('Hello'));
+    if (count === 1) breaks(response, start, opened(), textDelta('Hello'));
     else
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(start + opened() + said(' w'));
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .write(start + opened() + textDelta(' w'));
   });
   const voice = voices.messages;
   const request = send(new URL(voice.path('old', true), one.gateway.url), {
@@ -587,8 +593,8 @@ test('a client that leaves meanwhile ends what follows', async () => {
 
 test('a provider that breaks in the middle is known to fail, although its answers are completed', async () => {
   const upstream = await startUpstream((_, response, count) => {
-    if (count === 1) breaks(response, start, opened(), said('Hel'));
-    else answers(response, start, opened(), said('lo'), closed(), finished(1));
+    if (count === 1) breaks(response, start, opened(), textDelta('Hel'));
+    else answers(response, start, opened(), textDelta('lo'), closed(), finished(1));
   });
   closers.push(() => upstream.close());
   const gateway = await startGateway({

@@ -10,7 +10,7 @@ import {
   startNative,
   streamed,
   textOf,
-  turn,
+  runTurn,
   type Json,
   type NativeProvider,
 } from './_turns.ts';
@@ -63,13 +63,13 @@ describe.each(formats)('on a channel that speaks only %s', (format) => {
   test.each([false, true])(
     'three turns by id alone, with a tool between them (streamed: %s)',
     async (stream) => {
-      const first = await turn(
+      const first = await runTurn(
         gateway,
         { model, instructions: 'Be brief.', input: 'My name is Ada: call get_weather', tools: [getWeather] },
         stream,
       );
       const { call_id } = callIn(first);
-      const second = await turn(
+      const second = await runTurn(
         gateway,
         {
           model,
@@ -81,7 +81,7 @@ describe.each(formats)('on a channel that speaks only %s', (format) => {
       );
       expect(textOf(second)).toContain('get_weather returned: sunny');
       expect(second.previous_response_id).toBe(first.id);
-      const third = await turn(
+      const third = await runTurn(
         gateway,
         { model, previous_response_id: second.id, input: '!request' },
         stream,
@@ -99,16 +99,16 @@ describe.each(formats)('on a channel that speaks only %s', (format) => {
     'reasoning goes back sealed as it came, in a tool loop by id (streamed: %s)',
     async (stream) => {
       const thinks = `thinks-${format}`;
-      const asked = { model: thinks, tools: [getWeather], reasoning: { effort: 'high', summary: 'auto' } };
-      const first = await turn(gateway, { ...asked, input: 'call get_weather' }, stream);
+      const request = { model: thinks, tools: [getWeather], reasoning: { effort: 'high', summary: 'auto' } };
+      const first = await runTurn(gateway, { ...request, input: 'call get_weather' }, stream);
       expect(new Set(output(first).map(({ type }) => type))).toEqual(new Set(['reasoning', 'function_call']));
       const input = [{ type: 'function_call_output', call_id: callIn(first).call_id, output: 'sunny' }];
       // The demo refuses reasoning that is missing or was changed.
-      const second = await turn(gateway, { ...asked, previous_response_id: first.id, input }, stream);
+      const second = await runTurn(gateway, { ...request, previous_response_id: first.id, input }, stream);
       expect(textOf(second)).toContain('get_weather returned: sunny');
-      const third = await turn(
+      const third = await runTurn(
         gateway,
-        { ...asked, previous_response_id: second.id, input: 'Thanks' },
+        { ...request, previous_response_id: second.id, input: 'Thanks' },
         stream,
       );
       expect(textOf(third)).toContain('Thanks');
@@ -116,7 +116,7 @@ describe.each(formats)('on a channel that speaks only %s', (format) => {
   );
 
   test.each([false, true])('what is kept equals what the client saw (streamed: %s)', async (stream) => {
-    const shown = await turn(gateway, { model, input: 'Hello', metadata: { a: 'b' } }, stream);
+    const shown = await runTurn(gateway, { model, input: 'Hello', metadata: { a: 'b' } }, stream);
     const kept = await call(gateway, 'GET', `/v1/responses/${String(shown.id)}`);
     expect(kept).toEqual({ status: 200, body: shown });
     expect(shown).toMatchObject({ status: 'completed', store: true });
@@ -126,9 +126,9 @@ describe.each(formats)('on a channel that speaks only %s', (format) => {
     const { body: conversation } = await call(gateway, 'POST', '/v1/conversations', {
       items: [{ role: 'user', content: 'I live in Ulm.' }],
     });
-    const first = await turn(gateway, { model, conversation: conversation.id, input: 'Hello' });
+    const first = await runTurn(gateway, { model, conversation: conversation.id, input: 'Hello' });
     expect(first.conversation).toEqual({ id: conversation.id });
-    const second = await turn(
+    const second = await runTurn(
       gateway,
       { model, conversation: { id: conversation.id }, input: '!request' },
       true,
@@ -144,7 +144,7 @@ describe.each(formats)('on a channel that speaks only %s', (format) => {
     expect(items[2]).toEqual(output(first)[0]);
     expect(items[4]).toEqual(output(second)[0]);
     // A turn that follows by id knows what the conversation was at that time.
-    const followed = await turn(gateway, { model, previous_response_id: first.id, input: '!request' });
+    const followed = await runTurn(gateway, { model, previous_response_id: first.id, input: '!request' });
     expect(seen(followed)).toContain('I live in Ulm.');
     expect(output(followed)).not.toHaveLength(0);
     expect(await itemsOf(String(conversation.id))).toHaveLength(5);
@@ -166,7 +166,7 @@ const notFound = (id: string): Json => ({
 
 describe('an earlier response', () => {
   test('that is unknown and one of another key are the same 400', async () => {
-    const { id } = await turn(gateway, { model, input: 'Mine' });
+    const { id } = await runTurn(gateway, { model, input: 'Mine' });
     const stranger = await another();
     const foreign = await call(stranger, 'POST', '/v1/responses', {
       model,
@@ -187,7 +187,7 @@ describe('an earlier response', () => {
       input: 'x',
     });
     expect(streaming.status).toBe(400);
-    const deleted = await turn(gateway, { model, input: 'gone' });
+    const deleted = await runTurn(gateway, { model, input: 'gone' });
     await call(gateway, 'DELETE', `/v1/responses/${String(deleted.id)}`);
     const after = await call(gateway, 'POST', '/v1/responses', {
       model,
@@ -198,7 +198,7 @@ describe('an earlier response', () => {
   });
 
   test('made with store: false cannot be referred to or fetched', async () => {
-    const { id, store } = await turn(gateway, { model, input: 'Forget me', store: false });
+    const { id, store } = await runTurn(gateway, { model, input: 'Forget me', store: false });
     expect(store).toBe(false);
     expect((await call(gateway, 'GET', `/v1/responses/${String(id)}`)).status).toBe(404);
     const next = await call(gateway, 'POST', '/v1/responses', {
@@ -210,8 +210,8 @@ describe('an earlier response', () => {
   });
 
   test('is followed by a turn with store: false, which leaves nothing', async () => {
-    const first = await turn(gateway, { model, input: 'My name is Ada' });
-    const second = await turn(gateway, {
+    const first = await runTurn(gateway, { model, input: 'My name is Ada' });
+    const second = await runTurn(gateway, {
       model,
       previous_response_id: first.id,
       input: '!request',
@@ -222,15 +222,19 @@ describe('an earlier response', () => {
   });
 
   test('may be followed by several turns at once, each a branch of its own', async () => {
-    const root = await turn(gateway, { model, input: 'The root' });
+    const root = await runTurn(gateway, { model, input: 'The root' });
     const branches = await Promise.all(
       Array.from({ length: 8 }, (_, index) =>
-        turn(gateway, { model, previous_response_id: root.id, input: `Branch ${index}.` }, index % 2 === 0),
+        runTurn(
+          gateway,
+          { model, previous_response_id: root.id, input: `Branch ${index}.` },
+          index % 2 === 0,
+        ),
       ),
     );
     expect(new Set(branches.map(({ id }) => id)).size).toBe(8);
     const tips = await Promise.all(
-      branches.map(({ id }) => turn(gateway, { model, previous_response_id: id, input: '!request' })),
+      branches.map(({ id }) => runTurn(gateway, { model, previous_response_id: id, input: '!request' })),
     );
     for (const [index, tip] of tips.entries()) {
       const request = seen(tip);
@@ -241,9 +245,13 @@ describe('an earlier response', () => {
   });
 
   test('that was cut short by its limit can be followed', async () => {
-    const first = await turn(gateway, { model, input: 'one two three four five six', max_output_tokens: 2 });
+    const first = await runTurn(gateway, {
+      model,
+      input: 'one two three four five six',
+      max_output_tokens: 2,
+    });
     expect(first.status).toBe('incomplete');
-    const second = await turn(gateway, { model, previous_response_id: first.id, input: '!request' });
+    const second = await runTurn(gateway, { model, previous_response_id: first.id, input: '!request' });
     expect(seen(second)).toContain('one two three');
   });
 
@@ -263,7 +271,7 @@ describe('an earlier response', () => {
   });
 
   test('and a conversation exclude each other', async () => {
-    const { id } = await turn(gateway, { model, input: 'x' });
+    const { id } = await runTurn(gateway, { model, input: 'x' });
     const { body: conversation } = await call(gateway, 'POST', '/v1/conversations', {});
     const both = await call(gateway, 'POST', '/v1/responses', {
       model,
@@ -275,7 +283,7 @@ describe('an earlier response', () => {
   });
 
   test('has its count taken with it', async () => {
-    const first = await turn(gateway, { model, input: 'word '.repeat(200) });
+    const first = await runTurn(gateway, { model, input: 'word '.repeat(200) });
     const path = '/v1/responses/input_tokens';
     const alone = await call(gateway, 'POST', path, { model, input: 'x' });
     const together = await call(gateway, 'POST', path, { model, input: 'x', previous_response_id: first.id });
@@ -284,7 +292,7 @@ describe('an earlier response', () => {
   });
 
   test("has the client's own places named in what is wrong with the next request", async () => {
-    const first = await turn(gateway, { model, input: 'Hello' });
+    const first = await runTurn(gateway, { model, input: 'Hello' });
     const orphan = await call(gateway, 'POST', '/v1/responses', {
       model,
       previous_response_id: first.id,
@@ -298,7 +306,7 @@ describe('an earlier response', () => {
     const refused = await call(gateway, 'POST', '/v1/responses', { model, input: 'x', generate: false });
     expect(refused.status).toBe(400);
     expect(refused.body.error).toMatchObject({ param: 'generate' });
-    expect(textOf(await turn(gateway, { model, input: 'Hello', generate: true }))).toBe('You said: Hello');
+    expect(textOf(await runTurn(gateway, { model, input: 'Hello', generate: true }))).toBe('You said: Hello');
   });
 });
 
@@ -334,17 +342,17 @@ describe('a conversation', () => {
 
   test('grows by turns that are not stored', async () => {
     const { body } = await call(gateway, 'POST', '/v1/conversations', {});
-    await turn(gateway, { model, conversation: body.id, input: 'Hello', store: false });
+    await runTurn(gateway, { model, conversation: body.id, input: 'Hello', store: false });
     expect(await itemsOf(String(body.id))).toHaveLength(2);
   });
 });
 
 describe('a reference to an item', () => {
   test('stands for the item, with or without its type', async () => {
-    const first = await turn(gateway, { model, input: 'My name is Ada' });
+    const first = await runTurn(gateway, { model, input: 'My name is Ada' });
     const id = output(first)[0]?.id;
     for (const reference of [{ type: 'item_reference', id }, { id }, { type: null, id }]) {
-      const second = await turn(gateway, {
+      const second = await runTurn(gateway, {
         model,
         input: [reference, { role: 'user', content: '!request' }],
       });
@@ -353,7 +361,7 @@ describe('a reference to an item', () => {
   });
 
   test('to nothing, or to an item of another key, is a 404 that names its place', async () => {
-    const { output: items } = await turn(gateway, { model, input: 'Mine' });
+    const { output: items } = await runTurn(gateway, { model, input: 'Mine' });
     const id = (items as readonly Json[])[0]?.id;
     const input = [
       { role: 'user', content: 'x' },
@@ -374,9 +382,9 @@ describe('a provider that keeps responses itself', () => {
   test.each([false, true])(
     'gets the id and nothing else, under the ids it gave (streamed: %s)',
     async (stream) => {
-      const first = await turn(gateway, { model: at, input: 'Hello' }, stream);
+      const first = await runTurn(gateway, { model: at, input: 'Hello' }, stream);
       expect(first.id).toMatch(/^resp_native/);
-      const second = await turn(
+      const second = await runTurn(
         gateway,
         { model: at, previous_response_id: first.id, input: 'Again' },
         stream,
@@ -393,9 +401,13 @@ describe('a provider that keeps responses itself', () => {
   );
 
   test('gets everything written out when it has forgotten', async () => {
-    const first = await turn(gateway, { model: at, input: 'My name is Ada' });
+    const first = await runTurn(gateway, { model: at, input: 'My name is Ada' });
     native.forget();
-    const second = await turn(gateway, { model: at, previous_response_id: first.id, input: 'Again' }, true);
+    const second = await runTurn(
+      gateway,
+      { model: at, previous_response_id: first.id, input: 'Again' },
+      true,
+    );
     expect(native.requests).toHaveLength(3);
     const [, tried, body] = native.bodies();
     expect(tried).toHaveProperty('previous_response_id', first.id);
@@ -404,12 +416,12 @@ describe('a provider that keeps responses itself', () => {
     expect(inputOf(body)[1]).toEqual(output(first)[0]);
     expect(textOf(second)).toBe('native 3');
     // And from then on by id again.
-    await turn(gateway, { model: at, previous_response_id: second.id, input: 'Once more' });
+    await runTurn(gateway, { model: at, previous_response_id: second.id, input: 'Once more' });
     expect(native.bodies().at(-1)).toHaveProperty('previous_response_id', second.id);
   });
 
   test('never sees an id that is not the caller’s', async () => {
-    const first = await turn(gateway, { model: at, input: 'Mine' });
+    const first = await runTurn(gateway, { model: at, input: 'Mine' });
     const count = native.requests.length;
     const refused = await call(await another(), 'POST', '/v1/responses', {
       model: at,
@@ -421,10 +433,10 @@ describe('a provider that keeps responses itself', () => {
   });
 
   test('is left for another in the middle, and returned to', async () => {
-    const first = await turn(gateway, { model: at, input: 'My name is Ada' });
-    const second = await turn(gateway, { model, previous_response_id: first.id, input: '!request' });
+    const first = await runTurn(gateway, { model: at, input: 'My name is Ada' });
+    const second = await runTurn(gateway, { model, previous_response_id: first.id, input: '!request' });
     expect(seen(second)).toContain('My name is Ada');
-    await turn(gateway, { model: at, previous_response_id: second.id, input: 'Back' });
+    await runTurn(gateway, { model: at, previous_response_id: second.id, input: 'Back' });
     const body = native.bodies().at(-1);
     expect(body).not.toHaveProperty('previous_response_id');
     expect(inputOf(body).length).toBe(5);
@@ -432,8 +444,8 @@ describe('a provider that keeps responses itself', () => {
 
   test('gets a conversation written out, and the client still sees its conversation', async () => {
     const { body: conversation } = await call(gateway, 'POST', '/v1/conversations', {});
-    await turn(gateway, { model: at, conversation: conversation.id, input: 'One' });
-    const second = await turn(gateway, { model: at, conversation: conversation.id, input: 'Two' }, true);
+    await runTurn(gateway, { model: at, conversation: conversation.id, input: 'One' });
+    const second = await runTurn(gateway, { model: at, conversation: conversation.id, input: 'Two' }, true);
     expect(second.conversation).toEqual({ id: conversation.id });
     const body = native.bodies().at(-1);
     expect(body).not.toHaveProperty('conversation');
@@ -444,14 +456,14 @@ describe('a provider that keeps responses itself', () => {
 
 test('a provider that keeps nothing is never asked by id', async () => {
   const forgetful = await startNative({ keeps: false });
-  const door = await startGateway({ channels: [forgetful.channel] });
+  const ownGateway = await startGateway({ channels: [forgetful.channel] });
   try {
-    const first = await turn(door, { model: 'native-1', input: 'My name is Ada' });
-    await turn(door, { model: 'native-1', previous_response_id: first.id, input: 'Again' });
+    const first = await runTurn(ownGateway, { model: 'native-1', input: 'My name is Ada' });
+    await runTurn(ownGateway, { model: 'native-1', previous_response_id: first.id, input: 'Again' });
     expect(forgetful.requests).toHaveLength(2);
     expect(JSON.stringify(forgetful.bodies()[1])).toContain('My name is Ada');
   } finally {
-    await door.close();
+    await ownGateway.close();
     await forgetful.close();
   }
 });
@@ -469,15 +481,15 @@ test('reasoning that the next provider cannot look up is left out, and reported'
       .end(JSON.stringify({ error: { message, type: 'invalid_request_error', param: 'input', code: null } }));
     return true;
   });
-  const door = await startGateway({
+  const ownGateway = await startGateway({
     channels: [demo({ speaks: ['chat-completions'], models: { thinks: 'demo-thinking' } }), strict.channel],
   });
   try {
-    const first = await turn(door, { model: 'thinks', input: 'My name is Ada' });
+    const first = await runTurn(ownGateway, { model: 'thinks', input: 'My name is Ada' });
     expect(output(first).map(({ type }) => type)).toEqual(['reasoning', 'message']);
-    const response = await fetch(`${door.url}/v1/responses`, {
+    const response = await fetch(`${ownGateway.url}/v1/responses`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${ownGateway.key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'native-1', previous_response_id: first.id, input: 'Again' }),
     });
     expect(response.status).toBe(200);
@@ -488,7 +500,7 @@ test('reasoning that the next provider cannot look up is left out, and reported'
       'message',
     ]);
   } finally {
-    await door.close();
+    await ownGateway.close();
     await strict.close();
   }
 });

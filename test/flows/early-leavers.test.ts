@@ -35,16 +35,16 @@ const places = {
     { readonly stage: Stage; readonly before?: readonly string[]; readonly after?: readonly string[] }
   >
 >;
-type PlaceName = keyof typeof places;
-const placeNames = Object.keys(places) as PlaceName[];
+type HoldPoint = keyof typeof places;
+const holdPoints = Object.keys(places) as HoldPoint[];
 
-let held: PlaceName | undefined;
+let held: HoldPoint | undefined;
 let onHeld = (): void => {};
 /** `until its end`: the call goes on in the moment in which it ends. */
 let holds: 'until its end' | 'not at all' = 'until its end';
 
 /** Plugins of an operator that stop a call at a place until its client has left. */
-const holders = placeNames.map((name, index) =>
+const holders = holdPoints.map((name, index) =>
   definePlugin({
     name: `holder-${index}`,
     ...places[name],
@@ -60,7 +60,7 @@ const holders = placeNames.map((name, index) =>
 
 let upstream: ScriptedUpstream;
 let answer: (response: ServerResponse, stream: boolean) => void = () => {};
-let onAsked = (): void => {};
+let onRequest = (): void => {};
 /** The status of the channel that refuses every call. */
 let refuses = 429;
 beforeAll(async () => {
@@ -69,7 +69,7 @@ beforeAll(async () => {
       response.writeHead(refuses, { 'content-type': 'application/json' }).end('{"error":{"message":"No."}}');
       return;
     }
-    onAsked();
+    onRequest();
     answer(response, /"stream":\s*true/.test(request.body.toString()));
   });
 });
@@ -159,7 +159,7 @@ describe.each(newDatabases())('on $kind', ({ kind, url, skip }) => {
     for (const line of failed) counted.add(line);
   };
 
-  const cases = placeNames.flatMap((name) =>
+  const cases = holdPoints.flatMap((name) =>
     [true, false].flatMap((stream) => [true, false].map((paying) => [name, stream, paying] as const)),
   );
   test.skipIf(skip !== undefined).each(cases)(
@@ -221,9 +221,9 @@ describe.each(newDatabases())('on $kind', ({ kind, url, skip }) => {
       gateway.lines.length = 0;
       answer = says;
       const before = await books.spent(budgeted.id);
-      const asked = new Promise<void>((resolve) => (onAsked = resolve));
+      const requested = new Promise<void>((resolve) => (onRequest = resolve));
       const request = begin(true, true);
-      await asked;
+      await requested;
       await setTimeout(30);
       request.destroy();
       const record = await recorded();
@@ -239,10 +239,10 @@ describe.each(newDatabases())('on $kind', ({ kind, url, skip }) => {
       gateway.lines.length = 0;
       refuses = status;
       const before = await books.spent(budgeted.id);
-      const asked = new Promise<void>((resolve) => (onAsked = resolve));
+      const requested = new Promise<void>((resolve) => (onRequest = resolve));
       const content = { ...voice.body('two-channels', true), max_tokens: 50 };
       const request = beginCall({ url: gateway.url, key: budgeted.value }, content);
-      await asked;
+      await requested;
       await setTimeout(30);
       request.destroy();
       const record = await recorded();

@@ -116,11 +116,11 @@ describe.each(casesOf('reserved'))('%s', (_, { route, one }) => {
     async (budget) => {
       const { client, id } = await prepared(one);
       await client.limit(budget);
-      const before = { asked: stage.asked(), ...(await client.standing(budget)) };
+      const before = { asked: stage.requestCount(), ...(await client.standing(budget)) };
       const answered = await sent(client, route, one, id);
       const { status, body } = one.isRefusedLater === true ? await endOf(client, answered) : answered;
       expect([status, body]).toEqual([429, expect.anything()]);
-      expect({ asked: stage.asked(), ...(await client.standing(budget)) }).toEqual(before);
+      expect({ asked: stage.requestCount(), ...(await client.standing(budget)) }).toEqual(before);
     },
   );
 
@@ -132,10 +132,10 @@ describe.each(casesOf('reserved'))('%s', (_, { route, one }) => {
       expect(standing.reserved).toBe(0);
       return standing;
     });
-    const asked = stage.asked();
+    const requestsBefore = stage.requestCount();
     const created = await sent(client, route, one, id);
     expect([created.status, created.body]).toEqual([200, expect.anything()]);
-    expect(stage.asked()).toBeGreaterThan(asked);
+    expect(stage.requestCount()).toBeGreaterThan(requestsBefore);
     await one.settle?.(stage, client, created);
     await eventually(async () => {
       const { spent, reserved } = await client.standing(ample);
@@ -151,13 +151,13 @@ describe.each(casesOf('refused'))('%s', (_, { route, one }) => {
     async (budget) => {
       const { client, id } = await prepared(one);
       await client.limit(budget);
-      const asked = stage.asked();
+      const requestsBefore = stage.requestCount();
       const { status, body } = await sent(client, route, one, id);
       expect([status, JSON.stringify(body)]).toEqual([
         403,
         expect.stringContaining('cannot be reserved in advance'),
       ]);
-      expect(stage.asked()).toBe(asked);
+      expect(stage.requestCount()).toBe(requestsBefore);
       expect(await client.standing(budget)).toEqual(nothing);
     },
   );
@@ -195,8 +195,8 @@ describe('what is free', () => {
 
 test.each(casesOf('absent'))('%s', async (_, { route, one }) => {
   const { client, id } = await prepared(one);
-  const asked = stage.asked();
+  const requestsBefore = stage.requestCount();
   const { status } = await sent(client, route, one, id);
   expect(status).toBe(one.status);
-  expect(stage.asked()).toBe(asked);
+  expect(stage.requestCount()).toBe(requestsBefore);
 });

@@ -8,7 +8,7 @@ import { parseObject } from '../../core/json/parse.ts';
 import { isObject } from '../../core/model/json.ts';
 import { fixturesOf } from '../support/fixtures.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { everything, inTurn } from '../support/tries.ts';
+import { everything, selectRotating } from '../support/tries.ts';
 import { fetchRaw, type Answer } from './_wire.ts';
 
 /** What a provider answers, as the pieces in which it writes it; by the model that is asked. */
@@ -26,16 +26,16 @@ beforeAll(async () => {
   upstream = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket)).on('error', () => {});
-    let asked = '';
+    let received = '';
     socket.on('data', (bytes) => {
-      asked += bytes.toString('latin1');
-      const model = /via-[a-z-]+--[\w-]+/.exec(asked)?.[0] ?? '';
+      received += bytes.toString('latin1');
+      const model = /via-[a-z-]+--[\w-]+/.exec(received)?.[0] ?? '';
       const answer = answers.get(model);
-      const end = asked.indexOf('\r\n\r\n');
+      const end = received.indexOf('\r\n\r\n');
       if (answer === undefined || end < 0) return;
-      const length = Number(/content-length: (\d+)/i.exec(asked)?.[1] ?? 'NaN');
-      if (Number.isNaN(length) ? !asked.endsWith('0\r\n\r\n') : asked.length < end + 4 + length) return;
-      asked = '';
+      const length = Number(/content-length: (\d+)/i.exec(received)?.[1] ?? 'NaN');
+      if (Number.isNaN(length) ? !received.endsWith('0\r\n\r\n') : received.length < end + 4 + length) return;
+      received = '';
       const head = `HTTP/1.1 200 OK\r\ncontent-type: ${answer.type}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n`;
       const parts = answer.pieces.flatMap((piece) => [
         Buffer.from(`${piece.length.toString(16)}\r\n`),
@@ -47,7 +47,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
-  const place = (format: string, version = 'v1') => ({
+  const channelOptions = (format: string, version = 'v1') => ({
     id: format,
     key: 'sk-upstream',
     baseUrl: `${url}/${version}`,
@@ -55,13 +55,13 @@ beforeAll(async () => {
   });
   gateway = await startGateway({
     channels: [
-      openai({ ...place('chat-completions'), traits: { '*': { formats: ['chat-completions'] } } }),
-      openai({ ...place('responses'), traits: { '*': { formats: ['responses'] } } }),
-      openai({ ...place('text-completions'), traits: { '*': { formats: ['text-completions'] } } }),
-      openai({ ...place('images') }),
-      openai({ ...place('audio') }),
-      anthropic(place('messages')),
-      gemini(place('generate-content', 'v1beta')),
+      openai({ ...channelOptions('chat-completions'), traits: { '*': { formats: ['chat-completions'] } } }),
+      openai({ ...channelOptions('responses'), traits: { '*': { formats: ['responses'] } } }),
+      openai({ ...channelOptions('text-completions'), traits: { '*': { formats: ['text-completions'] } } }),
+      openai({ ...channelOptions('images') }),
+      openai({ ...channelOptions('audio') }),
+      anthropic(channelOptions('messages')),
+      gemini(channelOptions('generate-content', 'v1beta')),
     ],
   });
 });
@@ -174,15 +174,15 @@ async function replayed(
   stream = true,
   type = stream ? 'text/event-stream' : 'application/json',
 ): Promise<Answer> {
-  const ask = asks[client];
-  if (ask === undefined) throw new Error(`Nobody asks in ${client}.`);
+  const sendByFormat = asks[client];
+  if (sendByFormat === undefined) throw new Error(`Nobody asks in ${client}.`);
   count += 1;
   const model = `via-${provider}--${count}`;
   answers.set(model, { type, pieces });
   try {
-    return await fetchRaw(gateway, ask.path(model, stream), {
-      body: JSON.stringify(ask.body(model, stream)),
-      headers: { ...ask.headers },
+    return await fetchRaw(gateway, sendByFormat.path(model, stream), {
+      body: JSON.stringify(sendByFormat.body(model, stream)),
+      headers: { ...sendByFormat.headers },
     });
   } finally {
     answers.delete(model);
@@ -232,7 +232,7 @@ describe.each([...chats, 'text-completions', 'images', 'audio'])('a stream of %s
 
   const others = chats.includes(format) ? chats.filter((other) => other !== format) : [];
   test.each(
-    fixtures.flatMap((fixture, nth) => inTurn(others, nth).map((client) => ({ ...fixture, client }))),
+    fixtures.flatMap((fixture, nth) => selectRotating(others, nth).map((client) => ({ ...fixture, client }))),
   )('$name says the same to a client of $client in every cut', async ({ text, client }) => {
     let first: string | undefined;
     for (const [cut, pieces] of Object.entries(cuts)) {

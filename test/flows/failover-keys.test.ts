@@ -57,7 +57,7 @@ async function start(config: GatewayConfig = {}): Promise<TestGateway> {
   return gateway;
 }
 
-const ask = (format: FormatName = 'chat-completions', stream = false): Promise<Answer> => {
+const sendCall = (format: FormatName = 'chat-completions', stream = false): Promise<Answer> => {
   if (gateway === undefined) throw new Error('no gateway');
   return call(gateway, format, 'm', stream);
 };
@@ -67,7 +67,7 @@ describe('a key that the provider refuses', () => {
     await start();
     meets = { one: [fails(status)], two: [fails(status)] };
     for (const format of formatNames) {
-      const answer = await ask(format, true);
+      const answer = await sendCall(format, true);
       expect(read(format, true, answer)).toMatchObject({ text: 'it works', complete: true });
     }
     // Both keys were asked once, and then rest; the other channel goes on.
@@ -78,7 +78,7 @@ describe('a key that the provider refuses', () => {
   test('is not asked again while the other one serves', async () => {
     await start();
     meets = { one: [fails(401)] };
-    for (let round = 0; round < 6; round += 1) expect((await ask()).status).toBe(200);
+    for (let round = 0; round < 6; round += 1) expect((await sendCall()).status).toBe(200);
     expect(shown.filter((key) => key === 'one')).toHaveLength(1);
     expect(shown).not.toContain('three');
   });
@@ -88,7 +88,7 @@ describe('a key that the provider refuses', () => {
       await start({ health: { enabled: false } });
       meets = { one: [fails(status)], two: [fails(status)], three: [fails(status)] };
       for (const format of formatNames) {
-        const answer = await ask(format);
+        const answer = await sendCall(format);
         expect(readError(format, answer).status).toBe(status === 402 ? 503 : 502);
         expect(answer.text).not.toMatch(/sk-|127\.0\.0\.1/);
       }
@@ -105,10 +105,10 @@ describe('a provider that limits', () => {
       two: [fails(429, { 'retry-after': '200' })],
       three: [fails(429, { 'retry-after-ms': '100000' })],
     };
-    const first = await ask();
+    const first = await sendCall();
     expect([first.status, first.headers['retry-after']]).toEqual([429, '100']);
     expect(shown.toSorted()).toEqual(['one', 'three', 'two']);
-    const second = await ask();
+    const second = await sendCall();
     expect(second.status).toBe(429);
     expect(Number(second.headers['retry-after'])).toBeGreaterThanOrEqual(30);
     expect(Number(second.headers['retry-after'])).toBeLessThanOrEqual(100);
@@ -121,8 +121,8 @@ describe('a provider that limits', () => {
       health: { coolDown: 300 },
     });
     meets = { one: [fails(429), whole] };
-    expect((await ask()).status).toBe(429);
-    expect((await ask()).status).toBe(200);
+    expect((await sendCall()).status).toBe(429);
+    expect((await sendCall()).status).toBe(200);
     expect(shown).toHaveLength(2);
   });
 
@@ -136,7 +136,7 @@ describe('a provider that limits', () => {
       shown = [];
       meets = { one: [fails(429), whole] };
       const begun = performance.now();
-      expect((await ask()).status).toBe(429);
+      expect((await sendCall()).status).toBe(429);
       const request = send(new URL('/v1/chat/completions', url), {
         method: 'POST',
         agent: false,
@@ -150,7 +150,7 @@ describe('a provider that limits', () => {
       await new Promise((resolve) => setTimeout(resolve, 900));
     }
     expect(shown).toEqual(['one']);
-    expect((await ask()).status).toBe(200);
+    expect((await sendCall()).status).toBe(200);
   });
 });
 
@@ -158,7 +158,8 @@ describe('a request that is at fault', () => {
   test.each([400, 413, 422])('with %i goes to nobody else, and the provider stays in use', async (status) => {
     await start();
     meets = { one: [fails(status, {}, 'bad field')], two: [fails(status, {}, 'bad field')] };
-    for (let round = 0; round < 12; round += 1) expect((await ask()).status).toBe(status === 413 ? 413 : 400);
+    for (let round = 0; round < 12; round += 1)
+      expect((await sendCall()).status).toBe(status === 413 ? 413 : 400);
     expect(shown).toHaveLength(12);
     expect(shown).not.toContain('three');
   });
@@ -168,7 +169,7 @@ describe('a provider in trouble', () => {
   test.each([408, 409, 425])('that says %i is asked once more', async (status) => {
     await start();
     meets = { one: [fails(status), whole], two: [fails(status), whole] };
-    expect((await ask()).status).toBe(200);
+    expect((await sendCall()).status).toBe(200);
     expect(shown).toHaveLength(2);
     expect(shown[0]).toBe(shown[1]);
   });
@@ -176,7 +177,7 @@ describe('a provider in trouble', () => {
   test('that does not know the model is passed over for the other channel', async () => {
     await start();
     meets = { one: [fails(404, {}, 'no such model')], two: [fails(404, {}, 'no such model')] };
-    expect((await ask()).status).toBe(200);
+    expect((await sendCall()).status).toBe(200);
     expect(shown).toHaveLength(2);
     expect(shown[1]).toBe('three');
   });
@@ -185,7 +186,7 @@ describe('a provider in trouble', () => {
     await start({ routing: { attempt: 150 } });
     const silence: Behaviour = () => {};
     meets = { one: [silence], two: [silence], three: [silence] };
-    const answer = await ask('messages');
+    const answer = await sendCall('messages');
     expect(readError('messages', answer)).toEqual({
       status: 504,
       message: 'The upstream did not begin its response in time.',
@@ -198,7 +199,7 @@ describe('a provider in trouble', () => {
     const headers: Behaviour = (response) =>
       void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hold on\n\n');
     meets = { one: [headers], two: [headers] };
-    const answer = await ask('generate-content', true);
+    const answer = await sendCall('generate-content', true);
     expect(read('generate-content', true, answer)).toMatchObject({ text: 'it works', complete: true });
     await upstream.requests[0]?.closed;
   });
@@ -209,15 +210,15 @@ describe('a provider in trouble', () => {
       health: { failures: 2, rest: 60_000 },
     });
     meets = { one: [fails(500)] };
-    for (let round = 0; round < 3; round += 1) expect((await ask()).status).toBeGreaterThanOrEqual(502);
-    const asked = shown.length;
-    const answersAll = await Promise.all(Array.from({ length: 8 }, () => ask()));
+    for (let round = 0; round < 3; round += 1) expect((await sendCall()).status).toBeGreaterThanOrEqual(502);
+    const shownBefore = shown.length;
+    const answersAll = await Promise.all(Array.from({ length: 8 }, () => sendCall()));
     expect(answersAll.every(({ status }) => status >= 502)).toBe(true);
-    expect(shown.length - asked).toBeLessThanOrEqual(3);
+    expect(shown.length - shownBefore).toBeLessThanOrEqual(3);
     meets = {};
-    await expect.poll(async () => (await ask()).status, { interval: 200 }).toBe(200);
+    await expect.poll(async () => (await sendCall()).status, { interval: 200 }).toBe(200);
     await expect
-      .poll(async () => (await Promise.all([ask(), ask(), ask()])).map(({ status }) => status))
+      .poll(async () => (await Promise.all([sendCall(), sendCall(), sendCall()])).map(({ status }) => status))
       .toEqual([200, 200, 200]);
   });
 });
@@ -225,13 +226,13 @@ describe('a provider in trouble', () => {
 test('no client sees which key served it, or which failed', async () => {
   const { lines } = await start();
   meets = { one: [fails(401)], two: [fails(401)] };
-  const answer = await ask('chat-completions', true);
+  const answer = await sendCall('chat-completions', true);
   expect(answer.status).toBe(200);
   const ids = (gateway?.gateway.catalog.candidates('m') ?? []).flatMap(({ targets }) =>
     targets.map(({ key }) => key.id),
   );
   expect(ids).toHaveLength(3);
-  const told = answer.text + JSON.stringify(answer.headers);
-  for (const id of ids) expect(told).not.toContain(id);
+  const response = answer.text + JSON.stringify(answer.headers);
+  for (const id of ids) expect(response).not.toContain(id);
   expect(JSON.stringify(lines)).not.toMatch(/sk-(one|two|three)/);
 });

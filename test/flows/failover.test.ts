@@ -73,8 +73,8 @@ const logged = async (): Promise<Record<string, unknown> | undefined> => {
 };
 
 /** The second channel answers, and the client sees nothing of the first, which failed. */
-async function expectSecond(client: FormatName, asked: string, failed: string): Promise<void> {
-  const answer = await call(gateway, client, asked, true);
+async function expectSecond(client: FormatName, model: string, failed: string): Promise<void> {
+  const answer = await call(gateway, client, model, true);
   expect(answer.status, answer.text).toBe(200);
   expect(read(client, true, answer)).toMatchObject({ text: 'it works', complete: true, error: undefined });
   expect(answer.text).not.toContain('busy');

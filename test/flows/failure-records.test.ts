@@ -132,11 +132,11 @@ describe.each(newDatabases())('on $kind', ({ url, skip }) => {
     const wrong = await recorded(gateway, admin, 'wrong-key', gateway.key);
     const long = await recorded(gateway, admin, 'long', gateway.key);
     for (const { record } of [wrong, long]) {
-      const told = JSON.stringify(record);
-      expect(told).not.toContain('Abcdefghijklmnop');
-      expect(told).not.toContain(providerKey);
+      const recordText = JSON.stringify(record);
+      expect(recordText).not.toContain('Abcdefghijklmnop');
+      expect(recordText).not.toContain(providerKey);
       expect(record.cause?.message?.length).toBeLessThanOrEqual(1_000);
-      expect(told.length).toBeLessThan(8_000);
+      expect(recordText.length).toBeLessThan(8_000);
     }
     expect(long.record.cause).toMatchObject({ status: 500 });
   });

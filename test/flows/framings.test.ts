@@ -81,7 +81,7 @@ describe.each(formatNames)('a generateContent stream from a %s channel', (channe
   const { model } = voices[channel];
 
   describe.each(framings)('as $name', ({ query, headers, type, values }) => {
-    const ask = (name = model): Promise<Answer> =>
+    const sendCall = (name = model): Promise<Answer> =>
       fetchRaw(gateway, `/v1beta/models/${name}:streamGenerateContent${query}`, {
         body: content.body(model, true),
         headers: headers ?? {},
@@ -94,7 +94,7 @@ describe.each(formatNames)('a generateContent stream from a %s channel', (channe
         void response
           .writeHead(200, { 'content-type': 'text/event-stream' })
           .end(voice.frames(words).join(''));
-      const answer = await ask();
+      const answer = await sendCall();
       expect(answer.status, answer.text).toBe(200);
       expect(answer.headers['content-type']).toBe(type);
       expect(readAnswer(answer)).toMatchObject({ text, complete: true, error: undefined });
@@ -102,12 +102,12 @@ describe.each(formatNames)('a generateContent stream from a %s channel', (channe
 
     test('carries the client’s model name', async () => {
       behaviour = (response, voice) => void response.writeHead(200).end(voice.frames(words).join(''));
-      expect(new Set(readAnswer(await ask()).models)).toEqual(new Set([model]));
+      expect(new Set(readAnswer(await sendCall()).models)).toEqual(new Set([model]));
     });
 
     test('that fails at once is a plain error', async () => {
       behaviour = (response, voice) => void response.writeHead(200).end(voice.errorFrame('overloaded'));
-      const answer = await ask();
+      const answer = await sendCall();
       expect(readError('generate-content', answer).status).toBe(503);
     });
 
@@ -117,7 +117,7 @@ describe.each(formatNames)('a generateContent stream from a %s channel', (channe
         await new Promise((resolve) => setTimeout(resolve, 20));
         response.socket?.destroy();
       };
-      const answer = await ask();
+      const answer = await sendCall();
       expect(answer.status).toBe(200);
       expect(answer.ended).toBe(true);
       const reply = readAnswer(answer);
@@ -127,7 +127,7 @@ describe.each(formatNames)('a generateContent stream from a %s channel', (channe
     });
 
     test('that was refused is a plain error', async () => {
-      const answer = await ask('no-such-model');
+      const answer = await sendCall('no-such-model');
       expect(readError('generate-content', answer).status).toBe(503);
     });
   });

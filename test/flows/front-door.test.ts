@@ -186,10 +186,10 @@ describe('whether the gateway is ready', () => {
 
   test('callers with a key, and whoever is logged in, learn how its channels stand', async () => {
     const page = await logIn(gateway.url);
-    const told = { status: 200, text: expect.stringContaining('secret-channel') as string };
-    expect(await ready({ authorization: `Bearer ${gateway.key}` })).toEqual(told);
-    expect(await ready({ 'x-api-key': gateway.key })).toEqual(told);
-    expect(await ready({}, `?key=${gateway.key}`)).toEqual(told);
-    expect(await ready({ cookie: page.cookie })).toEqual(told);
+    const expectedReply = { status: 200, text: expect.stringContaining('secret-channel') as string };
+    expect(await ready({ authorization: `Bearer ${gateway.key}` })).toEqual(expectedReply);
+    expect(await ready({ 'x-api-key': gateway.key })).toEqual(expectedReply);
+    expect(await ready({}, `?key=${gateway.key}`)).toEqual(expectedReply);
+    expect(await ready({ cookie: page.cookie })).toEqual(expectedReply);
   });
 });

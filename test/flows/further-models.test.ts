@@ -233,10 +233,10 @@ describe('a body that names the model of its path', () => {
     ['as Google writes it', 'gemini-small', 'models/gemini-small'],
     ['without the suffix by which the client asked for it', 'gemini-small-high', 'models/gemini-small'],
     ['with that suffix', 'gemini-small-high', 'gemini-small-high'],
-  ])('%s passes for bound keys', async (_how, asked, named) => {
-    const call = { ...content, path: `/v1beta/models/${asked}:generateContent` };
+  ])('%s passes for bound keys', async (_how, pathModel, named) => {
+    const call = { ...content, path: `/v1beta/models/${pathModel}:generateContent` };
     const suffixed = await gateway.apiKeys.create({ name: 'suffixed', models: ['gemini-small-high'] });
-    for (const key of [restricted, inDollars, ...(asked === 'gemini-small' ? [] : [suffixed.value])]) {
+    for (const key of [restricted, inDollars, ...(pathModel === 'gemini-small' ? [] : [suffixed.value])]) {
       // oxlint-disable-next-line no-await-in-loop
       expect(await send(call, { model: named }, key)).toMatchObject({ status: 200 });
     }
@@ -505,7 +505,7 @@ describe('a batch', () => {
 
 test('a session is told that its key may not use the model of a transcription, and the provider gets no such message', async () => {
   const provider = await startRealtimeUpstream((session, message) => {
-    if (message !== undefined) session.say({ type: 'heard', text: message.data.toString() });
+    if (message !== undefined) session.send({ type: 'heard', text: message.data.toString() });
   });
   const own = await startGateway({
     channels: [openai({ key: 'k', baseUrl: provider.url, models: ['talk'] })],
@@ -538,7 +538,7 @@ test('a session is told that its key may not use the model of a transcription, a
 
 test('a session with a budget in dollars may not use what is not charged in sessions', async () => {
   const provider = await startRealtimeUpstream((session, message) => {
-    if (message !== undefined) session.say({ type: 'heard', text: message.data.toString() });
+    if (message !== undefined) session.send({ type: 'heard', text: message.data.toString() });
   });
   const own = await startGateway({
     channels: [openai({ key: 'k', baseUrl: provider.url, models: ['talk'] })],
@@ -566,7 +566,7 @@ test('a session with a budget in dollars may not use what is not charged in sess
 
 test('a session may name other models where the gateway knows no callers', async () => {
   const provider = await startRealtimeUpstream((session, message) => {
-    if (message !== undefined) session.say({ type: 'heard', text: message.data.toString() });
+    if (message !== undefined) session.send({ type: 'heard', text: message.data.toString() });
   });
   const own = await startGateway({
     channels: [openai({ key: 'k', baseUrl: provider.url, models: ['talk'] })],

@@ -119,14 +119,18 @@ describe('a provider that fails', () => {
     // Once each: every change begins where the one before it ended.
     for (const [index, { before: from }] of changes.entries())
       if (index > 0) expect(from).toBe(changes[index - 1]?.standing);
-    const told = gateway.lines.filter(({ msg }) =>
+    const healthLines = gateway.lines.filter(({ msg }) =>
       /circuit breaker of a channel opened|serves again/.test(String(msg)),
     );
-    expect(told.map(({ level, channel }) => `${String(level)} ${String(channel)}`)).toEqual([
+    expect(healthLines.map(({ level, channel }) => `${String(level)} ${String(channel)}`)).toEqual([
       'warn first',
       'info first',
     ]);
-    expect(told[0]).toMatchObject({ code: 'upstream_error', reason: 'it broke', rest: expect.any(Number) });
+    expect(healthLines[0]).toMatchObject({
+      code: 'upstream_error',
+      reason: 'it broke',
+      rest: expect.any(Number),
+    });
     expect(JSON.stringify(gateway.lines)).not.toContain('sk-the-first-key');
   });
 
@@ -177,14 +181,14 @@ test('callers who make mistakes or leave do a provider no harm', async () => {
   onFirst = () => {};
   for (let count = 0; count < 6; count += 1) {
     const leave = new AbortController();
-    const asked = first.requests.length;
+    const requestsBefore = first.requests.length;
     const left = fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.key}`, ...json },
       body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
       signal: leave.signal,
     });
-    await expect.poll(() => first.requests.length).toBe(asked + 1);
+    await expect.poll(() => first.requests.length).toBe(requestsBefore + 1);
     leave.abort();
     await expect(left).rejects.toThrow(/abort/);
   }
@@ -279,10 +283,10 @@ test.skipIf(missing !== undefined)(
         return standingOf(one, 'first');
       })
       .toBe('resting');
-    const asked = first.requests.length;
+    const requestsBefore = first.requests.length;
     await expect.poll(() => standingOf(two, 'first')).toBe('resting');
     for (let count = 0; count < 5; count += 1) expect((await chat(two)).status).toBe(200);
-    expect(first.requests).toHaveLength(asked);
+    expect(first.requests).toHaveLength(requestsBefore);
     const admin = await logIn(two.url);
     onFirst = answers;
     await admin.ask('resetChannel', { id: 'first' });

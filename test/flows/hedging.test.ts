@@ -62,7 +62,7 @@ async function start(after: number, config: GatewayConfig = {}): Promise<TestGat
   return gateway;
 }
 
-const ask = (
+const sendCall = (
   body: Record<string, unknown> = {},
   format: 'chat-completions' | 'messages' = 'chat-completions',
 ) => {
@@ -80,7 +80,7 @@ async function records(): Promise<readonly UsageRecord[]> {
 describe('a silent provider', () => {
   test('loses to the next one, and its request is cancelled at once', async () => {
     await start(100);
-    const answer = await ask();
+    const answer = await sendCall();
     expect(textOf(answer)).toBe('second');
     // It would never have ended by itself.
     await first.requests[0]?.closed;
@@ -91,7 +91,7 @@ describe('a silent provider', () => {
     await start(50);
     onFirst = says('first', 250);
     onSecond = silent;
-    const answer = await ask();
+    const answer = await sendCall();
     expect(textOf(answer)).toBe('first');
     await second.requests[0]?.closed;
   });
@@ -101,7 +101,7 @@ describe('a silent provider', () => {
     const fails: Behaviour = (response) => void setTimeout(() => response.writeHead(500).end(), 200);
     onFirst = fails;
     onSecond = fails;
-    expect(readError('chat-completions', await ask()).status).toBe(502);
+    expect(readError('chat-completions', await sendCall()).status).toBe(502);
     expect([first.requests.length, second.requests.length]).toEqual([1, 1]);
   });
 
@@ -109,7 +109,7 @@ describe('a silent provider', () => {
     await start(50);
     onFirst = says('first', 300);
     onSecond = (response) => void response.writeHead(500).end();
-    expect(textOf(await ask())).toBe('first');
+    expect(textOf(await sendCall())).toBe('first');
   });
 
   test('that left its headers behind is cancelled as well, and the reply flows on', async () => {
@@ -132,7 +132,7 @@ describe('a silent provider', () => {
         }
       }, 2);
     };
-    expect(textOf(await ask())).toHaveLength(400 * 250);
+    expect(textOf(await sendCall())).toHaveLength(400 * 250);
     await first.requests[0]?.closed;
   });
 
@@ -157,7 +157,7 @@ describe('a provider that answers in time', () => {
   test('is asked alone', async () => {
     await start(2_000);
     onFirst = says('first');
-    expect(textOf(await ask())).toBe('first');
+    expect(textOf(await sendCall())).toBe('first');
     expect(second.requests).toHaveLength(0);
     await expect.poll(records).toMatchObject([{ input: 5, output: 7 }]);
     expect((await records())[0]?.attempts).toBeUndefined();
@@ -166,7 +166,7 @@ describe('a provider that answers in time', () => {
   test('with an error is followed by the next at once', async () => {
     await start(60_000);
     onFirst = (response) => void response.writeHead(503).end();
-    expect(textOf(await ask())).toBe('second');
+    expect(textOf(await sendCall())).toBe('second');
   });
 
   test('with the caller’s mistake is believed, though another one is being asked', async () => {
@@ -174,7 +174,7 @@ describe('a provider that answers in time', () => {
     onFirst = (response) =>
       void setTimeout(() => response.writeHead(400, json).end('{"error":{"message":"bad field"}}'), 200);
     onSecond = silent;
-    expect(readError('chat-completions', await ask())).toEqual({ status: 400, message: 'bad field' });
+    expect(readError('chat-completions', await sendCall())).toEqual({ status: 400, message: 'bad field' });
     await second.requests[0]?.closed;
   });
 });
@@ -239,7 +239,7 @@ test.each([{ store: true }])(
   async (body) => {
     await start(50);
     onFirst = says('first', 250);
-    expect(textOf(await ask(body))).toBe('first');
+    expect(textOf(await sendCall(body))).toBe('first');
     expect(second.requests).toHaveLength(0);
   },
 );

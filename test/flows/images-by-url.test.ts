@@ -28,18 +28,18 @@ const files: Readonly<Record<string, readonly [string, Buffer]>> = {
 /** Where the files are. */
 interface FileServer {
   readonly url: string;
-  readonly asked: string[];
+  readonly requests: string[];
   /** Answers that wait, for paths that begin with `/slow`. */
   readonly held: ServerResponse[];
   close(): Promise<void>;
 }
 
 async function startFiles(): Promise<FileServer> {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const held: ServerResponse[] = [];
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     const path = request.url ?? '';
-    asked.push(path);
+    requests.push(path);
     response.on('error', () => {});
     const [type, bytes] = files[path] ?? [];
     if (path.startsWith('/slow')) held.push(response);
@@ -50,7 +50,7 @@ async function startFiles(): Promise<FileServer> {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    asked,
+    requests,
     held,
     close: () =>
       new Promise((resolve) => {
@@ -200,7 +200,7 @@ afterAll(async () => {
   await fileServer.close();
 });
 beforeEach(() => {
-  fileServer.asked.length = 0;
+  fileServer.requests.length = 0;
   upstream.requests.length = 0;
 });
 
@@ -233,7 +233,7 @@ async function post(
   };
 }
 
-function ask(gateway: TestGateway, format: string, model: string, url: string): Promise<Answer> {
+function sendImage(gateway: TestGateway, format: string, model: string, url: string): Promise<Answer> {
   const client = clients[format] as Client;
   return post(gateway, client.path(model), client.body(model, url));
 }
@@ -255,22 +255,27 @@ describe.each(formats)('a client of %s', (format) => {
 
   test.each(formats)(
     'reaches a model behind %s with the bytes of a picture that only has an address',
-    async (spoken) => {
-      const { status, reply } = await ask(open, format, `blind-${spoken}`, `${fileServer.url}/cat.png`);
+    async (channelFormat) => {
+      const { status, reply } = await sendImage(
+        open,
+        format,
+        `blind-${channelFormat}`,
+        `${fileServer.url}/cat.png`,
+      );
       expect(status, JSON.stringify(reply)).toBe(200);
       expect(client.text(reply)).toContain(described('image', 'image/png', png));
-      expect(fileServer.asked).toEqual(['/cat.png']);
+      expect(fileServer.requests).toEqual(['/cat.png']);
     },
   );
 
   test.each(formats)(
     'has its address passed on to a model behind %s that looks by itself',
-    async (spoken) => {
+    async (channelFormat) => {
       const url = `${fileServer.url}/cat.png`;
-      const { status, reply } = await ask(open, format, `seeing-${spoken}`, url);
+      const { status, reply } = await sendImage(open, format, `seeing-${channelFormat}`, url);
       expect(status, JSON.stringify(reply)).toBe(200);
       expect(client.text(reply)).toContain(url);
-      expect(fileServer.asked).toEqual([]);
+      expect(fileServer.requests).toEqual([]);
     },
   );
 
@@ -278,24 +283,24 @@ describe.each(formats)('a client of %s', (format) => {
     const { port } = new URL(fileServer.url);
     const nobody = 'http://127.0.0.1:9/cat.png';
     for (const url of [`${fileServer.url}/cat.png`, `http://localhost:${port}/cat.png`, nobody]) {
-      const { status, reply } = await ask(guarded, format, 'blind-generate-content', url);
+      const { status, reply } = await sendImage(guarded, format, 'blind-generate-content', url);
       expect(status, JSON.stringify(reply)).toBe(400);
       const { message, param } = client.error(reply);
       expect(message).toBe(`${client.at}: the file at this URL could not be fetched.`);
       if (format === 'chat-completions' || format === 'responses') expect(param).toBe(client.at);
       expect(JSON.stringify(reply)).not.toContain('127.0.0.1');
     }
-    expect(fileServer.asked).toEqual([]);
+    expect(fileServer.requests).toEqual([]);
   });
 
   test('is told when there is no picture at the address', async () => {
-    const page = await ask(open, format, 'blind-generate-content', `${fileServer.url}/page`);
+    const page = await sendImage(open, format, 'blind-generate-content', `${fileServer.url}/page`);
     expect(page.status).toBe(400);
     expect(client.error(page.reply).message).toBe(`${client.at}: the file at this URL is not an image.`);
-    const gone = await ask(open, format, 'blind-generate-content', `${fileServer.url}/gone.png`);
+    const gone = await sendImage(open, format, 'blind-generate-content', `${fileServer.url}/gone.png`);
     expect(gone.status).toBe(400);
     expect(client.error(gone.reply).message).toBe(`${client.at}: the server of this URL answered 404.`);
-    const noUrl = await ask(open, format, 'blind-chat-completions', 'http://user:pw@127.0.0.1/cat.png');
+    const noUrl = await sendImage(open, format, 'blind-chat-completions', 'http://user:pw@127.0.0.1/cat.png');
     expect(noUrl.status).toBe(400);
     expect(client.error(noUrl.reply).message).toBe(
       `${client.at} must be a URL without a user name and a password.`,
@@ -328,7 +333,7 @@ describe('what only its format cannot carry by address', () => {
     expect(text).toContain(described('audio', 'audio/wav', wav));
     expect(text).toContain(described('file', 'application/pdf', pdf));
     expect(text).toContain(`image at ${fileServer.url}/cat.png`);
-    expect(fileServer.asked.toSorted()).toEqual(['/report.pdf', '/sound.wav']);
+    expect(fileServer.requests.toSorted()).toEqual(['/report.pdf', '/sound.wav']);
   });
 
   test('a sound reaches responses as bytes, and is not fetched for messages, which have no place for it', async () => {
@@ -346,10 +351,10 @@ describe('what only its format cannot carry by address', () => {
     const carried = await post(open, '/v1beta/models/seeing-responses:generateContent', body);
     expect(carried.status, JSON.stringify(carried.reply)).toBe(200);
     expect(clients['generate-content']?.text(carried.reply)).toContain(described('audio', 'audio/wav', wav));
-    expect(fileServer.asked).toEqual(['/sound.wav']);
+    expect(fileServer.requests).toEqual(['/sound.wav']);
     const refused = await post(open, '/v1beta/models/blind-messages:generateContent', body);
     expect(refused.status).toBe(400);
-    expect(fileServer.asked).toEqual(['/sound.wav']);
+    expect(fileServer.requests).toEqual(['/sound.wav']);
   });
 
   test('a table reaches messages as its text, and keeps what the client called it', async () => {
@@ -397,7 +402,7 @@ describe('what only its format cannot carry by address', () => {
       ],
     });
     expect(status, JSON.stringify(reply)).toBe(200);
-    expect(fileServer.asked).toEqual(['/cat.png']);
+    expect(fileServer.requests).toEqual(['/cat.png']);
   });
 
   test('a file that another vendor keeps stays refused', async () => {
@@ -405,7 +410,7 @@ describe('what only its format cannot carry by address', () => {
     const { status, reply } = await post(open, '/v1/chat/completions', body);
     expect(status).toBe(400);
     expect(inner(reply, 'error', 'code')).toBe('unsupported_content');
-    expect(fileServer.asked).toEqual([]);
+    expect(fileServer.requests).toEqual([]);
   });
 });
 
@@ -417,7 +422,7 @@ describe('a model of the client’s own format that fetches nothing', () => {
     ];
     for (const text of texts) expect((await post(open, '/v1/chat/completions', text)).status).toBe(200);
     expect(upstream.requests.map(({ body }) => body.toString())).toEqual(texts);
-    expect(fileServer.asked).toEqual([]);
+    expect(fileServer.requests).toEqual([]);
   });
 
   test('gets the bytes in place of the address, and all else as the client wrote it', async () => {
@@ -461,14 +466,14 @@ describe('limits', () => {
     expect(status, JSON.stringify(reply)).toBe(200);
     expect(clients['chat-completions']?.text(reply)).toContain(described('image', 'image/png', png));
     expect(upstream.requests.length).toBeGreaterThan(0);
-    expect(fileServer.asked).toEqual(['/cat.png']);
+    expect(fileServer.requests).toEqual(['/cat.png']);
   });
 
   test('one picture named many times is fetched once, and counts as often as it is sent', async () => {
     const some = Array.from({ length: 5 }, () => image(`${fileServer.url}/cat.png`));
     const fine = await post(open, '/v1/chat/completions', chat('blind-generate-content', ...some));
     expect(fine.status, JSON.stringify(fine.reply)).toBe(200);
-    expect(fileServer.asked).toEqual(['/cat.png']);
+    expect(fileServer.requests).toEqual(['/cat.png']);
     const many = Array.from({ length: 30 }, () => image(`${fileServer.url}/cat.png`));
     const { status, reply } = await post(
       open,
@@ -507,7 +512,7 @@ describe('limits', () => {
       });
       try {
         const url = `${fileServer.url}/cat.png`;
-        const { status, reply, losses } = await ask(
+        const { status, reply, losses } = await sendImage(
           gateway,
           'chat-completions',
           'blind-generate-content',
@@ -520,6 +525,6 @@ describe('limits', () => {
         await gateway.close();
       }
     }
-    expect(fileServer.asked).toEqual([]);
+    expect(fileServer.requests).toEqual([]);
   });
 });

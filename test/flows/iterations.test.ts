@@ -55,7 +55,7 @@ afterAll(async () => {
 });
 beforeEach(() => void (upstream.requests.length = 0));
 
-async function ask(path: string, body: Json) {
+async function post(path: string, body: Json) {
   const { value, record } = await gateway.apiKeys.create({ name: 'one' });
   const response = await fetch(gateway.url + path, {
     method: 'POST',
@@ -86,20 +86,20 @@ const charged = {
 };
 
 test('a reply is charged for the tokens of the advisor, at its price, and reaches its client unchanged', async () => {
-  const { text, record } = await ask('/v1/messages', {});
+  const { text, record } = await post('/v1/messages', {});
   expect(text).toBe(JSON.stringify(whole()));
   expect(record).toMatchObject(charged);
 });
 
 test('so is a stream', async () => {
-  const { text, record } = await ask('/v1/messages', { stream: true });
+  const { text, record } = await post('/v1/messages', { stream: true });
   expect(text).toBe(stream());
   expect(text).toContain('"iterations"');
   expect(record).toMatchObject(charged);
 });
 
 test.each([false, true])('a client of another format is told the sum (stream: %s)', async (isStream) => {
-  const { text, record } = await ask('/v1/chat/completions', {
+  const { text, record } = await post('/v1/chat/completions', {
     stream: isStream,
     stream_options: isStream ? { include_usage: true } : undefined,
   });

@@ -81,7 +81,7 @@ const pairs = formatNames.flatMap((client) => formatNames.map((channel) => [clie
 
 describe.each(pairs)('%s client, %s channel', (client, channel) => {
   const { model } = voices[channel];
-  const ask = (): Promise<Answer> =>
+  const sendCall = (): Promise<Answer> =>
     call(
       gateway,
       client,
@@ -94,7 +94,7 @@ describe.each(pairs)('%s client, %s channel', (client, channel) => {
 
   test('silences are filled the way the format allows, only between events, also before the first', async () => {
     behaviour = halting;
-    const answer = await ask();
+    const answer = await sendCall();
     expect(read(client, true, answer)).toMatchObject({
       text: words.join(''),
       complete: true,
@@ -121,7 +121,7 @@ describe.each(pairs)('%s client, %s channel', (client, channel) => {
       await silence(4);
       response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{"message":"it broke"}}');
     };
-    const answer = await ask();
+    const answer = await sendCall();
     if (client === 'generate-content') {
       expect(answer.status).toBe(502);
       return;
@@ -143,7 +143,7 @@ describe.each(pairs)('%s client, %s channel', (client, channel) => {
     };
     // A machine that stands still for a moment makes a silence of its own.
     await eventually(async () => {
-      const answer = await ask();
+      const answer = await sendCall();
       expect(read(client, true, answer)).toMatchObject({ text: 'abcdefgh', complete: true });
       expect(fillers(client, answer)).toEqual([]);
     });

@@ -69,7 +69,7 @@ async function known(): Promise<{ readonly id: string; readonly key: string }> {
 }
 
 /** Waits until the provider has one more request than before. */
-async function asked(before: number) {
+async function nextRequest(before: number) {
   return eventually(() => {
     const request = endless.requests.at(before);
     if (request === undefined) throw new Error('Nobody has asked the provider.');
@@ -77,16 +77,16 @@ async function asked(before: number) {
   });
 }
 
-async function ask(format: FormatName, model: string, stream: boolean, key: string) {
+async function beginCall(format: FormatName, model: string, stream: boolean, key: string) {
   const voice = voices[format];
   const before = endless.requests.length;
   const body = voice.body(model, stream);
   const path = voice.path(model, stream);
-  const { promise: said, resolve: begun } = Promise.withResolvers<void>();
+  const { promise: begins, resolve: begun } = Promise.withResolvers<void>();
   const answer = fetchRaw({ url: gateway.url, key }, path, { body, headers: voice.headers, begun });
-  const request = await asked(before);
+  const request = await nextRequest(before);
   // Before its first word a stream could still be answered with a status.
-  if (stream) await said;
+  if (stream) await begins;
   return { answer, request };
 }
 
@@ -110,11 +110,11 @@ describe.each(ways)('a key that is %s at another gateway while calls of it run',
     'ends a stream in the format of its client: $format over $model',
     async ({ format, model }) => {
       const { id, key } = await known();
-      const { answer, request } = await ask(format, model, true, key);
+      const { answer, request } = await beginCall(format, model, true, key);
       await end(office.apiKeys, id);
-      const told = await answer;
-      expect(told.status).toBe(200);
-      const { text, complete, error } = read(format, true, told);
+      const response = await answer;
+      expect(response.status).toBe(200);
+      const { text, complete, error } = read(format, true, response);
       expect({ complete, text }).toEqual({ complete: false, text: 'so far' });
       expect(JSON.stringify(error)).toMatch(sentence);
       await request.closed;
@@ -128,7 +128,7 @@ describe.each(ways)('a key that is %s at another gateway while calls of it run',
     'answers a call with 401 whose provider has said nothing yet: %s',
     async (format) => {
       const { id, key } = await known();
-      const { answer, request } = await ask(format, voices[format].model, false, key);
+      const { answer, request } = await beginCall(format, voices[format].model, false, key);
       await end(office.apiKeys, id);
       const { status, message } = readError(format, await answer);
       expect(status).toBe(401);
@@ -139,12 +139,12 @@ describe.each(ways)('a key that is %s at another gateway while calls of it run',
 
   test('ends a Responses stream with an error, and then response.failed', async () => {
     const { id, key } = await known();
-    const { promise: said, resolve: begun } = Promise.withResolvers<void>();
+    const { promise: begins, resolve: begun } = Promise.withResolvers<void>();
     const answer = fetchRaw({ url: gateway.url, key }, '/v1/responses', {
       body: { model: 'via-messages', input: 'hi', stream: true },
       begun,
     });
-    await said;
+    await begins;
     await end(office.apiKeys, id);
     const frames = parseSse((await answer).text);
     expect(frames.pop()?.data).toBe('[DONE]');
@@ -161,7 +161,7 @@ describe.each(ways)('a key that is %s at another gateway while calls of it run',
       body: { model: 'via-chat', input: 'hi', background: true },
     });
     expect(answer.status).toBe(200);
-    const { closed } = await asked(before);
+    const { closed } = await nextRequest(before);
     await end(office.apiKeys, id);
     await closed;
   });
@@ -173,7 +173,7 @@ describe.each(ways)('a key that is %s at another gateway while calls of it run',
       headers: { authorization: `Bearer ${key}` },
     });
     client.send({ type: 'response.create', model: 'via-chat', input: 'hi' });
-    const { closed } = await asked(before);
+    const { closed } = await nextRequest(before);
     await end(office.apiKeys, id);
     expect((await client.closed).code).toBe(1008);
     expect(JSON.stringify(client.messages)).toMatch(sentence);
@@ -183,7 +183,7 @@ describe.each(ways)('a key that is %s at another gateway while calls of it run',
 
 test('a key that is only changed leaves its streams alone', async () => {
   const { id, key } = await known();
-  const { answer, request } = await ask('chat-completions', 'via-chat', true, key);
+  const { answer, request } = await beginCall('chat-completions', 'via-chat', true, key);
   await office.apiKeys.update(id, { name: 'renamed', models: ['via-*'] });
   await eventually(() => expect(gateway.apiKeys.find(key)?.key.name).toBe('renamed'));
   await new Promise((resolve) => setTimeout(resolve, 600));

@@ -5,13 +5,13 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../support/postgres.ts';
 import { newDatabases, twoGateways } from './_one-database.ts';
 
-interface Told {
+interface Outcome {
   readonly status: number;
   readonly retryAfter: string | null;
   readonly text: string;
 }
 
-async function call({ url }: TestGateway, key: string): Promise<Told> {
+async function call({ url }: TestGateway, key: string): Promise<Outcome> {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -75,9 +75,9 @@ describe.skipIf(missing !== undefined)(
         try {
           expect((await call(gateway, used.value)).status).toBe(200);
           for (const key of [cold.value, stranger(1)]) {
-            const told = await call(gateway, key);
-            expect(told).toMatchObject({ status: 503, retryAfter: '1' });
-            expect(told.text).toContain('This API key cannot be checked now.');
+            const result = await call(gateway, key);
+            expect(result).toMatchObject({ status: 503, retryAfter: '1' });
+            expect(result.text).toContain('This API key cannot be checked now.');
           }
           expect((await call(gateway, used.value)).status).toBe(200);
         } finally {

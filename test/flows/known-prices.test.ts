@@ -24,7 +24,7 @@ async function withBudget(config: GatewayConfig, amount: number) {
   const ledger = openLedger(gateway.stores);
   const log = openUsageLog(gateway.stores);
   return {
-    door: { url: gateway.url, key: value },
+    access: { url: gateway.url, key: value },
     spent: async () => (await ledger.states(record.id, budgets))[0]?.spent,
     reserved: async () => (await ledger.states(record.id, budgets))[0]?.reserved,
     records: async () => (await log.page({}, 10)).records,
@@ -67,11 +67,11 @@ const messages = [{ role: 'user' as const, content: 'hello' }];
 describe('the first budget in dollars', () => {
   test('is kept with the demo, in every format, without a price in the config', async () => {
     const one = await withBudget({ channels: [demo()] }, 1);
-    await openai(one.door).chat.completions.create({ model: 'demo', messages });
-    await anthropic(one.door).messages.create({ model: 'demo', max_tokens: 100, messages });
-    await genai(one.door).models.generateContent({ model: 'demo', contents: 'hello' });
-    await openai(one.door).embeddings.create({ model: 'demo', input: 'hello' });
-    await openai(one.door).images.generate({ model: 'demo', prompt: 'a house' });
+    await openai(one.access).chat.completions.create({ model: 'demo', messages });
+    await anthropic(one.access).messages.create({ model: 'demo', max_tokens: 100, messages });
+    await genai(one.access).models.generateContent({ model: 'demo', contents: 'hello' });
+    await openai(one.access).embeddings.create({ model: 'demo', input: 'hello' });
+    await openai(one.access).images.generate({ model: 'demo', prompt: 'a house' });
     await expect.poll(async () => (await one.records()).length).toBe(5);
     const records = await one.records();
     expect(records.filter(({ microDollars = 0 }) => microDollars === 0)).toEqual([]);
@@ -87,7 +87,7 @@ describe('the first budget in dollars', () => {
       1,
     );
     await expect(
-      openai(one.door).chat.completions.create({ model: 'vendor/"new"', messages }),
+      openai(one.access).chat.completions.create({ model: 'vendor/"new"', messages }),
     ).rejects.toMatchObject({
       status: 403,
       message: expect.stringContaining(
@@ -122,11 +122,11 @@ describe('a model that two channels serve', () => {
     const cheap = await provider((count) => (count === 1 ? [200, completion] : [500, '{}']));
     const dear = await provider(() => [200, message]);
     const one = await withBudget(cheapFirst(cheap, dear), 1);
-    const ask = () => openai(one.door).chat.completions.create({ model: 'fast', messages });
-    await ask();
+    const sendChat = () => openai(one.access).chat.completions.create({ model: 'fast', messages });
+    await sendChat();
     // 0.05 and 0.40 dollars for a million tokens.
     await expect.poll(one.spent).toBe(50 + 40);
-    await ask();
+    await sendChat();
     // 1 and 5.
     await expect.poll(one.spent).toBe(50 + 40 + 1000 + 500);
     const [second, first] = await one.records();
@@ -141,23 +141,23 @@ describe('a model that two channels serve', () => {
   test('is reserved as if the dearest answered', async () => {
     const cheap = await provider(() => [200, completion]);
     const dear = await provider(() => [200, message]);
-    const ask = (one: Awaited<ReturnType<typeof withBudget>>) =>
-      openai(one.door).chat.completions.create({ model: 'fast', max_completion_tokens: 1000, messages });
+    const sendChat = (one: Awaited<ReturnType<typeof withBudget>>) =>
+      openai(one.access).chat.completions.create({ model: 'fast', max_completion_tokens: 1000, messages });
     // A thousand tokens come to 0.0004 dollars at the cheap one, and to 0.005 at the other.
-    await expect(ask(await withBudget(cheapFirst(cheap, dear), 0.004))).rejects.toMatchObject({
+    await expect(sendChat(await withBudget(cheapFirst(cheap, dear), 0.004))).rejects.toMatchObject({
       status: 429,
     });
     expect(cheap.requests).toEqual([]);
     const rich = await withBudget(cheapFirst(cheap, dear), 0.01);
-    await ask(rich);
+    await sendChat(rich);
     await expect.poll(rich.spent).toBe(90);
     await expect.poll(rich.reserved).toBe(0);
   });
 });
 
 describe('a model that has a name of the operator’s own at its provider', () => {
-  const ask = (one: Awaited<ReturnType<typeof withBudget>>, model: string) =>
-    openai(one.door).chat.completions.create({ model, messages });
+  const sendChat = (one: Awaited<ReturnType<typeof withBudget>>, model: string) =>
+    openai(one.access).chat.completions.create({ model, messages });
 
   test('costs what the catalogue says of its public name, as an Azure deployment', async () => {
     const upstream = await provider(() => [200, completion]);
@@ -167,7 +167,7 @@ describe('a model that has a name of the operator’s own at its provider', () =
       },
       1,
     );
-    await ask(one, 'gpt-4o');
+    await sendChat(one, 'gpt-4o');
     // 2.5 and 10 dollars for a million tokens.
     await expect.poll(one.spent).toBe(2500 + 1000);
     expect((await one.records())[0]?.price).toMatchObject({ model: 'gpt-4o' });
@@ -198,7 +198,7 @@ describe('a model that has a name of the operator’s own at its provider', () =
       ['resold', 1000 + 500],
     ] as const) {
       const before = (await one.spent()) ?? 0;
-      await ask(one, model);
+      await sendChat(one, model);
       await expect.poll(one.spent).toBe(before + cost);
       expect(JSON.parse(upstream.requests.at(-1)?.body.toString() ?? '')).toMatchObject({
         model: `/models/${model}`,
@@ -221,7 +221,7 @@ describe('a model that has a name of the operator’s own at its provider', () =
       },
       1,
     );
-    await ask(one, 'chat');
+    await sendChat(one, 'chat');
     await expect.poll(one.spent).toBe(1000 + 100);
   });
 
@@ -231,7 +231,7 @@ describe('a model that has a name of the operator’s own at its provider', () =
       { channels: [azureOpenai({ key: 'k', baseUrl: upstream.url, models: { blue: 'team-blue-prod' } })] },
       1,
     );
-    await expect(ask(one, 'blue')).rejects.toMatchObject({ status: 403 });
+    await expect(sendChat(one, 'blue')).rejects.toMatchObject({ status: 403 });
     expect(upstream.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 });

@@ -14,12 +14,12 @@ describe('a setting that the provider refuses', () => {
   test.each([false, true])(
     'costs the first call one more request, and later calls none (stream: %s)',
     async (stream) => {
-      const { ask, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }));
-      const first = await ask({ seed: 1, user: 'me' }, openAi, stream);
+      const { callModel, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }));
+      const first = await callModel({ seed: 1, user: 'me' }, openAi, stream);
       expect(text(openAi, first, stream)).toBe('fine');
       expect(first.headers['x-sluice-loss']).toBe('seed');
       expect(sent()).toHaveLength(2);
-      const second = await ask({ seed: 2, user: 'me' }, openAi, stream);
+      const second = await callModel({ seed: 2, user: 'me' }, openAi, stream);
       expect(text(openAi, second, stream)).toBe('fine');
       expect(second.headers['x-sluice-loss']).toBe('seed');
       expect(sent()).toHaveLength(3);
@@ -33,10 +33,10 @@ describe('a setting that the provider refuses', () => {
       'temperature',
       "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
     );
-    const { ask, sent } = await stage(openAi, refusing({ temperature: refusal }));
+    const { callModel, sent } = await stage(openAi, refusing({ temperature: refusal }));
     const body = { generationConfig: { temperature: 0.2, maxOutputTokens: 9 } };
     for (const requests of [2, 3]) {
-      const answer = await ask(body, 'generate-content');
+      const answer = await callModel(body, 'generate-content');
       expect(text('generate-content', answer)).toBe('fine');
       expect(answer.headers['x-sluice-loss']).toBe('generationConfig.temperature');
       expect(sent()).toHaveLength(requests);
@@ -46,13 +46,13 @@ describe('a setting that the provider refuses', () => {
 
   test('may be followed by another one, in a later call', async () => {
     const judge = refusing({ seed: unsupported('seed'), user: unsupported('user') });
-    const { ask, sent } = await stage(openAi, judge);
+    const { callModel, sent } = await stage(openAi, judge);
     for (const [more, loss, requests] of [
       [{ seed: 1 }, 'seed', 2],
       [{ seed: 1, user: 'me' }, 'seed, user', 4],
       [{ seed: 1, user: 'me' }, 'seed, user', 5],
     ] as const) {
-      const answer = await ask(more);
+      const answer = await callModel(more);
       expect(text(openAi, answer)).toBe('fine');
       expect(answer.headers['x-sluice-loss']).toBe(loss);
       expect(sent()).toHaveLength(requests);
@@ -61,12 +61,12 @@ describe('a setting that the provider refuses', () => {
 
   test('and another one that is named after it need a second call, which has one further request too', async () => {
     const judge = refusing({ seed: unsupported('seed'), user: unsupported('user') });
-    const { ask, sent } = await stage(openAi, judge);
-    const refused = await ask({ seed: 1, user: 'me' });
+    const { callModel, sent } = await stage(openAi, judge);
+    const refused = await callModel({ seed: 1, user: 'me' });
     expect(readError(openAi, refused).status).toBe(400);
     expect(refused.text).toContain("Unsupported parameter: 'seed'");
     for (const requests of [4, 5]) {
-      const answer = await ask({ seed: 1, user: 'me' });
+      const answer = await callModel({ seed: 1, user: 'me' });
       expect(text(openAi, answer)).toBe('fine');
       expect(answer.headers['x-sluice-loss']).toBe('seed, user');
       expect(sent()).toHaveLength(requests);
@@ -92,11 +92,11 @@ describe('a setting that the provider refuses', () => {
   });
 
   test('is told to the operator once, with the option that makes it permanent', async () => {
-    const { ask, gateway } = await stage(openAi, refusing({ seed: unsupported('seed') }));
-    await ask({ seed: 1 });
-    await ask({ seed: 1 });
-    const told = gateway.lines.filter(({ plugin }) => plugin === 'learned-refusals');
-    expect(told).toMatchObject([
+    const { callModel, gateway } = await stage(openAi, refusing({ seed: unsupported('seed') }));
+    await callModel({ seed: 1 });
+    await callModel({ seed: 1 });
+    const pluginLines = gateway.lines.filter(({ plugin }) => plugin === 'learned-refusals');
+    expect(pluginLines).toMatchObject([
       {
         level: 'warn',
         channel: 'chat',
@@ -108,7 +108,7 @@ describe('a setting that the provider refuses', () => {
   });
 
   test('is shown on the channel in the admin API, and counted in the metrics', async () => {
-    const { ask, gateway } = await stage(
+    const { callModel, gateway } = await stage(
       openAi,
       refusing({ seed: unsupported('seed') }),
       {},
@@ -117,7 +117,7 @@ describe('a setting that the provider refuses', () => {
     const admin = await logIn(gateway.url);
     const shown = async () => (await admin.ask('listChannels')).channels[0]?.learned;
     expect(await shown()).toEqual([]);
-    await ask({ seed: 1 });
+    await callModel({ seed: 1 });
     await eventually(async () =>
       expect(await shown()).toMatchObject([
         {
@@ -133,8 +133,8 @@ describe('a setting that the provider refuses', () => {
 
   test('is charged and recorded as one call without a failed attempt', async () => {
     const config = { prices: { '*': { input: 1, output: 1 } } };
-    const { ask, gateway } = await stage(openAi, refusing({ seed: unsupported('seed') }), {}, config);
-    await ask({ seed: 1 });
+    const { callModel, gateway } = await stage(openAi, refusing({ seed: unsupported('seed') }), {}, config);
+    await callModel({ seed: 1 });
     const log = openUsageLog(gateway.stores);
     const records = await eventually(async () => {
       const page = await log.page({}, 10);
@@ -219,13 +219,13 @@ describe('a setting that the provider refuses', () => {
       },
     };
     const judge = refusing({ 'generationConfig.topK': refusal, 'generationConfig.seed': refusal });
-    const { ask, sent } = await stage('generate-content', judge);
-    const answer = await ask({ top_k: 3, max_tokens: 9 }, 'messages');
+    const { callModel, sent } = await stage('generate-content', judge);
+    const answer = await callModel({ top_k: 3, max_tokens: 9 }, 'messages');
     // The seed was not sent: what the provider says is not true of this request.
     expect(readError('messages', answer).status).toBe(400);
     expect(sent()).toHaveLength(1);
     const config = { generationConfig: { topK: 3, seed: 4, temperature: 0.5 } };
-    const passed = await ask(config);
+    const passed = await callModel(config);
     expect(text('generate-content', passed)).toBe('fine');
     expect(passed.headers['x-sluice-loss']).toBe('generationConfig.topK, generationConfig.seed');
     expect(sent().at(-1)).toMatchObject({ generationConfig: { temperature: 0.5 } });
@@ -236,9 +236,9 @@ describe('a setting that the provider refuses', () => {
     const message =
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
     const judge = refusing({ max_tokens: unsupported('max_tokens', message) });
-    const { ask, sent, gateway } = await stage(openAi, judge);
+    const { callModel, sent, gateway } = await stage(openAi, judge);
     for (const requests of [2, 3]) {
-      const answer = await ask({ max_tokens: 7 });
+      const answer = await callModel({ max_tokens: 7 });
       expect(text(openAi, answer)).toBe('fine');
       expect(answer.headers).not.toHaveProperty('x-sluice-loss');
       expect(sent()).toHaveLength(requests);
@@ -252,16 +252,16 @@ describe('a setting that the provider refuses', () => {
   test('only beside another stays where it stands alone', async () => {
     const message = '`temperature` and `top_p` cannot both be specified for this model. Please use only one.';
     const refusal = { type: 'error', error: { type: 'invalid_request_error', message } };
-    const { ask, sent } = await stage(
+    const { callModel, sent } = await stage(
       'messages',
       ({ temperature, top_p: topP }) =>
         temperature !== undefined && topP !== undefined ? refusal : undefined,
       { traits: { '*': { refuses: [] } } },
     );
-    const both = await ask({ temperature: 0.5, top_p: 0.9 });
+    const both = await callModel({ temperature: 0.5, top_p: 0.9 });
     expect(text('messages', both)).toBe('fine');
     expect(both.headers['x-sluice-loss']).toBe('top_p');
-    const alone = await ask({ top_p: 0.9 });
+    const alone = await callModel({ top_p: 0.9 });
     expect(alone.headers).not.toHaveProperty('x-sluice-loss');
     expect(sent().map(({ temperature, top_p: topP }) => [temperature, topP])).toEqual([
       [0.5, 0.9],
@@ -273,15 +273,15 @@ describe('a setting that the provider refuses', () => {
 
 describe('what was learned', () => {
   test('does not apply to strict clients: the first gets the refusal, later ones a 400 of the gateway', async () => {
-    const { ask, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }));
+    const { callModel, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }));
     const strict = { 'x-sluice-strict': 'true' };
-    const refused = await ask({ seed: 1 }, openAi, false, strict);
+    const refused = await callModel({ seed: 1 }, openAi, false, strict);
     expect(readError(openAi, refused).status).toBe(400);
     expect(refused.text).toContain("Unsupported parameter: 'seed'");
     expect(sent()).toHaveLength(1);
-    await ask({ seed: 1 });
+    await callModel({ seed: 1 });
     expect(sent()).toHaveLength(3);
-    const later = await ask({ seed: 1 }, openAi, false, strict);
+    const later = await callModel({ seed: 1 }, openAi, false, strict);
     expect(JSON.parse(later.text)).toMatchObject({
       error: { code: 'unsupported_parameter', param: 'seed' },
     });
@@ -290,9 +290,9 @@ describe('what was learned', () => {
 
   test('is nothing where the operator wants no loss', async () => {
     const plugins = [translation({ strict: true })];
-    const { ask, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }), {}, { plugins });
+    const { callModel, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }), {}, { plugins });
     for (const requests of [1, 2]) {
-      const refused = await ask({ seed: 1 });
+      const refused = await callModel({ seed: 1 });
       expect(readError(openAi, refused).status).toBe(400);
       expect(refused.text).toContain("Unsupported parameter: 'seed'");
       expect(sent()).toHaveLength(requests);
@@ -304,20 +304,20 @@ describe('what was learned', () => {
     ['perHour: 0 of the plugin', {}, { plugins: [learnedRefusals({ perHour: 0 })] }],
     ['switching the plugin off', {}, { plugins: [learnedRefusals.off()] }],
   ])('is nothing with %s', async (_, options, config) => {
-    const { ask, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }), options, config);
+    const { callModel, sent } = await stage(openAi, refusing({ seed: unsupported('seed') }), options, config);
     for (const requests of [1, 2]) {
-      expect(readError(openAi, await ask({ seed: 1 })).status).toBe(400);
+      expect(readError(openAi, await callModel({ seed: 1 })).status).toBe(400);
       expect(sent()).toHaveLength(requests);
     }
   });
 
   test('changes no byte of a request that has nothing of it', async () => {
-    const { ask, upstream, gateway } = await stage(openAi, refusing({ seed: unsupported('seed') }));
+    const { callModel, upstream, gateway } = await stage(openAi, refusing({ seed: unsupported('seed') }));
     const body =
       '{ "model" : "via-chat", "x":12345678901234567890, "messages":[{"role":"user","content":"seed"}] }';
     const sendBody = () => call(gateway, openAi, 'via-chat', false, { body });
     await sendBody();
-    await ask({ seed: 1 });
+    await callModel({ seed: 1 });
     await sendBody();
     expect(upstream.requests[0]?.body.toString()).toBe(body);
     expect(upstream.requests.at(-1)?.body.toString()).toBe(body);
@@ -349,8 +349,8 @@ describe('what was learned', () => {
       channels: [channel(silent.url, { id: 'silent', priority: 1 }), channel(hedged.url, { id: 'hedged' })],
       routing: { hedge: { after: 10 } },
     });
-    const asked = { ...body('via-chat', true), seed: 1 };
-    const answer = await call(gateway, openAi, 'via-chat', true, { body: asked });
+    const request = { ...body('via-chat', true), seed: 1 };
+    const answer = await call(gateway, openAi, 'via-chat', true, { body: request });
     expect(text(openAi, answer, true)).toBe('fine');
     expect(answer.headers['x-sluice-loss']).toBe('seed');
     expect(bodiesOf(silent).map(({ seed }) => seed)).toEqual([1]);
@@ -371,18 +371,18 @@ describe.each(newDatabases())('gateways on one database ($kind)', ({ url, skip }
           channels: [voices[openAi].channel(upstream.url)],
         });
       const body = { ...voices[openAi].body('via-chat', false), seed: 1 };
-      const ask = async (gateway: Awaited<ReturnType<typeof start>>): Promise<number> => {
+      const sendChat = async (gateway: Awaited<ReturnType<typeof start>>): Promise<number> => {
         const before = upstream.requests.length;
         expect(text(openAi, await call(gateway, openAi, 'via-chat', false, { body }))).toBe('fine');
         return upstream.requests.length - before;
       };
       const [first, running] = [await start(), await start()];
-      expect(await ask(first)).toBe(2);
+      expect(await sendChat(first)).toBe(2);
       const entries = first.stores.namespace('learned-refusals');
       await eventually(async () => (await entries.get('["chat","via-chat","seed"]')) !== undefined);
-      await eventually(async () => (await ask(running)) === 1);
+      await eventually(async () => (await sendChat(running)) === 1);
       const later = await start();
-      await eventually(async () => (await ask(later)) === 1);
+      await eventually(async () => (await sendChat(later)) === 1);
     },
   );
 });

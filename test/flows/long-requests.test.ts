@@ -180,7 +180,7 @@ describe('a long session that passes through', () => {
 
 describe('a long request that is translated', () => {
   const call = { id: 'call_a1b2c3d4e5', name: 'write', input: { path: 'a.ts', code: long } };
-  const asked: JsonObject = {
+  const request: JsonObject = {
     model: 'chat',
     max_tokens: 100,
     system: [{ type: 'text', text: `Be brief.\n${long}` }],
@@ -203,7 +203,7 @@ describe('a long request that is translated', () => {
   test('says the same in the words of its channel, and is not parsed as a whole', async () => {
     const answer = await fetchRaw(gateway, '/v1/messages', {
       // Characters may be spelled in several ways.
-      body: JSON.stringify(asked).replaceAll('\u00e9', '\\u00e9').replaceAll('long', 'l\\u006fng'),
+      body: JSON.stringify(request).replaceAll('\u00e9', '\\u00e9').replaceAll('long', 'l\\u006fng'),
       headers: { 'anthropic-version': '2023-06-01' },
     });
     expect(answer.status).toBe(200);
@@ -226,7 +226,10 @@ describe('a long request that is translated', () => {
 
   test("says what its client said, also where that looks like something of the gateway's own", async () => {
     const answer = await fetchRaw(gateway, '/v1/messages', {
-      body: JSON.stringify({ ...asked, messages: [{ role: 'user', content: `\f100000 ${long}` }, ...more] }),
+      body: JSON.stringify({
+        ...request,
+        messages: [{ role: 'user', content: `\f100000 ${long}` }, ...more],
+      }),
       headers: { 'anthropic-version': '2023-06-01' },
     });
     expect(answer.status).toBe(200);
@@ -240,12 +243,12 @@ describe('a long request that is translated', () => {
 
 test('a long response that is stored keeps every word of what was asked', async () => {
   const input = [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: long }] }];
-  const asked = await fetchRaw(gateway, '/v1/responses', {
+  const response = await fetchRaw(gateway, '/v1/responses', {
     body: JSON.stringify({ model: 'own', input }),
     headers: {},
   });
-  expect(asked.status).toBe(200);
-  const { id } = JSON.parse(asked.text) as { readonly id: string };
+  expect(response.status).toBe(200);
+  const { id } = JSON.parse(response.text) as { readonly id: string };
   const kept = await fetch(`${gateway.url}/v1/responses/${id}/input_items`, {
     headers: { authorization: `Bearer ${gateway.key}` },
   });

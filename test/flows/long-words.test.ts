@@ -17,7 +17,7 @@ afterAll(() => gateway.close());
 const long = 'w'.repeat(400_000);
 
 /** The most that a client is told of its own words, and that is written of one call, in characters. */
-const mostSaid = 10_000;
+const maxResponseLength = 10_000;
 const mostWritten = 30_000;
 
 const tool = { name: 'look', description: 'Looks.' };
@@ -140,12 +140,12 @@ async function send(path: string, body: JsonValue, type = 'application/json'): P
 
 /** What the gateway has said and written, where it is too much. */
 async function excess(where: string, reply: Response): Promise<string[]> {
-  const said = await reply.text();
+  const text = await reply.text();
   const found: string[] = [];
-  if (reply.status >= 400 && said.length > mostSaid)
-    found.push(`${where}: ${reply.status} says ${said.length}: ${said.slice(0, 150)}`);
+  if (reply.status >= 400 && text.length > maxResponseLength)
+    found.push(`${where}: ${reply.status} says ${text.length}: ${text.slice(0, 150)}`);
   const headers = JSON.stringify([...reply.headers]);
-  if (headers.length > mostSaid)
+  if (headers.length > maxResponseLength)
     found.push(`${where}: its headers have ${headers.length}: ${headers.slice(0, 300)}`);
   for (const line of gateway.lines) {
     const written = JSON.stringify(line);
@@ -159,9 +159,9 @@ async function excess(where: string, reply: Response): Promise<string[]> {
 describe('what a client has sent is repeated in part, whatever it is', () => {
   test.each(Object.keys(requests))('%s', async (path) => {
     const found: string[] = [];
-    for (const [place, body] of lengthened(requests[path] ?? {}))
+    for (const [location, body] of lengthened(requests[path] ?? {}))
       // oxlint-disable-next-line no-await-in-loop -- each has lines of its own
-      found.push(...(await excess(`${path} ${place}`, await send(path.replace(/\?.*/, ''), body))));
+      found.push(...(await excess(`${path} ${location}`, await send(path.replace(/\?.*/, ''), body))));
     expect(found).toEqual([]);
   });
 
@@ -243,7 +243,7 @@ describe('what a client has sent is repeated in part, whatever it is', () => {
       .toBeGreaterThan(1);
     for (const path of ['usage?limit=50', 'audit', 'keys', 'overview?range=24h']) {
       const text = await shown(path);
-      if (text.length > 50 * mostSaid) found.push(`${path}: ${text.length}`);
+      if (text.length > 50 * maxResponseLength) found.push(`${path}: ${text.length}`);
     }
     const { database } = gateway.stores;
     if (database.kind !== 'sqlite') throw new Error('This test looks into SQLite.');

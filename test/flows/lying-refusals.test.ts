@@ -12,9 +12,9 @@ function expectRefusal(answer: Answer, sentence: string): void {
 
 describe('a provider that lies', () => {
   test('by naming what was not sent is not asked again, and its refusal reaches the client', async () => {
-    const { ask, sent, gateway } = await stage(openAi, () => unsupported('top_k'));
+    const { callModel, sent, gateway } = await stage(openAi, () => unsupported('top_k'));
     for (const requests of [1, 2]) {
-      expectRefusal(await ask({ seed: 1 }), "Unsupported parameter: 'top_k'");
+      expectRefusal(await callModel({ seed: 1 }), "Unsupported parameter: 'top_k'");
       expect(sent()).toHaveLength(requests);
     }
     expect(gateway.lines.filter(({ plugin }) => plugin === 'learned-refusals')).toEqual([]);
@@ -23,10 +23,10 @@ describe('a provider that lies', () => {
   test('by refusing again, whatever goes, is asked once more a call and a few times an hour', async () => {
     const judge = (body: Json): Json => unsupported(body.seed === undefined ? 'user' : 'seed');
     const plugins = [learnedRefusals({ perHour: 2, ttl: 60_000 })];
-    const { ask, sent, gateway } = await stage(openAi, judge, {}, { plugins });
+    const { callModel, sent, gateway } = await stage(openAi, judge, {}, { plugins });
     for (const requests of [2, 4, 5, 6]) {
       // The first refusal, not that of the second attempt.
-      expectRefusal(await ask({ seed: 1, user: 'me' }), "Unsupported parameter: 'seed'");
+      expectRefusal(await callModel({ seed: 1, user: 'me' }), "Unsupported parameter: 'seed'");
       expect(sent()).toHaveLength(requests);
     }
     expect(sent().map(({ seed }) => seed)).toEqual([1, undefined, 1, undefined, 1, 1]);
@@ -36,27 +36,29 @@ describe('a provider that lies', () => {
   test('to many calls at once is asked no more often for them', async () => {
     const judge = (body: Json): Json => unsupported(body.seed === undefined ? 'user' : 'seed');
     const plugins = [learnedRefusals({ perHour: 2 })];
-    const { ask, sent } = await stage(openAi, judge, {}, { plugins });
-    const answers = await Promise.all(Array.from({ length: 12 }, () => ask({ seed: 1 })));
+    const { callModel, sent } = await stage(openAi, judge, {}, { plugins });
+    const answers = await Promise.all(Array.from({ length: 12 }, () => callModel({ seed: 1 })));
     for (const answer of answers) expectRefusal(answer, "Unsupported parameter: 'seed'");
     expect(sent().filter(({ seed }) => seed === 1)).toHaveLength(12);
     expect(sent().filter(({ seed }) => seed === undefined)).toHaveLength(2);
   });
 
   test('by refusing what it took before takes nothing else out of the call', async () => {
-    const { ask, sent } = await stage(openAi, (_, count) => (count === 2 ? undefined : unsupported('seed')));
-    expect(text(openAi, await ask({ seed: 1 }))).toBe('fine');
-    expectRefusal(await ask({ seed: 1 }), "Unsupported parameter: 'seed'");
+    const { callModel, sent } = await stage(openAi, (_, count) =>
+      count === 2 ? undefined : unsupported('seed'),
+    );
+    expect(text(openAi, await callModel({ seed: 1 }))).toBe('fine');
+    expectRefusal(await callModel({ seed: 1 }), "Unsupported parameter: 'seed'");
     expect(sent()).toHaveLength(3);
   });
 
   test('in its second answer, by failing, leaves the client its first', async () => {
-    const { ask, sent } = await stage(openAi, ({ seed }) =>
+    const { callModel, sent } = await stage(openAi, ({ seed }) =>
       seed === undefined ? [503, { error: { message: 'Try later.' } }] : unsupported('seed'),
     );
-    expectRefusal(await ask({ seed: 1 }), "Unsupported parameter: 'seed'");
+    expectRefusal(await callModel({ seed: 1 }), "Unsupported parameter: 'seed'");
     expect(sent()).toHaveLength(2);
-    expectRefusal(await ask({ seed: 1 }), "Unsupported parameter: 'seed'");
+    expectRefusal(await callModel({ seed: 1 }), "Unsupported parameter: 'seed'");
     expect(sent()[2]).toMatchObject({ seed: 1 });
   });
 
@@ -79,8 +81,8 @@ describe('a provider that lies', () => {
     ['guardrails', { guardrails: {} }],
     ['provider', { provider: { data_collection: 'deny' } }],
   ])('about %s cannot have it taken out', async (member, more) => {
-    const { ask, sent } = await stage(openAi, () => unsupported(member));
-    expectRefusal(await ask(more), 'Unsupported parameter');
+    const { callModel, sent } = await stage(openAi, () => unsupported(member));
+    expectRefusal(await callModel(more), 'Unsupported parameter');
     expect(sent()).toHaveLength(1);
   });
 });
@@ -106,14 +108,14 @@ test.each<readonly [string, Json]>([
   ],
 ])('%s stays the client’s to mend', async (_, refusal) => {
   const traits = { '*': { reasoning: 'effort' } } as const;
-  const { ask, sent } = await stage(openAi, refusing({ reasoning_effort: refusal }), { traits });
-  const answer = await ask({ reasoning_effort: 'low' });
+  const { callModel, sent } = await stage(openAi, refusing({ reasoning_effort: refusal }), { traits });
+  const answer = await callModel({ reasoning_effort: 'low' });
   expect(readError(openAi, answer).status).toBe(400);
   expect(sent()).toHaveLength(1);
 });
 
 test('a refusal that is no 400 or 422 teaches nothing', async () => {
-  const { ask, sent } = await stage(openAi, () => [403, unsupported('seed')]);
-  expect((await ask({ seed: 1 })).status).not.toBe(200);
+  const { callModel, sent } = await stage(openAi, () => [403, unsupported('seed')]);
+  expect((await callModel({ seed: 1 })).status).not.toBe(200);
   expect(sent().every(({ seed }) => seed === 1)).toBe(true);
 });

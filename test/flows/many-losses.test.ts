@@ -28,7 +28,10 @@ afterAll(async () => {
 });
 
 /** Asks in messages what is answered in chat completions. */
-function ask(content: readonly object[], headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+function sendMessage(
+  content: readonly object[],
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
   const body = { model, max_tokens: 10, messages: [{ role: 'user', content }] };
   return call(gateway, 'messages', model, false, { headers, body });
 }
@@ -41,15 +44,15 @@ const marked = Array.from({ length: many }, (_, index) => ({
 
 describe('a call that loses more than anybody reads', () => {
   test('is answered, and what is told has an end', async () => {
-    const answer = await ask(marked);
+    const answer = await sendMessage(marked);
     expect(answer.status).toBe(200);
-    const told = String(answer.headers['x-sluice-loss']);
-    expect(told).toMatch(/^messages\[0\].*, \.\.\.$/);
-    expect(told.length).toBeLessThan(2100);
+    const losses = String(answer.headers['x-sluice-loss']);
+    expect(losses).toMatch(/^messages\[0\].*, \.\.\.$/);
+    expect(losses.length).toBeLessThan(2100);
   });
 
   test('strict: the refusal names the first, and says that there are more', async () => {
-    const refusal = readError('messages', await ask(marked, { 'x-sluice-strict': 'true' }));
+    const refusal = readError('messages', await sendMessage(marked, { 'x-sluice-strict': 'true' }));
     expect(refusal.status).toBe(400);
     expect(refusal.message).toContain('odd_0, ');
     expect(refusal.message).toMatch(/, \.\.\.\.$/);
@@ -58,10 +61,10 @@ describe('a call that loses more than anybody reads', () => {
 
   test('so is a reply that loses as much: what the log says of it fits into a line', async () => {
     await gateway.forgetLines();
-    const answer = await ask([{ type: 'text', text: 'hello' }]);
+    const answer = await sendMessage([{ type: 'text', text: 'hello' }]);
     expect(read('messages', false, answer)).toMatchObject({ text: 'Hello.', complete: true });
-    const told = String(answer.headers['x-sluice-loss']);
-    expect(told).toMatch(/^odd_0, .*, \.\.\.$/);
+    const lossHeader = String(answer.headers['x-sluice-loss']);
+    expect(lossHeader).toMatch(/^odd_0, .*, \.\.\.$/);
     await eventually(() => {
       const losses = gateway.lines.flatMap((line) => (line['losses'] as string[] | undefined) ?? []);
       expect(losses).toHaveLength(50);

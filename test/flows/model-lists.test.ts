@@ -42,8 +42,8 @@ const json =
     response.end(JSON.stringify(body));
   };
 
-const openaiNames = async (door: Access): Promise<string[]> =>
-  (await Array.fromAsync(openai(door).models.list())).map(({ id }) => id);
+const openaiNames = async (access: Access): Promise<string[]> =>
+  (await Array.fromAsync(openai(access).models.list())).map(({ id }) => id);
 
 describe('with providers configured and no model named', () => {
   let gateway: TestGateway;
@@ -169,10 +169,10 @@ describe('a provider that is asked for its models', () => {
     await expect.poll(() => openaiNames(gateway)).toEqual(['house-1', 'house/2', 'text-embedding-3-small']);
     expect(upstream.requests[0]).toMatchObject({ method: 'GET', url: '/v1/models' });
     expect(upstream.requests[0]?.headers.authorization).toBe('Bearer secret');
-    const ask = (model: string) =>
+    const sendChat = (model: string) =>
       openai(gateway).chat.completions.create({ model, messages: [{ role: 'user', content: 'x' }] });
-    expect((await ask('house/2')).choices[0]?.message.content).toBe('Hi');
-    await expect(ask('house-3')).rejects.toMatchObject({ status: 503, code: 'no_available_channel' });
+    expect((await sendChat('house/2')).choices[0]?.message.content).toBe('Hi');
+    await expect(sendChat('house-3')).rejects.toMatchObject({ status: 503, code: 'no_available_channel' });
   });
 
   test('is served at once after a restart, also while it is down', async () => {

@@ -58,10 +58,10 @@ const headers = { 'anthropic-version': '2023-06-01' };
 const isPathSafe = (name: string): boolean => name.length < 1000;
 
 /** Refused by name, and never with the whole of a long name in the answer. */
-function expectRefused({ status, text }: Answer, said: RegExp): void {
+function expectRefused({ status, text }: Answer, expected: RegExp): void {
   expect(status, text).toBe(400);
   expect(text).toMatch(/model/);
-  expect(text).toMatch(said);
+  expect(text).toMatch(expected);
   expect(text.length).toBeLessThan(1000);
   expect(text).not.toMatch(/\\n\[error\]|\\u0000|\\u001b|\u202e|\u200b/i);
 }
@@ -118,10 +118,10 @@ describe('a name that no model can have is a 400 that names the field', () => {
       const refused = await refusedSocket(`${gateway.url}/v1/realtime?model=${encodeURIComponent(name)}`, {
         headers: { authorization: `Bearer ${gateway.key}` },
       });
-      const told = JSON.stringify(refused.body);
-      expect(refused.status, told).toBe(400);
-      expect(told).toMatch(said);
-      expect(told.length).toBeLessThan(1000);
+      const bodyText = JSON.stringify(refused.body);
+      expect(refused.status, bodyText).toBe(400);
+      expect(bodyText).toMatch(said);
+      expect(bodyText.length).toBeLessThan(1000);
     },
   );
 
@@ -130,9 +130,9 @@ describe('a name that no model can have is a 400 that names the field', () => {
       headers: { authorization: `Bearer ${gateway.key}` },
     });
     client.send({ type: 'response.create', model: name, input: 'Hi' });
-    const told = JSON.stringify(await client.until(() => true));
-    expect(told).toMatch(said);
-    expect(told.length).toBeLessThan(1000);
+    const messageText = JSON.stringify(await client.until(() => true));
+    expect(messageText).toMatch(said);
+    expect(messageText.length).toBeLessThan(1000);
     client.socket.close();
   });
 });

@@ -24,17 +24,17 @@ beforeAll(async () => {
           : 'chat-completions';
     answer.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(wholeReplies[format]));
   });
-  const place = { key: 'sk-upstream', baseUrl: `${upstream.url}/v1` };
+  const endpoint = { key: 'sk-upstream', baseUrl: `${upstream.url}/v1` };
   for (const outputLimit of ['refuse', 'clamp', 'forward'] as const)
     gateways[outputLimit] = await startGateway({
       channels: [
         anthropicChannel({
-          ...place,
+          ...endpoint,
           models: ['claude-*', 'mine', 'mine-too'],
           traits: { mine: { outputLimit: 100 }, 'mine-*': { outputLimit: 100 } },
         }),
-        openaiChannel({ ...place, models: ['gpt-4o', 'gpt-4o-of-tomorrow'] }),
-        geminiChannel({ ...place, models: ['gemini-2.5-flash'] }),
+        openaiChannel({ ...endpoint, models: ['gpt-4o', 'gpt-4o-of-tomorrow'] }),
+        geminiChannel({ ...endpoint, models: ['gemini-2.5-flash'] }),
       ],
       ...(outputLimit === 'refuse' ? {} : { plugins: [translation({ outputLimit })] }),
     });
@@ -73,7 +73,7 @@ const clients: Readonly<
   }),
 };
 
-const ask = (
+const sendCall = (
   choice: string,
   client: string,
   model: string,
@@ -94,7 +94,7 @@ describe('a messages client that asks for more than the model can give', () => {
     ['gemini-2.5-flash', 65_537, 65_536],
     ['mine', 101, 100],
   ])('gets 400 for %s and %i tokens, which names the field and the limit', async (model, most, limit) => {
-    const answer = await ask('refuse', 'messages', model, most);
+    const answer = await sendCall('refuse', 'messages', model, most);
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.text)).toMatchObject({
       type: 'error',
@@ -117,13 +117,13 @@ describe('a messages client that asks for more than the model can give', () => {
       { 'anthropic-beta': 'output-128k-2025-02-19' },
     ],
   ])('passes a request byte for byte: %s', async (_, model, most, headers) => {
-    const answer = await ask('refuse', 'messages', model, most, headers);
+    const answer = await sendCall('refuse', 'messages', model, most, headers);
     expect(answer.status).toBe(200);
     expect(sent()).toBe(JSON.stringify(clients['messages']?.(model, most).body));
   });
 
   test('is left to the provider where the operator wants that', async () => {
-    const answer = await ask('forward', 'messages', 'claude-sonnet-4-5', 64_001);
+    const answer = await sendCall('forward', 'messages', 'claude-sonnet-4-5', 64_001);
     expect([answer.status, JSON.parse(sent())]).toEqual([
       200,
       expect.objectContaining({ max_tokens: 64_001 }),
@@ -132,7 +132,7 @@ describe('a messages client that asks for more than the model can give', () => {
 });
 
 test('the provider decides about what clients of other formats ask for', async () => {
-  const answer = await ask('refuse', 'chat', 'gpt-4o', 100_000);
+  const answer = await sendCall('refuse', 'chat', 'gpt-4o', 100_000);
   expect(answer.status).toBe(200);
   expect(sent()).toBe(JSON.stringify(clients['chat']?.('gpt-4o', 100_000).body));
 });
@@ -159,7 +159,7 @@ describe('where the operator clamps', () => {
   )(
     'a request of a %s client for %s is sent with the limit %i, and says so',
     async (client, model, limit) => {
-      const answer = await ask('clamp', client, model, 100_000);
+      const answer = await sendCall('clamp', client, model, 100_000);
       expect(answer.status).toBe(200);
       expect(sent()).toMatch(
         new RegExp(`"(max_tokens|max_completion_tokens|max_output_tokens|maxOutputTokens)":${limit}\\b`),
@@ -190,13 +190,13 @@ describe('where the operator clamps', () => {
   });
 
   test('a strict client gets 400 instead', async () => {
-    const answer = await ask('clamp', 'chat', 'gpt-4o', 100_000, { 'x-sluice-strict': 'true' });
+    const answer = await sendCall('clamp', 'chat', 'gpt-4o', 100_000, { 'x-sluice-strict': 'true' });
     expect([answer.status, upstream.requests.length]).toEqual([400, 0]);
     expect(answer.text).toContain('max_completion_tokens');
   });
 
   test('models that the catalogue does not know are asked as the client says', async () => {
-    const answer = await ask('clamp', 'chat', 'gpt-4o-of-tomorrow', 100_000);
+    const answer = await sendCall('clamp', 'chat', 'gpt-4o-of-tomorrow', 100_000);
     expect([answer.status, answer.headers['x-sluice-loss']]).toEqual([200, undefined]);
     expect(sent()).toContain('100000');
   });

@@ -25,10 +25,10 @@ const stream = { 'content-type': 'text/event-stream' };
 async function provider(): Promise<ScriptedUpstream> {
   const started = await startUpstream(({ url, body }, response) => {
     const format = formatOf(url);
-    const asked = JSON.parse(body.toString()) as Json;
+    const fields = JSON.parse(body.toString()) as Json;
     const named = /models\/([^:]+):/.exec(url)?.[1];
-    const model = String(asked.model ?? decodeURIComponent(named ?? ''));
-    if (asked.stream === true || url.includes('streamGenerateContent'))
+    const model = String(fields.model ?? decodeURIComponent(named ?? ''));
+    if (fields.stream === true || url.includes('streamGenerateContent'))
       response.writeHead(200, stream).end(voices[format].frames(['fi', 'ne'], model).join(''));
     else response.writeHead(200, json).end(JSON.stringify(voices[format].whole('fine', model)));
   });
@@ -75,9 +75,9 @@ describe('the model’s name', () => {
             const { text, models: named } = read(format, streamed, answer);
             expect({ text, named: [...new Set(named)] }).toEqual({ text: 'fine', named: [model] });
             const seen = upstream.requests.at(-1);
-            const asked =
+            const requestOf =
               channel === 'generate-content' ? decodeURIComponent(seen?.url ?? '') : seen?.body.toString();
-            expect(asked).toContain(upstreamModel);
+            expect(requestOf).toContain(upstreamModel);
             expect(answer.text).not.toContain('vendor');
           }
         }
@@ -294,7 +294,7 @@ describe('the way to the provider', () => {
       const answer = await call(gateway, 'messages', 'via-messages', streamed);
       expect(read('messages', streamed, answer)).toMatchObject({ text: 'fine', complete: true });
     }
-    expect(proxy.asked[0]?.url).toBe('provider.test:80');
+    expect(proxy.requests[0]?.url).toBe('provider.test:80');
     expect(upstream.requests[0]?.headers).not.toHaveProperty('proxy-authorization');
   });
 

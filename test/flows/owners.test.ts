@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { connectionOf } from '../support/sqlite.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
-import { call, fetchRaw, formatNames, readError, voices, type Door, type FormatName } from './_wire.ts';
+import { call, fetchRaw, formatNames, readError, voices, type Access, type FormatName } from './_wire.ts';
 
 /** What every complete reply of the script costs: 5 input and 7 output tokens. */
 const price = { input: 1_000, output: 2_000 };
@@ -74,7 +74,7 @@ afterAll(async () => {
 
 const owner = (body: object): Promise<OwnerView> => admin.ask('createOwner', { body });
 
-async function keyOf(body: object): Promise<Door & { readonly id: string }> {
+async function keyOf(body: object): Promise<Access & { readonly id: string }> {
   const { key, value } = await admin.ask('createKey', { body: { name: 'k', ...body } });
   return { url: gateway.url, key: value, id: key.id };
 }
@@ -224,7 +224,7 @@ describe('a team and its organisation', () => {
       endUserBudget: { unit: 'token', period: 'day', amount: 20 },
     });
     const key = await keyOf({ team: team.id, callTags: true });
-    const ask = async (user: string | undefined, tags?: string): Promise<number> => {
+    const sendCall = async (user: string | undefined, tags?: string): Promise<number> => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
         method: 'POST',
         headers: {
@@ -244,11 +244,11 @@ describe('a team and its organisation', () => {
     };
     const most = async (user: string | undefined): Promise<number> => {
       // Whoever has used up a budget before concerns nobody else.
-      expect(await ask(user)).toBe(200);
+      expect(await sendCall(user)).toBe(200);
       let served = 1;
       // Each call is settled before the next: what it may come to is more than its charge.
       await eventually(async () => {
-        const status = await ask(user);
+        const status = await sendCall(user);
         if (status === 200) served += 1;
         expect(status).toBe(429);
       });
@@ -256,10 +256,10 @@ describe('a team and its organisation', () => {
     };
     // A call costs more than is reserved for it, so that one or two are served.
     for (const user of ['ada', 'bob', undefined]) expect(await most(user)).toBeGreaterThanOrEqual(1);
-    expect(await ask('ada')).toBe(429);
-    expect(await ask('carol', 'blue, green')).toBe(200);
-    expect(await ask('dora', 'x'.repeat(65))).toBe(400);
-    expect(await ask('dora', Array.from({ length: 21 }, (_, index) => `t${index}`).join())).toBe(400);
+    expect(await sendCall('ada')).toBe(429);
+    expect(await sendCall('carol', 'blue, green')).toBe(200);
+    expect(await sendCall('dora', 'x'.repeat(65))).toBe(400);
+    expect(await sendCall('dora', Array.from({ length: 21 }, (_, index) => `t${index}`).join())).toBe(400);
     await eventually(async () => {
       const { records } = await admin.ask('listUsage', { query: { keyId: key.id } });
       expect(records.find(({ endUser }) => endUser === 'carol')).toMatchObject({ tags: ['blue', 'green'] });
@@ -415,9 +415,9 @@ describe('administration', () => {
       'must not be longer than 50000 characters',
     ],
   ])('refuses what cannot be: %j', async (body, word) => {
-    const { status, body: told } = await admin.refused('createOwner', { body });
+    const { status, body: ownBody } = await admin.refused('createOwner', { body });
     expect(status).toBe(400);
-    expect(JSON.stringify(told)).toContain(word);
+    expect(JSON.stringify(ownBody)).toContain(word);
   });
 
   test('refuses keys of owners that do not exist', async () => {

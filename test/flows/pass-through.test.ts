@@ -408,7 +408,7 @@ describe('a provider that sends blank lines without end', () => {
       while (taken < most) taken += (await client.read()).value?.length ?? most;
     })();
     floods = false;
-    for (let turn = 0; turn < 10; turn += 1)
+    for (let round = 0; round < 10; round += 1)
       expect(await call(gateway, format, voice.model, true)).toMatchObject({ status: 200 });
     await taking;
     leave.abort();

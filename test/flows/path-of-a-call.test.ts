@@ -49,7 +49,7 @@ test('the page on the path of a call names functions that the call runs through,
   });
   const gateway = await startGateway({ channels: [channel(upstream.url, { models: ['m'] })] });
   try {
-    const ask = async (): Promise<string> => {
+    const sendChat = async (): Promise<string> => {
       const response = await fetch(`${gateway.url}/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -58,10 +58,10 @@ test('the page on the path of a call names functions that the call runs through,
       return response.text();
     };
     // What is loaded or made once does not belong to a call.
-    await ask();
+    await sendChat();
     const ran = await functionsOf(async () => {
       await gateway.forgetLines();
-      expect(await ask()).toContain('Hello');
+      expect(await sendChat()).toContain('Hello');
       await expect.poll(() => gateway.lines.some(({ status }) => status === 200)).toBe(true);
     });
     const named = steps();

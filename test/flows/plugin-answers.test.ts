@@ -36,12 +36,12 @@ const answering = definePlugin({
       }
       if (share === undefined) return next(call);
       tools.chargeAnswer(call, usage, Number(share));
-      const place = { block: 0, choice: 0 };
+      const position = { block: 0, choice: 0 };
       return from<GatewayEvent[]>([
         { type: 'head', id: call.id, model: call.model },
-        { type: 'text-start', ...place },
-        { type: 'text-delta', ...place, text: 'Hi.' },
-        { type: 'text-end', ...place },
+        { type: 'text-start', ...position },
+        { type: 'text-delta', ...position, text: 'Hi.' },
+        { type: 'text-end', ...position },
         { type: 'finish', choice: 0, reason: 'stop' },
         { type: 'usage', usage },
       ]);
@@ -79,9 +79,9 @@ describe('a response that a plugin gives by itself', () => {
     const seen = async () => (await usageLog.page({ channel: 'plugin:answering' }, 100)).records;
     for (const share of ['0', '0.25', '1']) expect((await chat(share)).total_tokens).toBe(150);
     await expect.poll(async () => (await seen()).length).toBe(3);
-    const told = (await seen()).map(({ input, output, microDollars }) => [input, output, microDollars]);
+    const amounts = (await seen()).map(({ input, output, microDollars }) => [input, output, microDollars]);
     // 100 tokens at 10 dollars and 50 at 20 dollars a million.
-    expect(told.toSorted((a, b) => (a[2] ?? 0) - (b[2] ?? 0))).toEqual([
+    expect(amounts.toSorted((a, b) => (a[2] ?? 0) - (b[2] ?? 0))).toEqual([
       [0, 0, 0],
       [100, 50, 500],
       [100, 50, 2000],
@@ -128,32 +128,32 @@ describe('a response that a plugin gives by itself', () => {
 });
 
 describe('a route of a plugin for whoever runs the gateway', () => {
-  const ask = (init: RequestInit = {}, query = ''): Promise<Response> =>
+  const sendChat = (init: RequestInit = {}, query = ''): Promise<Response> =>
     fetch(`${gateway.url}/api/answers${query}`, init);
 
   test('is 401 without a session, also with an API key', async () => {
     for (const method of ['GET', 'DELETE'])
       for (const headers of [{}, { authorization: `Bearer ${gateway.key}` }])
-        expect((await ask({ method, headers })).status).toBe(401);
+        expect((await sendChat({ method, headers })).status).toBe(401);
     expect(cleared).toBe(0);
   });
 
   test('is 403 for a change without the token of the session, or from another origin', async () => {
     const { cookie, csrfToken } = await logIn(gateway.url);
-    expect((await ask({ method: 'DELETE', headers: { cookie } })).status).toBe(403);
+    expect((await sendChat({ method: 'DELETE', headers: { cookie } })).status).toBe(403);
     const foreign = { cookie, 'x-csrf-token': csrfToken, origin: 'https://elsewhere.example' };
-    expect((await ask({ method: 'DELETE', headers: foreign })).status).toBe(403);
+    expect((await sendChat({ method: 'DELETE', headers: foreign })).status).toBe(403);
     expect(cleared).toBe(0);
   });
 
   test('answers the session, and a change stands in the audit', async () => {
     const admin = await logIn(gateway.url);
     const headers = { cookie: admin.cookie, 'x-csrf-token': admin.csrfToken };
-    const changed = await ask({ method: 'DELETE', headers });
+    const changed = await sendChat({ method: 'DELETE', headers });
     expect(changed.headers.get('cache-control')).toBe('no-store');
     expect(await changed.json()).toEqual({ cleared: 1 });
-    expect(await (await ask({ headers: { cookie: admin.cookie } })).json()).toEqual({ cleared: 1 });
-    expect((await ask({ method: 'DELETE', headers }, '?wrong=yes')).status).toBe(400);
+    expect(await (await sendChat({ headers: { cookie: admin.cookie } })).json()).toEqual({ cleared: 1 });
+    expect((await sendChat({ method: 'DELETE', headers }, '?wrong=yes')).status).toBe(400);
     const { entries } = await admin.ask('listAudit');
     expect(entries.find(({ action }) => action === 'plugin-route')).toMatchObject({
       target: 'DELETE /api/answers',

@@ -39,11 +39,11 @@ const inventive = definePlugin({
             call.with({ body: { ...call.body, messages: [{ role: 'user', content: 'Other words' }] } }),
           );
         case 'first here': {
-          const asked = call.with({
+          const subcall = call.with({
             body: { model: call.model, messages: [{ role: 'user', content: 'one' }] },
             decoded: true,
           });
-          const events = await gathered(call, await next(asked));
+          const events = await gathered(call, await next(subcall));
           const words = events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
           return next(call.with({ body: { ...call.body, messages: [{ role: 'user', content: words }] } }));
         }
@@ -98,11 +98,11 @@ const post = (path: string, body: unknown, headers: Record<string, string> = {})
     headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json', ...headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
-const chat = (model: string, wish: string): Promise<Response> =>
+const chat = (model: string, mode: string): Promise<Response> =>
   post(
     '/v1/chat/completions',
     { model, seed: 7, messages: [{ role: 'user', content: 'Hi' }] },
-    { 'x-wish': wish },
+    { 'x-wish': mode },
   );
 const textOf = async (response: Response): Promise<string> => {
   const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };

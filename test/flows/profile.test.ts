@@ -516,11 +516,11 @@ describe('a client of chat completions on a channel of chat completions', () => 
             );
         },
       );
-      const wish =
+      const reasoning =
         client === 'messages'
           ? { thinking: { type: 'enabled', budget_tokens: 2000 } }
           : { reasoning_effort: 'high' };
-      const got = await send(there, client, { ...plain[client], ...wish });
+      const got = await send(there, client, { ...plain[client], ...reasoning });
       expect(got.status).toBe(200);
       expect(got.sent).toMatchObject({ stream: true, enable_thinking: true });
       expect(JSON.stringify(got.reply)).toMatch(/"(?:reasoning_content|thinking)":"Hm\."/);
@@ -588,11 +588,11 @@ describe('a client of chat completions on a channel of chat completions', () => 
   });
 
   const calls = [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }];
-  const history = (turn: Json): Json => ({
+  const history = (assistantTurn: Json): Json => ({
     ...chat,
     messages: [
       { role: 'user', content: 'Hi' },
-      { role: 'assistant', content: null, tool_calls: calls, ...turn },
+      { role: 'assistant', content: null, tool_calls: calls, ...assistantTurn },
       { role: 'tool', tool_call_id: 'c', content: '1' },
     ],
     tools: [tool],
@@ -620,9 +620,9 @@ describe('a client of chat completions on a channel of chat completions', () => 
     ['a turn with empty reasoning', { reasoning_content: '' }, {}, ' '],
     ['a turn with its reasoning', { reasoning_content: 'Hm.' }, {}, 'Hm.'],
     ['a turn that the model need not think about', {}, { thinking: { type: 'disabled' } }, undefined],
-  ])('%s is taken by a model that wants its reasoning back', async (_, turn, more, thought) => {
+  ])('%s is taken by a model that wants its reasoning back', async (_, assistantTurn, more, thought) => {
     const there = await stage('chat-completions', replaying, demanding);
-    const got = await send(there, 'chat-completions', { ...history(turn), ...more });
+    const got = await send(there, 'chat-completions', { ...history(assistantTurn), ...more });
     expect(got.status).toBe(200);
     const turns = got.sent?.messages as readonly Json[];
     expect(turns[1]?.reasoning_content).toBe(thought);
@@ -752,9 +752,9 @@ describe('a reply to a client of chat completions on a channel of chat completio
       .split('\n\n')
       .filter((frame) => frame.startsWith('data: {'))
       .map((frame) => (JSON.parse(frame.slice(6)) as { choices: { delta: Json }[] }).choices[0]?.delta ?? {});
-    const said = (name: string): string =>
+    const joinedDeltas = (name: string): string =>
       deltas.map((delta) => (typeof delta[name] === 'string' ? delta[name] : '')).join('');
-    expect([said('reasoning_content'), said('content')]).toEqual(['Hm.', 'Yes.']);
+    expect([joinedDeltas('reasoning_content'), joinedDeltas('content')]).toEqual(['Hm.', 'Yes.']);
   });
 });
 

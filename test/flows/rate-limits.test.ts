@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';
-import { call, fetchRaw, formatNames, readError, voices, type Door, type FormatName } from './_wire.ts';
+import { call, fetchRaw, formatNames, readError, voices, type Access, type FormatName } from './_wire.ts';
 
 let first: ScriptedUpstream;
 let second: ScriptedUpstream;
@@ -71,7 +71,7 @@ beforeEach(() => {
   held = [];
 });
 
-async function doorFor(limits: Omit<NewApiKey, 'name'>): Promise<Door> {
+async function accessFor(limits: Omit<NewApiKey, 'name'>): Promise<Access> {
   const { value } = await gateway.apiKeys.create({ name: 'limited', ...limits });
   return { url: gateway.url, key: value };
 }
@@ -111,17 +111,17 @@ describe.each(formatNames)('a key with limits, in %s', (format) => {
   const { model } = voices[format];
 
   test('is told on every reply how they stand, and refused in the format’s own way beyond them', async () => {
-    const door = await doorFor({ requestsPerMinute: 3, tokensPerMinute: 100_000 });
+    const access = await accessFor({ requestsPerMinute: 3, tokensPerMinute: 100_000 });
     const answers = [
-      await call(door, format, model, false),
-      await call(door, format, model, true),
-      await call(door, format, model, false),
+      await call(access, format, model, false),
+      await call(access, format, model, true),
+      await call(access, format, model, false),
     ];
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     answers.forEach(({ headers }, index) =>
       expect(ratesIn(headers)).toEqual(expected[format](String(2 - index))),
     );
-    const refused = await call(door, format, model, true);
+    const refused = await call(access, format, model, true);
     expect(readError(format, refused)).toEqual({
       status: 429,
       message: expect.stringMatching(
@@ -145,10 +145,10 @@ describe.each(formatNames)('a key with limits, in %s', (format) => {
   });
 
   test('has its tokens back that were not used, whole and streamed alike', async () => {
-    const door = await doorFor({ tokensPerMinute: 5_000 });
+    const access = await accessFor({ tokensPerMinute: 5_000 });
     // Each reply uses twelve of them; about a thousand are counted beforehand.
     for (let number = 0; number < 12; number += 1)
-      expect((await call(door, format, model, number % 2 === 0)).status).toBe(200);
+      expect((await call(access, format, model, number % 2 === 0)).status).toBe(200);
   });
 });
 
@@ -159,29 +159,29 @@ test('a key without limits is told nothing', async () => {
 });
 
 test('a failure of the provider tells how limits stand too', async () => {
-  const door = await doorFor({ requestsPerMinute: 5 });
-  const answered = await call(door, 'chat-completions', 'unknown-model', false);
+  const access = await accessFor({ requestsPerMinute: 5 });
+  const answered = await call(access, 'chat-completions', 'unknown-model', false);
   expect(answered.status).toBe(503);
   expect(answered.headers['x-ratelimit-remaining-requests']).toBe('4');
 });
 
 test('calls at the same time: a stream counts until its end, and one whose client left no longer', async () => {
   hold = true;
-  const door = await doorFor({ concurrency: 2 });
+  const access = await accessFor({ concurrency: 2 });
   const running = [
-    call(door, 'chat-completions', 'via-chat', true),
-    call(door, 'generate-content', 'via-content', true),
+    call(access, 'chat-completions', 'via-chat', true),
+    call(access, 'generate-content', 'via-content', true),
   ];
   await until(() => held.length === 2);
-  expect((await call(door, 'chat-completions', 'via-chat', false)).status).toBe(429);
+  expect((await call(access, 'chat-completions', 'via-chat', false)).status).toBe(429);
   for (const reply of held) reply();
   expect((await Promise.all(running)).map(({ status }) => status)).toEqual([200, 200]);
   held = [];
   const controller = new AbortController();
   const left = [1, 2].map(() =>
-    fetch(`${door.url}/v1/chat/completions`, {
+    fetch(`${access.url}/v1/chat/completions`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${access.key}`, 'content-type': 'application/json' },
       body: JSON.stringify(voices['chat-completions'].body('via-chat', true)),
       signal: controller.signal,
     }).catch(() => undefined),
@@ -191,13 +191,13 @@ test('calls at the same time: a stream counts until its end, and one whose clien
   await Promise.all(left);
   hold = false;
   await eventually(async () =>
-    expect((await call(door, 'chat-completions', 'via-chat', false)).status).toBe(200),
+    expect((await call(access, 'chat-completions', 'via-chat', false)).status).toBe(200),
   );
 });
 
 test('a model’s limits are those of all callers together, by whatever name they ask', async () => {
   hold = true;
-  const [one, other] = [await doorFor({}), await doorFor({})];
+  const [one, other] = [await accessFor({}), await accessFor({})];
   const running = call(one, 'messages', 'via-messages', true);
   await until(() => held.length === 1);
   const refused = await call(other, 'messages', 'via-messages-high', false);
@@ -230,9 +230,9 @@ test('a channel that may serve no more leaves the call to another, and is answer
 });
 
 test('calls over a WebSocket count, one by one, and the socket lives on', async () => {
-  const door = await doorFor({ requestsPerMinute: 1 });
-  const client = await SocketClient.open(`${door.url}/v1/responses`, {
-    headers: { authorization: `Bearer ${door.key}` },
+  const access = await accessFor({ requestsPerMinute: 1 });
+  const client = await SocketClient.open(`${access.url}/v1/responses`, {
+    headers: { authorization: `Bearer ${access.key}` },
   });
   const create = { type: 'response.create', model: 'via-messages', input: 'hi', store: false };
   client.send(create);
@@ -250,10 +250,10 @@ test('health says how the shared store is', async () => {
 
 describe('behind a trusted proxy', () => {
   test('a key is bound to the address of the client, not of the proxy', async () => {
-    const door = await doorFor({ addresses: ['192.0.2.0/24'] });
+    const access = await accessFor({ addresses: ['192.0.2.0/24'] });
     const from = async (forwarded?: string): Promise<number> => {
       const headers = { 'x-forwarded-for': forwarded };
-      return (await call(door, 'chat-completions', 'via-chat', false, { headers })).status;
+      return (await call(access, 'chat-completions', 'via-chat', false, { headers })).status;
     };
     expect(await from('192.0.2.9')).toBe(200);
     expect(await from('192.0.2.9, 203.0.113.1')).toBe(403);

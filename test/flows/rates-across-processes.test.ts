@@ -98,14 +98,14 @@ function burst(
   gateways: readonly GatewayProcess[],
   key: string,
   count: number,
-  heard: (answer: Answer) => void = () => {},
+  onAnswer: (answer: Answer) => void = () => {},
 ): Promise<Answer[]> {
   return Promise.all(
     Array.from({ length: count }, async (_, index) => {
       const url = gateways[index % gateways.length]?.url ?? '';
       const streams = Math.floor(index / gateways.length) % 2 === 0;
       const answer = await call({ url, key }, 'chat-completions', model, streams);
-      heard(answer);
+      onAnswer(answer);
       return answer;
     }),
   );
@@ -215,7 +215,7 @@ describe.skipIf(missing !== undefined)(
       const callers = Array.from({ length: 6 }, (_, index) => caller(index));
       await pass(300);
       redis.pause();
-      const allSay = (shared: string): Promise<void> =>
+      const allReport = (shared: string): Promise<void> =>
         eventually(async () => {
           const states = fleet.gateways.map(({ url }) =>
             fetch(`${url}/readyz`).then((reply) => reply.json()),
@@ -223,17 +223,17 @@ describe.skipIf(missing !== undefined)(
           for (const state of await Promise.all(states))
             expect(state).toMatchObject({ status: 'ready', shared });
         });
-      await allSay('degraded');
+      await allReport('degraded');
       // Each counts for itself now, as the config says.
       const answers = await burst(fleet.gateways, small, 3 * 10);
       expect(count(answers, 200)).toBe(3 * 5);
       redis.resume();
-      await allSay('ok');
+      await allReport('ok');
       await redis.kill();
-      await allSay('degraded');
+      await allReport('degraded');
       await pass(300);
       await redis.start();
-      await allSay('ok');
+      await allReport('ok');
       await pass(300);
       run.over = true;
       await Promise.all(callers);
@@ -241,7 +241,7 @@ describe.skipIf(missing !== undefined)(
         `${times.length} calls while Redis hung, was gone and came back: the slowest took ${Math.max(...times).toFixed(0)} ms\n`,
       );
       expect(statuses.every((status) => status === 200)).toBe(true);
-      await allSay('ok');
+      await allReport('ok');
       for (const { output } of fleet.gateways)
         // Lines of the log come by another way than responses, and later on a busy machine.
         await eventually(() => {

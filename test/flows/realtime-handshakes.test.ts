@@ -142,16 +142,16 @@ describe('the handshake of a session', () => {
 
   describe('while the provider thinks', () => {
     const thinking = async () => {
-      const asked = Promise.withResolvers<void>();
+      const received = Promise.withResolvers<void>();
       const verdict = Promise.withResolvers<boolean>();
       const verifyClient: ServerOptions['verifyClient'] = (_info, answer) => {
-        asked.resolve();
+        received.resolve();
         void verdict.promise.then(answer);
       };
       const both = await pair({ timeouts: { connect: 3_600_000 } }, undefined, { verifyClient });
       const client = await Bare.to(both.gateway.url);
       client.write(requestText('GET', '/v1/realtime?model=talk', upgradeOf(both)));
-      await asked.promise;
+      await received.promise;
       expect(both.running.size).toBe(1);
       return { both, client, accept: () => verdict.resolve(true) };
     };
@@ -202,7 +202,7 @@ describe('a session', () => {
 
   test('that lasts longer than the time of a stop is told why, and closed', async () => {
     const both = await pair({ timeouts: { drain: 20 } }, (session, message) => {
-      if (message !== undefined) session.say({ type: 'response.created', response: { id: 'resp_1' } });
+      if (message !== undefined) session.send({ type: 'response.created', response: { id: 'resp_1' } });
     });
     const client = await open(both);
     client.send({ type: 'response.create' });
@@ -220,8 +220,8 @@ describe('a session', () => {
     const both = await pair({ timeouts: { drain: 60_000 } }, (session, message) => {
       if (message === undefined) return;
       const { type } = JSON.parse(message.data.toString()) as { type: string };
-      if (type === 'response.create') session.say({ type: 'response.created', response: { id: 'resp_1' } });
-      else session.say({ type: 'response.done', response: { id: 'resp_1', status: 'completed' } });
+      if (type === 'response.create') session.send({ type: 'response.created', response: { id: 'resp_1' } });
+      else session.send({ type: 'response.done', response: { id: 'resp_1', status: 'completed' } });
     });
     const client = await open(both);
     client.send({ type: 'response.create' });

@@ -190,7 +190,7 @@ describe('who is gone, and for how long one may stay', () => {
     const { open, gateway } = await pair({}, (session, message) => {
       if (message === undefined) return;
       busy = session;
-      session.say({ type: 'response.created', response: { id: 'r' } });
+      session.send({ type: 'response.created', response: { id: 'r' } });
     });
     const idle = await open();
     const speaking = await open();
@@ -199,7 +199,7 @@ describe('who is gone, and for how long one may stay', () => {
     const closing = gateway.close();
     expect((await idle.closed).code).toBe(1001);
     expect(speaking.socket.readyState).toBe(speaking.socket.OPEN);
-    busy?.say({ type: 'response.done', response: { id: 'r', status: 'completed', usage: null } });
+    busy?.send({ type: 'response.done', response: { id: 'r', status: 'completed', usage: null } });
     expect((await speaking.closed).code).toBe(1001);
     expect(speaking.messages.map(({ type }) => type)).toEqual(['response.created', 'response.done', 'error']);
     await closing;
@@ -209,7 +209,7 @@ describe('who is gone, and for how long one may stay', () => {
     const { open, provider } = await pair({ queue: 64 * KiB }, (session, message) => {
       if (message === undefined) return;
       session.socket.send(Buffer.alloc(16 * MiB));
-      session.say({ type: 'behind it' });
+      session.send({ type: 'behind it' });
     });
     const client = await open();
     client.socket.removeAllListeners('message');

@@ -17,7 +17,7 @@ beforeAll(async () => {
   provider = await startRealtimeUpstream((session, message) => {
     if (message === undefined) return;
     const { say } = JSON.parse(message.data.toString()) as { say?: unknown[] };
-    for (const one of say ?? []) session.say(one);
+    for (const one of say ?? []) session.send(one);
   });
   gateway = await startGateway({
     channels: [
@@ -62,7 +62,7 @@ async function spent(keyId: string): Promise<number> {
   return state?.spent ?? 0;
 }
 
-const say = (...events: unknown[]): Json => ({ say: events });
+const scriptOf = (...events: unknown[]): Json => ({ say: events });
 const tokens = (amount: number): Partial<NewApiKey> => ({
   budgets: [{ unit: 'token', period: 'total', amount }],
 });
@@ -72,10 +72,10 @@ describe('what a session is charged', () => {
   test('each answer once and at once, as a record of its own, while the session goes on', async () => {
     const key = await keyed();
     const client = await open(key.value);
-    client.send(say({ type: 'response.created', response: { id: 'a' } }, responseDone('a', 100, 50)));
+    client.send(scriptOf({ type: 'response.created', response: { id: 'a' } }, responseDone('a', 100, 50)));
     await expect.poll(() => records(key.id)).toHaveLength(1);
     // Told twice, charged once.
-    client.send(say(responseDone('a', 100, 50), responseDone('b', 200, 10)));
+    client.send(scriptOf(responseDone('a', 100, 50), responseDone('b', 200, 10)));
     await expect.poll(() => records(key.id)).toHaveLength(2);
     expect(await records(key.id)).toMatchObject([
       {
@@ -109,7 +109,7 @@ describe('what a session is charged', () => {
     const team = await gateway.apiKeys.owners.create({ kind: 'team', name: 't', budgets: hours, pricing });
     const key = await keyed({ team: team.id, budgets: hours });
     const client = await open(key.value);
-    client.send(say({ type: 'response.created', response: { id: 'a' } }, responseDone('a', 100, 50)));
+    client.send(scriptOf({ type: 'response.created', response: { id: 'a' } }, responseDone('a', 100, 50)));
     await expect.poll(() => records(key.id)).toHaveLength(1);
     expect(await records(key.id)).toMatchObject([{ microDollars: 2_000, chargedMicroDollars: charged }]);
     const { budgets = [] } = (await gateway.apiKeys.effectiveById(key.id)) ?? {};
@@ -129,7 +129,7 @@ describe('what a session is charged', () => {
       output_token_details: { text_tokens: 4, audio_tokens: 6 },
     };
     client.send(
-      say(
+      scriptOf(
         responseDone('a', 0, 0, { usage }),
         {
           type: 'conversation.item.input_audio_transcription.completed',
@@ -155,7 +155,7 @@ describe('what a session is charged', () => {
     const key = await keyed(tokens(10_000));
     const client = await open(key.value);
     const delta = { type: 'response.output_audio_transcript.delta', delta: 'word' };
-    client.send(say({ type: 'response.created', response: { id: 'a' } }, delta, delta, delta));
+    client.send(scriptOf({ type: 'response.created', response: { id: 'a' } }, delta, delta, delta));
     await client.until(({ type }) => type === delta.type, 3);
     client.vanish();
     await expect.poll(() => records(key.id)).toHaveLength(2);
@@ -172,9 +172,9 @@ describe('budgets', () => {
   test('a session whose budget is spent gets its last answer, an error event, and 1008', async () => {
     const key = await keyed(tokens(4000));
     const client = await open(key.value);
-    client.send(say(responseDone('a', 900, 900)));
+    client.send(scriptOf(responseDone('a', 900, 900)));
     await client.until(isDone);
-    client.send(say(responseDone('b', 900, 900), { type: 'never.seen' }));
+    client.send(scriptOf(responseDone('b', 900, 900), { type: 'never.seen' }));
     expect((await client.closed).code).toBe(1008);
     expect(client.messages.slice(-2)).toMatchObject([
       { type: 'response.done', response: { id: 'b' } },
@@ -202,7 +202,7 @@ describe('budgets', () => {
     await Promise.all(
       clients.map(async (client, number) => {
         for (let count = 0; client.socket.readyState === client.socket.OPEN; count += 1) {
-          client.send(say(responseDone(`${number} ${count}`, 600, 400)));
+          client.send(scriptOf(responseDone(`${number} ${count}`, 600, 400)));
           await client.until(isDone, count + 1).catch(() => {});
         }
       }),
@@ -243,7 +243,7 @@ describe('a key that is no longer valid ends its sessions', () => {
     const client = await open(key.value);
     await gateway.apiKeys.update(key.id, { name: 'renamed' });
     await new Promise((resolve) => setTimeout(resolve, 600));
-    client.send(say({ type: 'still here' }));
+    client.send(scriptOf({ type: 'still here' }));
     expect(await client.until(({ type }) => type === 'still here')).toHaveLength(1);
     client.vanish();
   });

@@ -26,7 +26,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   provider = await startRealtimeUpstream((session, message) => {
     if (message === undefined) {
-      session.say({
+      session.send({
         type: 'session.created',
         event_id: 'e1',
         session: { id: 's', type: 'translation', model },
@@ -35,14 +35,14 @@ beforeAll(async () => {
     }
     const { type } = JSON.parse(message.data.toString()) as Json;
     if (type === 'session.input_audio_buffer.append')
-      session.say({
+      session.send({
         type: 'session.output_transcript.delta',
         event_id: 'e2',
         delta: 'Hallo',
         elapsed_ms: 200,
       });
     if (type === 'session.close') {
-      session.say({
+      session.send({
         type: 'session.closed',
         event_id: 'e3',
         usage: { input_seconds: 10.2, output_seconds: 8 },

@@ -22,15 +22,15 @@ let answers = 0;
 beforeAll(async () => {
   provider = await startRealtimeUpstream((session, message) => {
     if (message === undefined) {
-      session.say({ type: 'session.created', session: { model: 'upstream-model', id: 'sess_1' } });
+      session.send({ type: 'session.created', session: { model: 'upstream-model', id: 'sess_1' } });
       return;
     }
     const { data, binary } = message;
     const text = binary ? '' : data.subarray(0, 300).toString();
     if (text.includes('"response.create"')) {
       answers += 1;
-      session.say({ type: 'response.created', response: { id: `resp_${answers}` } });
-      session.say(responseDone(`resp_${answers}`, 10, 5));
+      session.send({ type: 'response.created', response: { id: `resp_${answers}` } });
+      session.send(responseDone(`resp_${answers}`, 10, 5));
       return;
     }
     if (text.includes('"close"')) {

@@ -77,8 +77,8 @@ class Client {
   readonly #gateway: TestGateway;
   readonly #key: string;
 
-  constructor(gateway: TestGateway, asked: string, key = gateway.key) {
-    this.messages = [{ role: 'user', content: asked }];
+  constructor(gateway: TestGateway, question: string, key = gateway.key) {
+    this.messages = [{ role: 'user', content: question }];
     this.#gateway = gateway;
     this.#key = key;
   }
@@ -140,7 +140,7 @@ describe('a long session that goes on over another channel', () => {
   test.each(styles)('has all its signatures again, with the ids of %s', async (style) => {
     const { gateway, upstream } = await start([...idsOf(style, 3).map((id) => [id]), []]);
     const client = new Client(gateway, long);
-    for (let turn = 0; turn < 3; turn += 1) await client.send();
+    for (let round = 0; round < 3; round += 1) await client.send();
     await client.send('n');
     expect(upstream.requests.at(-1)?.headers['x-api-key']).toBe('other');
     expect(signaturesIn(upstream)).toEqual(turnsOf(1, 2, 3));
@@ -172,7 +172,7 @@ describe('ids that two sessions have', () => {
   test('give each the reasoning of its own turns', async () => {
     const { gateway, upstream } = await start([...ids, ...ids, [], []]);
     const [one, other] = ['Find my keys.', 'Find the weather.'].map(
-      (asked) => new Client(gateway, `${asked} ${long}`),
+      (question) => new Client(gateway, `${question} ${long}`),
     ) as [Client, Client];
     for (const client of [one, one, other, other]) await client.send();
     await one.send('n');
@@ -213,7 +213,7 @@ describe('an id that stands in several turns of a session', () => {
     async (id) => {
       const { gateway, upstream } = await start([[id], [id], [id], []]);
       const client = new Client(gateway, long);
-      for (let turn = 0; turn < 3; turn += 1) await client.send();
+      for (let round = 0; round < 3; round += 1) await client.send();
       await client.send('n');
       expect(signaturesIn(upstream)).toEqual(turnsOf(1, 2, 3));
     },

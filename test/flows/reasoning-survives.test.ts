@@ -131,7 +131,7 @@ function gathered(sse: string): Plain {
 }
 
 /** Finds, then reads, then saves; the answer quotes the last result. The demo refuses a turn whose reasoning did not come back. */
-const asked = 'Please call find then call read then call save';
+const prompt = 'Please call find then call read then call save';
 
 async function wholeLoop(
   gateways: readonly TestGateway[],
@@ -139,10 +139,10 @@ async function wholeLoop(
   stream: boolean,
   key?: string,
 ): Promise<Answered> {
-  const client = new PlainClient(asked, stream);
+  const client = new PlainClient(prompt, stream);
   let last: Answered | undefined;
-  for (let turn = 0; turn < 4; turn += 1) {
-    const gateway = gateways[turn % gateways.length] as TestGateway;
+  for (let round = 0; round < 4; round += 1) {
+    const gateway = gateways[round % gateways.length] as TestGateway;
     last = await client.send(gateway, model, key);
     if (last.status !== 200) return last;
     client.answer(last.message.tool_calls ?? []);
@@ -164,9 +164,9 @@ describe.each(['messages', 'generate-content', 'chat-completions', 'responses'] 
 
     test('finishes it over restarts of the gateway', async () => {
       const database = databaseFile();
-      const client = new PlainClient(asked, true);
+      const client = new PlainClient(prompt, true);
       let key: string | undefined;
-      for (let turn = 0; turn < 4; turn += 1) {
+      for (let round = 0; round < 4; round += 1) {
         const gateway = await startGateway({ database, channels: [channel()] });
         try {
           key ??= gateway.key;
@@ -267,20 +267,23 @@ async function thinkingGateway(
 
 describe('what the provider gets back', () => {
   test('is every block of its reasoning, in its place, byte for byte', async () => {
-    const said: Part = { type: 'text', text: 'I look.' };
+    const textPart: Part = { type: 'text', text: 'I look.' };
     const between: Part = { type: 'thinking', thinking: 'And now read.', signature: `${signature}2` };
-    const { gateway, upstream } = await thinkingGateway([[thinking, hidden, said, between, ...calls], done]);
-    const client = new PlainClient(asked, false);
+    const { gateway, upstream } = await thinkingGateway([
+      [thinking, hidden, textPart, between, ...calls],
+      done,
+    ]);
+    const client = new PlainClient(prompt, false);
     client.answer((await client.send(gateway, 'm')).message.tool_calls ?? []);
     expect(await client.send(gateway, 'm')).toMatchObject({ status: 200, losses: null });
-    expect(turns(upstream, 1)[1]?.content).toEqual([thinking, hidden, said, between, ...calls]);
+    expect(turns(upstream, 1)[1]?.content).toEqual([thinking, hidden, textPart, between, ...calls]);
   });
 
   test('is the same for a client of another format that drops it', async () => {
     const { gateway, upstream } = await thinkingGateway([[thinking, ...calls], done]);
-    const contents: unknown[] = [{ role: 'user', parts: [{ text: asked }] }];
+    const contents: unknown[] = [{ role: 'user', parts: [{ text: prompt }] }];
     const declared = tools.map(({ function: { name, parameters } }) => ({ name, parameters }));
-    const ask = async (): Promise<readonly Part[]> => {
+    const runTurn = async (): Promise<readonly Part[]> => {
       const response = await fetch(`${gateway.url}/v1beta/models/m:generateContent`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-goog-api-key': gateway.key },
@@ -294,7 +297,7 @@ describe('what the provider gets back', () => {
       const { candidates } = (await response.json()) as { candidates: { content: { parts: Part[] } }[] };
       return candidates[0]?.content.parts ?? [];
     };
-    const parts = (await ask()).flatMap(({ functionCall }) =>
+    const parts = (await runTurn()).flatMap(({ functionCall }) =>
       functionCall === undefined ? [] : [{ functionCall }],
     );
     const results = parts.map(({ functionCall }) => {
@@ -302,13 +305,13 @@ describe('what the provider gets back', () => {
       return { functionResponse: { id, name, response: { output: 'found' } } };
     });
     contents.push({ role: 'model', parts }, { role: 'user', parts: results });
-    await ask();
+    await runTurn();
     expect(turns(upstream, 1)[1]?.content).toEqual([thinking, ...calls]);
   });
 
   test('is complete when the results of parallel calls come in two requests', async () => {
     const { gateway, upstream } = await thinkingGateway([[thinking, ...calls], done]);
-    const client = new PlainClient(asked, false);
+    const client = new PlainClient(prompt, false);
     const made = (await client.send(gateway, 'm')).message.tool_calls ?? [];
     client.answer(made.slice(0, 1));
     expect(await client.send(gateway, 'm')).toMatchObject({ status: 200, losses: null });
@@ -321,7 +324,7 @@ describe('what the provider gets back', () => {
 
   test('stands once when a client splits parallel calls over two messages', async () => {
     const { gateway, upstream } = await thinkingGateway([[thinking, ...calls], done]);
-    const client = new PlainClient(asked, false);
+    const client = new PlainClient(prompt, false);
     const made = (await client.send(gateway, 'm')).message.tool_calls ?? [];
     client.messages.pop();
     for (const call of made) {
@@ -335,7 +338,7 @@ describe('what the provider gets back', () => {
 
   test('has its signature again when the client kept the words alone', async () => {
     const { gateway, upstream } = await thinkingGateway([[thinking, ...calls], done]);
-    const client = new PlainClient(asked, false);
+    const client = new PlainClient(prompt, false);
     client.answer((await client.send(gateway, 'm')).message.tool_calls ?? []);
     Object.assign(client.messages[1] as object, { reasoning_content: thinking.thinking });
     expect(await client.send(gateway, 'm')).toMatchObject({ status: 200, losses: null });
@@ -344,7 +347,7 @@ describe('what the provider gets back', () => {
 
   test("is the client's own where the client changed the words: nothing is made up for them", async () => {
     const { gateway, upstream } = await thinkingGateway([[thinking, ...calls], done]);
-    const client = new PlainClient(asked, false);
+    const client = new PlainClient(prompt, false);
     client.answer((await client.send(gateway, 'm')).message.tool_calls ?? []);
     Object.assign(client.messages[1] as object, { reasoning_content: 'Other words.' });
     const { status, losses } = await client.send(gateway, 'm');
@@ -355,7 +358,7 @@ describe('what the provider gets back', () => {
 
   test('is nothing for another key that sends the same calls', async () => {
     const { gateway, upstream } = await thinkingGateway([[thinking, ...calls], done]);
-    const client = new PlainClient(asked, false);
+    const client = new PlainClient(prompt, false);
     client.answer((await client.send(gateway, 'm')).message.tool_calls ?? []);
     const { value } = await gateway.apiKeys.create({ name: 'somebody else' });
     expect((await client.send(gateway, 'm', value)).status).toBe(200);
@@ -373,7 +376,7 @@ describe('what the provider gets back', () => {
     const { gateway, upstream } = await thinkingGateway([[long, ...calls], done], {
       plugins: [vault(options)],
     });
-    const client = new PlainClient(asked, false);
+    const client = new PlainClient(prompt, false);
     client.answer((await client.send(gateway, 'm')).message.tool_calls ?? []);
     if (waits) await setTimeout(60);
     expect((await client.send(gateway, 'm')).status).toBe(200);
@@ -384,7 +387,7 @@ describe('what the provider gets back', () => {
     const { gateway, upstream } = await thinkingGateway([[thinking, ...calls], done], {
       plugins: [vault({ copies: 0 })],
     });
-    const client = new PlainClient(asked, false);
+    const client = new PlainClient(prompt, false);
     client.answer((await client.send(gateway, 'm')).message.tool_calls ?? []);
     expect((await client.send(gateway, 'm')).status).toBe(200);
     expect(turns(upstream, 1)[1]?.content).toEqual([thinking, ...calls]);
@@ -403,7 +406,7 @@ describe('what the provider gets back', () => {
     const gateway = await gatewayWith({
       channels: [gemini({ key: 'k', baseUrl: `${upstream.url}/v1beta`, models: { g: 'gemini-3-pro' } })],
     });
-    const client = new PlainClient(asked, false);
+    const client = new PlainClient(prompt, false);
     client.answer((await client.send(gateway, 'g')).message.tool_calls ?? []);
     expect(await client.send(gateway, 'g')).toMatchObject({ status: 200, losses: null });
     expect(turns(upstream, 1)[1]?.parts).toEqual([signed, second]);
@@ -420,7 +423,7 @@ test('two processes on one database put back what the other has seen', async () 
       processes.push(await startProcess(members));
     }
     const [one, other] = processes as [GatewayProcess, GatewayProcess];
-    const client = new PlainClient(asked, true);
+    const client = new PlainClient(prompt, true);
     client.answer((await client.send(one, 'm')).message.tool_calls ?? []);
     expect(await client.send(other, 'm')).toMatchObject({ status: 200, losses: null });
     expect(turns(upstream, 1)[1]?.content).toEqual([thinking, ...calls]);
@@ -447,7 +450,7 @@ describe('reasoning items', () => {
     arguments: '{"q":"a"}',
     status: 'completed',
   };
-  const said = {
+  const messageOutput = {
     id: 'msg_0123456789abcdef',
     type: 'message',
     role: 'assistant',
@@ -465,7 +468,7 @@ describe('reasoning items', () => {
           created_at: 1,
           status: 'completed',
           model: 'gpt-5',
-          output: count === 1 ? [item, made] : [said],
+          output: count === 1 ? [item, made] : [messageOutput],
           usage: {
             input_tokens: 1,
             input_tokens_details: { cached_tokens: 0 },
@@ -495,7 +498,7 @@ describe('reasoning items', () => {
         }),
       ],
     });
-    const client = new PlainClient(asked, false);
+    const client = new PlainClient(prompt, false);
     client.answer((await client.send(gateway, 'r')).message.tool_calls ?? []);
     expect(await client.send(gateway, 'r')).toMatchObject({ status: 200, losses: null });
     expect(input(upstream, 1)[1]).toEqual(item);
@@ -507,8 +510,8 @@ describe('reasoning items', () => {
     ['drops them', true],
   ])('of a client that %s give the provider its thinking blocks, once', async (_what, drops) => {
     const { gateway, upstream } = await thinkingGateway([[thinking, ...calls], done]);
-    const history: Part[] = [{ role: 'user', content: asked }];
-    const ask = async (): Promise<readonly Part[]> => {
+    const history: Part[] = [{ role: 'user', content: prompt }];
+    const runTurn = async (): Promise<readonly Part[]> => {
       const response = await fetch(`${gateway.url}/v1/responses`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${gateway.key}` },
@@ -525,11 +528,11 @@ describe('reasoning items', () => {
       expect([response.status, text]).toEqual([200, text]);
       return (JSON.parse(text) as { output: readonly Part[] }).output;
     };
-    const output = await ask();
+    const output = await runTurn();
     history.push(...output.filter(({ type }) => !drops || type !== 'reasoning'));
     for (const { type, call_id } of output)
       if (type === 'function_call') history.push({ type: 'function_call_output', call_id, output: 'found' });
-    await ask();
+    await runTurn();
     expect(turns(upstream, 1)[1]?.content).toEqual([thinking, ...calls]);
   });
 });
@@ -542,7 +545,7 @@ describe('another model in the middle', () => {
     const { gateway, upstream } = await thinkingGateway([[thinking, ...calls], done], {
       channels: [gemini({ key: 'k', baseUrl: `${other.url}/v1beta`, models: { g: 'gemini-3-pro' } })],
     });
-    const client = new PlainClient(asked, true);
+    const client = new PlainClient(prompt, true);
     client.answer((await client.send(gateway, 'm')).message.tool_calls ?? []);
     const there = await client.send(gateway, 'g');
     expect(there).toMatchObject({ status: 200, losses: 'messages[1].reasoning' });
@@ -567,8 +570,8 @@ describe('another model in the middle', () => {
         }),
       ],
     });
-    const messages: unknown[] = [{ role: 'user', content: asked }];
-    const ask = async (model: string) => {
+    const messages: unknown[] = [{ role: 'user', content: prompt }];
+    const sendCall = async (model: string) => {
       const response = await fetch(`${gateway.url}/v1/messages`, {
         method: 'POST',
         headers: {
@@ -586,15 +589,15 @@ describe('another model in the middle', () => {
       const { content } = (await response.json()) as { content: readonly Part[] };
       return { status: response.status, losses: response.headers.get('x-sluice-loss'), content };
     };
-    const { content } = await ask('m');
+    const { content } = await sendCall('m');
     expect(content).toEqual([thinking, ...calls]);
     const results = calls.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'ok' }));
     messages.push({ role: 'assistant', content }, { role: 'user', content: results });
-    const there = await ask('n');
+    const there = await sendCall('n');
     expect(there.status).toBe(200);
     expect(there.losses).toContain('messages[1].content[0]');
     expect(turns(elsewhere, 0)[1]?.content).toEqual(calls);
-    expect(await ask('m')).toMatchObject({ status: 200, losses: null });
+    expect(await sendCall('m')).toMatchObject({ status: 200, losses: null });
     expect(turns(upstream, 1)[1]?.content).toEqual([thinking, ...calls]);
   });
 });

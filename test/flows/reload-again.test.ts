@@ -5,41 +5,41 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { key, logIn, operate, type OperatedGateway } from '../reload/gateway.ts';
 import { freePort } from '../support/free-port.ts';
 import { SocketClient } from '../support/websocket.ts';
-import { ask, config, failed, marker, nextLine, reloaded, status } from './_reload.ts';
+import { sendChat, config, failed, marker, nextLine, reloaded, status } from './_reload.ts';
 import { everything } from '../support/tries.ts';
 
 describe('a reload, the first one and those after it,', () => {
-  let door: OperatedGateway;
+  let gateway: OperatedGateway;
   beforeAll(async () => {
-    door = await operate({ 'gateway.config.ts': config(`'demo'`), 'plugins/marker.ts': marker('one') });
+    gateway = await operate({ 'gateway.config.ts': config(`'demo'`), 'plugins/marker.ts': marker('one') });
   });
-  afterAll(() => door.end());
+  afterAll(() => gateway.end());
 
   test('puts a changed config and a changed plugin in force, while an open stream goes on', async () => {
-    const first = await ask(door);
+    const first = await sendChat(gateway);
     await text(first);
     expect(first.headers['x-mark']).toBe('one');
-    const open = await ask(door, { words: 'a b c d !silence=4000', stream: true });
-    door.write('gateway.config.ts', config(`'demo', 'other'`));
-    door.write('plugins/marker.ts', marker('two'));
-    expect(await status(door, 'other')).toBe(503);
-    door.signal('SIGHUP');
-    await door.logged(reloaded);
-    expect(await status(door, 'other')).toBe(200);
-    const second = await ask(door);
+    const open = await sendChat(gateway, { words: 'a b c d !silence=4000', stream: true });
+    gateway.write('gateway.config.ts', config(`'demo', 'other'`));
+    gateway.write('plugins/marker.ts', marker('two'));
+    expect(await status(gateway, 'other')).toBe(503);
+    gateway.signal('SIGHUP');
+    await gateway.logged(reloaded);
+    expect(await status(gateway, 'other')).toBe(200);
+    const second = await sendChat(gateway);
     await text(second);
     expect(second.headers['x-mark']).toBe('two');
     expect(await text(open)).toMatch(/data: \[DONE\]\n\n$/);
     // The process before has nothing left, and ends.
-    await expect.poll(() => door.workers().length).toBe(1);
-    expect(door.output().match(/listens on/g)).toHaveLength(1);
+    await expect.poll(() => gateway.workers().length).toBe(1);
+    expect(gateway.output().match(/listens on/g)).toHaveLength(1);
   });
 
   test('with a config that is wrong changes nothing, and says every problem', async () => {
-    const [before] = door.workers();
-    const { ask: admin } = await logIn(door);
-    door.write('gateway.config.ts', config(`'demo'`, `lisen: 1, limits: { body: 1 },`));
-    door.write('plugins/broken.ts', `throw new Error('half written');`);
+    const [before] = gateway.workers();
+    const { ask: admin } = await logIn(gateway);
+    gateway.write('gateway.config.ts', config(`'demo'`, `lisen: 1, limits: { body: 1 },`));
+    gateway.write('plugins/broken.ts', `throw new Error('half written');`);
     const outcome = await admin('POST', 'reload');
     expect(outcome).toEqual({
       ok: false,
@@ -49,16 +49,16 @@ describe('a reload, the first one and those after it,', () => {
         'plugins/broken.ts:1:7: cannot be loaded: half written',
       ],
     });
-    await expect.poll(() => door.workers()).toEqual([before]);
-    expect(await status(door, 'demo')).toBe(200);
-    await door.logged(failed, 3);
+    await expect.poll(() => gateway.workers()).toEqual([before]);
+    expect(await status(gateway, 'demo')).toBe(200);
+    await gateway.logged(failed, 3);
     expect(await admin('GET', 'status')).toMatchObject({
       reloads: true,
       lastReload: { ok: false, problems: outcome['problems'] },
       workers: [{ worker: 1, state: 'serving' }],
     });
-    door.write('gateway.config.ts', config(`'demo'`));
-    door.remove('plugins/broken.ts');
+    gateway.write('gateway.config.ts', config(`'demo'`));
+    gateway.remove('plugins/broken.ts');
     expect(await admin('POST', 'reload')).toEqual({ ok: true, problems: [] });
     expect(await admin('GET', 'status')).toMatchObject({ lastReload: { ok: true, problems: [] } });
     const { entries } = (await admin('GET', 'audit')) as { entries: { action: string; after: object }[] };
@@ -71,16 +71,16 @@ describe('a reload, the first one and those after it,', () => {
   test('leaves connections that clients keep open: what comes over them is served, and closes them', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => void agent.destroy());
-    const one = await ask(door, { agent });
+    const one = await sendChat(gateway, { agent });
     const { socket } = one;
     await text(one);
-    const sockets = await SocketClient.open(`${door.url}/v1/responses`, {
+    const sockets = await SocketClient.open(`${gateway.url}/v1/responses`, {
       headers: { authorization: `Bearer ${key}` },
     });
     sockets.send({ type: 'response.create', model: 'demo', input: 'hello' });
     await sockets.until(({ type }) => type === 'response.completed');
-    const next = nextLine(door, reloaded);
-    door.signal('SIGHUP');
+    const next = nextLine(gateway, reloaded);
+    gateway.signal('SIGHUP');
     // A socket that says nothing for three seconds would be closed with the reload, however long that takes.
     const reloading = next().then(() => true);
     let answers = 1;
@@ -94,7 +94,7 @@ describe('a reload, the first one and those after it,', () => {
     // The old process learns of it in its own time, and says so with the next answer.
     for (let last = ''; last !== 'close';) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other, over one connection
-      const two = await ask(door, { agent });
+      const two = await sendChat(gateway, { agent });
       expect(two.socket === socket).toBe(true);
       expect(two.statusCode).toBe(200);
       last = two.headers.connection ?? '';
@@ -103,7 +103,7 @@ describe('a reload, the first one and those after it,', () => {
     }
     // Quiet for a while, it is closed as the protocol has it.
     expect((await sockets.closed).code).toBe(1001);
-    await expect.poll(() => door.workers().length).toBe(1);
+    await expect.poll(() => gateway.workers().length).toBe(1);
   });
 
   test('lets a response that is made in the background be finished', async () => {
@@ -115,50 +115,50 @@ describe('a reload, the first one and those after it,', () => {
       'content-type': 'application/json',
       connection: 'close',
     };
-    const begun = await fetch(`${door.url}/v1/responses`, {
+    const begun = await fetch(`${gateway.url}/v1/responses`, {
       method: 'POST',
       headers,
       body: JSON.stringify({ model: 'demo', input: `hello !silence=${silence}`, background: true }),
     });
     const { id } = (await begun.json()) as { id: string };
-    const next = nextLine(door, reloaded);
-    door.signal('SIGHUP');
+    const next = nextLine(gateway, reloaded);
+    gateway.signal('SIGHUP');
     await next();
     const stateOf = async (): Promise<unknown> =>
-      ((await (await fetch(`${door.url}/v1/responses/${id}`, { headers })).json()) as { status: unknown })
+      ((await (await fetch(`${gateway.url}/v1/responses/${id}`, { headers })).json()) as { status: unknown })
         .status;
     expect(await stateOf()).toBe('in_progress');
     await delay(silence / 2);
     await expect.poll(stateOf, { interval: 200 }).toBe('completed');
-    await expect.poll(() => door.workers().length).toBe(1);
+    await expect.poll(() => gateway.workers().length).toBe(1);
   });
 
   test.skipIf(!everything)('asked for by many at once is done once more, not once for each', async () => {
-    const { ask: admin } = await logIn(door);
-    const before = door.lines('reloading').length;
+    const { ask: admin } = await logIn(gateway);
+    const before = gateway.lines('reloading').length;
     const outcomes = await Promise.all(Array.from({ length: 6 }, () => admin('POST', 'reload')));
     for (const outcome of outcomes) expect(outcome).toEqual({ ok: true, problems: [] });
-    expect(door.lines('reloading').length - before).toBeLessThanOrEqual(2);
+    expect(gateway.lines('reloading').length - before).toBeLessThanOrEqual(2);
   });
 
   test('refuses what only a restart can change, and takes another port and number of workers', async () => {
-    door.write('gateway.config.ts', config(`'demo'`, `database: 'sqlite:other.db',`));
-    const refused = nextLine(door, failed);
-    door.signal('SIGHUP');
+    gateway.write('gateway.config.ts', config(`'demo'`, `database: 'sqlite:other.db',`));
+    const refused = nextLine(gateway, failed);
+    gateway.signal('SIGHUP');
     const { problem } = await refused();
     expect(problem).toContain('cannot change the database');
-    door.write('gateway.config.ts', config(`'demo'`, 'workers: 2,'));
-    const first = nextLine(door, reloaded);
-    door.signal('SIGHUP');
+    gateway.write('gateway.config.ts', config(`'demo'`, 'workers: 2,'));
+    const first = nextLine(gateway, reloaded);
+    gateway.signal('SIGHUP');
     await first();
-    await expect.poll(() => door.workers().length).toBe(2);
-    expect(await status(door, 'demo')).toBe(200);
+    await expect.poll(() => gateway.workers().length).toBe(2);
+    expect(await status(gateway, 'demo')).toBe(200);
     const port = await freePort();
-    door.write('gateway.config.ts', config(`'demo'`, `listen: { port: ${port} },`));
-    const second = nextLine(door, reloaded);
-    door.signal('SIGHUP');
+    gateway.write('gateway.config.ts', config(`'demo'`, `listen: { port: ${port} },`));
+    const second = nextLine(gateway, reloaded);
+    gateway.signal('SIGHUP');
     await second();
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
-    await expect.poll(() => fetch(door.url).then(String, () => 'refused')).toBe('refused');
+    await expect.poll(() => fetch(gateway.url).then(String, () => 'refused')).toBe('refused');
   });
 });

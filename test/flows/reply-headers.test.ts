@@ -11,23 +11,23 @@ import { Bare, requestText } from './_socket.ts';
 import { anyCharacter } from '../support/characters.ts';
 
 const seed = 20_261_122;
-const asked = 'x-test-wish';
+const scriptHeader = 'x-test-wish';
 
-interface Wish {
+interface HeaderScript {
   readonly headers?: Readonly<Record<string, string>>;
   /** Refuses with these headers in its error, and this status. */
   readonly refuse?: { readonly headers: Readonly<Record<string, string>>; readonly status?: number };
 }
 
 /** Adds the headers that a test wishes for, as a plugin would that takes them from somewhere outside. */
-const wishes = definePlugin({
+const headerScripts = definePlugin({
   name: 'wishes',
   stage: 'admit',
   setup: () =>
     async function wishing(call, next) {
-      const text = call.wire.headers[asked];
+      const text = call.wire.headers[scriptHeader];
       if (typeof text !== 'string') return next(call);
-      const { headers, refuse } = JSON.parse(Buffer.from(text, 'base64url').toString()) as Wish;
+      const { headers, refuse } = JSON.parse(Buffer.from(text, 'base64url').toString()) as HeaderScript;
       if (headers !== undefined) addReplyHeaders(call, headers);
       if (refuse !== undefined) throw new GatewayError('forbidden', 'As wished.', refuse);
       return next(call);
@@ -55,7 +55,7 @@ beforeAll(async () => {
   }).listen(0, '127.0.0.1');
   await once(provider, 'listening');
   gateway = await startGateway({
-    plugins: [wishes()],
+    plugins: [headerScripts()],
     channels: [
       demo(),
       openai({ id: 'talk', key: 'k', baseUrl: realtime.url, models: ['talk'] }),
@@ -74,9 +74,9 @@ afterAll(async () => {
   provider.close();
 });
 
-const common = (wish: Wish) => ({
+const common = (script: HeaderScript) => ({
   authorization: `Bearer ${gateway.key}`,
-  [asked]: Buffer.from(JSON.stringify(wish)).toString('base64url'),
+  [scriptHeader]: Buffer.from(JSON.stringify(script)).toString('base64url'),
 });
 
 /** The head of the answer, as it went over the wire. */
@@ -91,13 +91,13 @@ async function headOf(text: string): Promise<readonly string[]> {
   }
 }
 
-const post = (path: string, body: object, wish: Wish): string => {
+const post = (path: string, body: object, script: HeaderScript): string => {
   const json = JSON.stringify(body);
   return requestText(
     'POST',
     path,
     {
-      ...common(wish),
+      ...common(script),
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(json)),
       connection: 'close',
@@ -106,12 +106,16 @@ const post = (path: string, body: object, wish: Wish): string => {
   );
 };
 
-const chat = (wish: Wish, stream: boolean) =>
-  post('/v1/chat/completions', { model: 'demo', stream, messages: [{ role: 'user', content: 'hi' }] }, wish);
+const chat = (script: HeaderScript, stream: boolean) =>
+  post(
+    '/v1/chat/completions',
+    { model: 'demo', stream, messages: [{ role: 'user', content: 'hi' }] },
+    script,
+  );
 
-const session = (wish: Wish, path = '/v1/realtime?model=talk') =>
+const session = (script: HeaderScript, path = '/v1/realtime?model=talk') =>
   requestText('GET', path, {
-    ...common(wish),
+    ...common(script),
     connection: 'Upgrade',
     upgrade: 'websocket',
     'sec-websocket-version': '13',
@@ -119,26 +123,26 @@ const session = (wish: Wish, path = '/v1/realtime?model=talk') =>
   });
 
 /** Every kind of answer, and the status that it has when nothing is wrong with its headers. */
-const answers: readonly (readonly [string, string, (wish: Wish) => string])[] = [
-  ['a whole reply', '200', (wish) => chat(wish, false)],
-  ['a stream', '200', (wish) => chat(wish, true)],
-  ['a model list', '200', (wish) => requestText('GET', '/v1/models', common(wish))],
+const answers: readonly (readonly [string, string, (script: HeaderScript) => string])[] = [
+  ['a whole reply', '200', (script) => chat(script, false)],
+  ['a stream', '200', (script) => chat(script, true)],
+  ['a model list', '200', (script) => requestText('GET', '/v1/models', common(script))],
   ['a refusal', '403', ({ headers = {} }) => chat({ refuse: { headers } }, false)],
   [
     'a refusal with headers of both kinds',
     '403',
-    (wish) => chat({ ...wish, refuse: { headers: wish.headers ?? {} } }, true),
+    (script) => chat({ ...script, refuse: { headers: script.headers ?? {} } }, true),
   ],
-  ['a session that is accepted', '101', (wish) => session(wish)],
+  ['a session that is accepted', '101', (script) => session(script)],
   [
     'a session that is refused',
     '403',
-    (wish) => session({ ...wish, refuse: { headers: wish.headers ?? {} } }),
+    (script) => session({ ...script, refuse: { headers: script.headers ?? {} } }),
   ],
   [
     'a socket that is refused',
     '403',
-    (wish) => session({ ...wish, refuse: { headers: wish.headers ?? {} } }, '/v1/responses'),
+    (script) => session({ ...script, refuse: { headers: script.headers ?? {} } }, '/v1/responses'),
   ],
 ];
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { httpChannel } from '../../channels/_kit/http/http-channel.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { inTurn } from '../support/tries.ts';
+import { selectRotating } from '../support/tries.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { wholeReplies } from './_wire.ts';
 
@@ -422,7 +422,7 @@ interface Judged {
   readonly sent: Json | undefined;
 }
 
-async function ask(client: Client, body: Json): Promise<Judged> {
+async function sendAndJudge(client: Client, body: Json): Promise<Judged> {
   upstream.requests.length = 0;
   const response = await fetch(`${gateway.url}${client.path}`, {
     method: 'POST',
@@ -463,14 +463,15 @@ describe.each(Object.entries(clients))('%s: a field that is not what it should b
       for (const channel of client.channels) {
         const model = `via-${channel}`;
         const base: Json = { model, ...client.base, ...beside };
-        const plain = path === 'model' ? undefined : await ask(client, changed(base, path, undefined));
-        for (const [index, value] of inTurn(wrong, nth, 2).entries()) {
+        const plain =
+          path === 'model' ? undefined : await sendAndJudge(client, changed(base, path, undefined));
+        for (const [index, value] of selectRotating(wrong, nth, 2).entries()) {
           // Each field goes to every channel, and each value does, but not each of its values.
-          if (!inTurn(client.channels, Math.floor(nth / 2) + index).includes(channel)) continue;
+          if (!selectRotating(client.channels, Math.floor(nth / 2) + index).includes(channel)) continue;
           // A stream would want another answer of the provider's; a field in a string is none.
           if (path === 'stream' && value === true) continue;
-          const { status, text, losses, sent } = await ask(client, changed(base, path, value));
-          const told = (what: string): void =>
+          const { status, text, losses, sent } = await sendAndJudge(client, changed(base, path, value));
+          const reportProblem = (what: string): void =>
             void problems.push(
               `${channel} ${path} = ${short(value)}: ${status} ${what}\n  ${text.slice(0, 300)}`,
             );
@@ -478,12 +479,12 @@ describe.each(Object.entries(clients))('%s: a field that is not what it should b
           // Several answers are several requests where the provider makes one for each.
           if (path === 'n' && status === 200 && answersIn(text) === value) continue;
           if (status === 400) {
-            if (sent !== undefined) told('after the provider was asked');
-            else if (!names(text, path) && !names(text, orElse)) told('that does not name it');
+            if (sent !== undefined) reportProblem('after the provider was asked');
+            else if (!names(text, path) && !names(text, orElse)) reportProblem('that does not name it');
             continue;
           }
           if (status !== 200) {
-            told('');
+            reportProblem('');
             continue;
           }
           // What is null is not given.
@@ -493,7 +494,7 @@ describe.each(Object.entries(clients))('%s: a field that is not what it should b
               ? isDeepStrictEqual(valueAt(sent, path), value)
               : plain?.status !== 200 || !isDeepStrictEqual(plain.sent, sent);
           if (!reached && !names(losses, path))
-            told(`and nobody hears of it: ${losses} ${JSON.stringify(sent).slice(0, 400)}`);
+            reportProblem(`and nobody hears of it: ${losses} ${JSON.stringify(sent).slice(0, 400)}`);
         }
       }
       expect(problems).toEqual([]);

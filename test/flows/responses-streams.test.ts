@@ -31,7 +31,7 @@ const tools = [
 ];
 
 /** What a model may do in one answer. */
-const asked: readonly (readonly [what: string, body: object, thinks?: boolean])[] = [
+const requests: readonly (readonly [what: string, body: object, thinks?: boolean])[] = [
   ['says something', { input: 'Grüße, 世界 🌍, and so on' }],
   ['says nothing of its usage', { input: '!no-usage Hello' }],
   ['thinks in a summary', { input: 'Why?', reasoning: { effort: 'high', summary: 'auto' } }, true],
@@ -88,7 +88,7 @@ async function framesOf(body: object): Promise<WireFrame[]> {
 describe.each(channels)(
   'a stream of Responses from a %s channel is what the official types say',
   (format) => {
-    test.each(asked.map(([what, body, thinks]) => ({ what, body, thinks })))(
+    test.each(requests.map(([what, body, thinks]) => ({ what, body, thinks })))(
       'when the model $what',
       async ({ body, thinks }) => {
         const frames = await framesOf({ model: `${thinks === true ? 'thinks' : 'via'}-${format}`, ...body });

@@ -16,7 +16,7 @@ import { eventually } from '../support/eventually.ts';
 import { withoutPostgres } from '../support/postgres.ts';
 import { everything } from '../support/tries.ts';
 import { newDatabases } from './_one-database.ts';
-import { ask } from './_reload.ts';
+import { sendChat } from './_reload.ts';
 
 /** Workers that were replaced end with their last connection. */
 const closing = { connection: 'close' };
@@ -32,7 +32,7 @@ async function gatewayOn(database: string, workers = 2): Promise<OperatedGateway
 async function adminOf({ url }: OperatedGateway) {
   const admin: Admin = await logIn(url, password);
   return {
-    ask: <Name extends RouteName>(name: Name, words: Words = {}) =>
+    call: <Name extends RouteName>(name: Name, words: Words = {}) =>
       admin.ask(name, { headers: closing, ...words }),
     refused: (name: RouteName, words: Words = {}) => admin.refused(name, { headers: closing, ...words }),
   };
@@ -76,11 +76,11 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
       const [one, other] = [await gatewayOn(database), await gatewayOn(database, 1)];
       const admin = await adminOf(one);
       expect(await callsOf(one, 'eu-model', 1)).toEqual([503]);
-      const created = await admin.ask('createConfig', { body: channel('eu') });
+      const created = await admin.call('createConfig', { body: channel('eu') });
       expect(created).toMatchObject({ entry: { state: 'active' }, applied: { ok: true, problems: [] } });
       expect(await callsOf(one, 'eu-model')).toEqual(served);
       await eventually(async () => expect(await callsOf(other, 'eu-model')).toEqual(served));
-      const disabled = await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
+      const disabled = await admin.call('disableConfig', { id: 'channel:eu', body: { version: 1 } });
       expect(disabled).toMatchObject({ applied: { ok: true, problems: [] } });
       expect(await callsOf(one, 'eu-model')).toEqual(served.map(() => 503));
       await eventually(async () => expect(await callsOf(other, 'eu-model')).toEqual(served.map(() => 503)));
@@ -92,20 +92,20 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
     async () => {
       const gateway = await gatewayOn(await url());
       const admin = await adminOf(gateway);
-      await admin.ask('createConfig', { body: channel('eu') });
+      await admin.call('createConfig', { body: channel('eu') });
       // Connections to both workers.
       const agents = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
       onTestFinished(() => agents.forEach((agent) => agent.destroy()));
       const callAll = () =>
         Promise.all(
           agents.map(async (agent) => {
-            const response = await ask(gateway, { model: 'eu-model', agent });
+            const response = await sendChat(gateway, { model: 'eu-model', agent });
             await text(response);
             return [response.statusCode, response.headers.connection];
           }),
         );
       expect(await callAll()).toEqual(agents.map(() => [200, 'keep-alive']));
-      const disabled = await admin.ask('disableConfig', { id: 'channel:eu', body: { version: 1 } });
+      const disabled = await admin.call('disableConfig', { id: 'channel:eu', body: { version: 1 } });
       expect(disabled).toMatchObject({ applied: { ok: true } });
       expect(await callAll()).toEqual(agents.map(() => [200, 'close']));
       expect(await callAll()).toEqual(agents.map(() => [503, 'keep-alive']));
@@ -121,7 +121,7 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
     );
     await Promise.all(streams.map(({ begun }) => begun));
     const changes = Array.from({ length: 50 }, (_, index) =>
-      admin.ask('createConfig', { body: { kind: 'alias', name: `alias-${index}`, value: 'demo' } }),
+      admin.call('createConfig', { body: { kind: 'alias', name: `alias-${index}`, value: 'demo' } }),
     );
     const revisions = (await Promise.all(changes)).map(({ revision }) => revision);
     expect(revisions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
@@ -137,13 +137,13 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
     async () => {
       const gateway = await gatewayOn(await url());
       const admin = await adminOf(gateway);
-      await admin.ask('createConfig', { body: channel('eu') });
+      await admin.call('createConfig', { body: channel('eu') });
       const config = (members: string): string =>
         configWith(`database: '${gatewayDatabase}', workers: 2, channels: [demo(), ${members}]`);
       const gatewayDatabase = /database: '([^']+)'/.exec(await readConfig(gateway))?.[1] ?? '';
       gateway.write('gateway.config.mjs', config("demo({ id: 'eu', models: ['file-model'] })"));
       expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
-      expect(await admin.ask('findConfig', { id: 'channel:eu' })).toMatchObject({
+      expect(await admin.call('findConfig', { id: 'channel:eu' })).toMatchObject({
         state: 'shadowed',
         origin: 'run-time',
       });
@@ -151,7 +151,7 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
       expect(await callsOf(gateway, 'file-model', 2)).toEqual([200, 200]);
       gateway.write('gateway.config.mjs', config(''));
       expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
-      expect(await admin.ask('findConfig', { id: 'channel:eu' })).toMatchObject({ state: 'active' });
+      expect(await admin.call('findConfig', { id: 'channel:eu' })).toMatchObject({ state: 'active' });
     },
   );
 
@@ -165,9 +165,9 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
       one.write('channels/newer.mjs', newKind);
       expect(await (await operator(one)).ask('POST', 'reload')).toMatchObject({ ok: true });
       const admin = await adminOf(one);
-      await admin.ask('createConfig', { body: { kind: 'alias', name: 'before', value: 'demo' } });
+      await admin.call('createConfig', { body: { kind: 'alias', name: 'before', value: 'demo' } });
       await eventually(async () => expect(await callsOf(other, 'before', 2)).toEqual([200, 200]));
-      const { applied } = await admin.ask('createConfig', {
+      const { applied } = await admin.call('createConfig', {
         body: {
           kind: 'channel',
           name: 'new',

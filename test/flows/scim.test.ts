@@ -38,29 +38,31 @@ describe.each(newDatabases())('SCIM with two gateways on $kind', ({ url, skip })
       const database = await url();
       const { scim: one, gateway } = await startScim(database);
       const { scim: other } = await startScim(database);
-      const user = await one.ask(201, 'POST', '/Users', newUser('barbara', { externalId: 'ext-1' }));
+      const user = await one.expectStatus(201, 'POST', '/Users', newUser('barbara', { externalId: 'ext-1' }));
       expect(user).toMatchObject({ userName: 'barbara@example.com', active: true, externalId: 'ext-1' });
-      const group = await other.ask(201, 'POST', '/Groups', {
+      const group = await other.expectStatus(201, 'POST', '/Groups', {
         schemas: [groupSchema],
         displayName: 'Research',
         members: [{ value: user.id }],
       });
       expect(group.id).toMatch(/^team_/);
-      expect(await one.ask(200, 'GET', `/Users/${user.id}`)).toMatchObject({ groups: [{ value: group.id }] });
-      const list = await one.ask(200, 'GET', `/Users${filtered('externalId eq "ext-1"')}`);
+      expect(await one.expectStatus(200, 'GET', `/Users/${user.id}`)).toMatchObject({
+        groups: [{ value: group.id }],
+      });
+      const list = await one.expectStatus(200, 'GET', `/Users${filtered('externalId eq "ext-1"')}`);
       expect(list).toMatchObject({ totalResults: 1, Resources: [{ id: user.id }] });
 
-      await one.ask(
+      await one.expectStatus(
         204,
         'PATCH',
         `/Groups/${group.id}`,
         patch({ op: 'Remove', path: `members[value eq "${user.id}"]` }),
       );
-      expect(await other.ask(200, 'GET', `/Groups/${group.id}`)).toMatchObject({ members: [] });
-      await other.ask(204, 'DELETE', `/Users/${user.id}`);
-      await one.ask(404, 'GET', `/Users/${user.id}`);
-      await other.ask(204, 'DELETE', `/Groups/${group.id}`);
-      await one.ask(404, 'GET', `/Groups/${group.id}`);
+      expect(await other.expectStatus(200, 'GET', `/Groups/${group.id}`)).toMatchObject({ members: [] });
+      await other.expectStatus(204, 'DELETE', `/Users/${user.id}`);
+      await one.expectStatus(404, 'GET', `/Users/${user.id}`);
+      await other.expectStatus(204, 'DELETE', `/Groups/${group.id}`);
+      await one.expectStatus(404, 'GET', `/Groups/${group.id}`);
 
       const page = await logIn(gateway.url);
       const { entries } = await page.ask('listAudit');
@@ -85,15 +87,15 @@ describe.each(newDatabases())('SCIM with two gateways on $kind', ({ url, skip })
       const database = await url();
       const { scim: one } = await startScim(database);
       const { scim: other } = await startScim(database);
-      const { id } = await one.ask(201, 'POST', '/Users', newUser('ann'));
+      const { id } = await one.expectStatus(201, 'POST', '/Users', newUser('ann'));
       const clients = [one, other, one, other, one, other];
       const groups = await Promise.all(
         clients.map(async (scim, index) => {
-          const made = await scim.ask(201, 'POST', '/Groups', {
+          const made = await scim.expectStatus(201, 'POST', '/Groups', {
             schemas: [groupSchema],
             displayName: `G${index}`,
           });
-          await scim.ask(
+          await scim.expectStatus(
             204,
             'PATCH',
             `/Groups/${made.id}`,
@@ -102,7 +104,7 @@ describe.each(newDatabases())('SCIM with two gateways on $kind', ({ url, skip })
           return made.id;
         }),
       );
-      const user = await other.ask(200, 'GET', `/Users/${id}`);
+      const user = await other.expectStatus(200, 'GET', `/Users/${id}`);
       expect(user.groups.map(({ value }) => value).toSorted()).toEqual(groups.toSorted());
     },
   );
@@ -118,18 +120,25 @@ describe('SCIM', () => {
         body: { schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'], status: '401' },
       });
     }
-    expect(await scim.ask(404, 'GET', '/Nothing')).toMatchObject({ status: '404' });
-    await scim.ask(501, 'POST', '/Bulk', {});
-    await scim.ask(404, 'GET', `${users}/usr_none`);
-    expect(await scim.ask(400, 'POST', '/Users', newUser('x', { userName: undefined }))).toMatchObject({
+    expect(await scim.expectStatus(404, 'GET', '/Nothing')).toMatchObject({ status: '404' });
+    await scim.expectStatus(501, 'POST', '/Bulk', {});
+    await scim.expectStatus(404, 'GET', `${users}/usr_none`);
+    expect(
+      await scim.expectStatus(400, 'POST', '/Users', newUser('x', { userName: undefined })),
+    ).toMatchObject({
       scimType: 'invalidValue',
     });
-    await scim.ask(415, 'POST', '/Users', 'userName=x', {
+    await scim.expectStatus(415, 'POST', '/Users', 'userName=x', {
       'content-type': 'application/x-www-form-urlencoded',
     });
-    await scim.ask(400, 'POST', '/Users', '{"userName":');
-    await scim.ask(413, 'POST', '/Users', JSON.stringify(newUser('x', { title: 'x'.repeat(3_000_000) })));
-    expect(await scim.ask(400, 'GET', `/Users${filtered('userName is x')}`)).toMatchObject({
+    await scim.expectStatus(400, 'POST', '/Users', '{"userName":');
+    await scim.expectStatus(
+      413,
+      'POST',
+      '/Users',
+      JSON.stringify(newUser('x', { title: 'x'.repeat(3_000_000) })),
+    );
+    expect(await scim.expectStatus(400, 'GET', `/Users${filtered('userName is x')}`)).toMatchObject({
       scimType: 'invalidFilter',
     });
   });
@@ -142,32 +151,32 @@ describe('SCIM', () => {
       return value;
     };
     const weak = scimClient(gateway.url, await make(['users:write']));
-    await weak.ask(403, 'GET', '/ServiceProviderConfig');
+    await weak.expectStatus(403, 'GET', '/ServiceProviderConfig');
     const scim = scimClient(gateway.url, await make(['users:write', 'owners:write']));
-    await scim.ask(201, 'POST', '/Users', newUser('ann'));
-    await scimClient(gateway.url, 'sla_wrong').ask(401, 'GET', '/Users');
+    await scim.expectStatus(201, 'POST', '/Users', newUser('ann'));
+    await scimClient(gateway.url, 'sla_wrong').expectStatus(401, 'GET', '/Users');
     const { entries } = await page.ask('listAudit');
     expect(entries.find(({ action }) => action === 'user-create')?.actor?.name).toBe('Directory');
   });
 
   test('describes itself', async () => {
     const { scim } = await startScim(undefined);
-    expect(await scim.ask(200, 'GET', '/ServiceProviderConfig')).toMatchObject({
+    expect(await scim.expectStatus(200, 'GET', '/ServiceProviderConfig')).toMatchObject({
       patch: { supported: true },
       bulk: { supported: false },
       etag: { supported: true },
     });
-    expect((await scim.ask(200, 'GET', '/ResourceTypes')).Resources).toHaveLength(2);
-    expect((await scim.ask(200, 'GET', '/Schemas')).Resources).toHaveLength(2);
-    await scim.ask(200, 'GET', `/Schemas/${userSchema}`);
-    await scim.ask(404, 'GET', '/Schemas/urn:nothing');
+    expect((await scim.expectStatus(200, 'GET', '/ResourceTypes')).Resources).toHaveLength(2);
+    expect((await scim.expectStatus(200, 'GET', '/Schemas')).Resources).toHaveLength(2);
+    await scim.expectStatus(200, 'GET', `/Schemas/${userSchema}`);
+    await scim.expectStatus(404, 'GET', '/Schemas/urn:nothing');
   });
 
   // https://learn.microsoft.com/entra/identity/app-provisioning/use-scim-to-provision-users-and-groups, sections on requests.
   test('takes what Entra ID sends', async () => {
     const { scim } = await startScim(undefined);
-    await scim.ask(200, 'GET', `/Users${filtered('userName eq "Test_User_00aa00aa"')}`);
-    const user = await scim.ask(201, 'POST', '/Users', {
+    await scim.expectStatus(200, 'GET', `/Users${filtered('userName eq "Test_User_00aa00aa"')}`);
+    const user = await scim.expectStatus(201, 'POST', '/Users', {
       schemas: [userSchema, 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User'],
       externalId: '0a21f0f2-8d2a-4f8e-bf98-7363c4aed4ef',
       userName: 'Test_User_00aa00aa',
@@ -179,7 +188,7 @@ describe('SCIM', () => {
     });
     const path = `/Users/${user.id}`;
     expect(
-      await scim.ask(
+      await scim.expectStatus(
         200,
         'PATCH',
         path,
@@ -192,7 +201,7 @@ describe('SCIM', () => {
       emails: [{ value: 'updatedEmail@microsoft.com', type: 'work', primary: true }],
       name: { familyName: 'updatedFamilyName', givenName: 'givenName' },
     });
-    await scim.ask(
+    await scim.expectStatus(
       200,
       'PATCH',
       path,
@@ -200,13 +209,13 @@ describe('SCIM', () => {
     );
     // With the older behaviour of the provisioning service, booleans are texts and members are named in the value.
     expect(
-      await scim.ask(200, 'PATCH', path, patch({ op: 'Replace', path: 'active', value: 'False' })),
+      await scim.expectStatus(200, 'PATCH', path, patch({ op: 'Replace', path: 'active', value: 'False' })),
     ).toMatchObject({
       active: false,
       userName: '5b50642d@testuser.com',
     });
     expect(
-      await scim.ask(
+      await scim.expectStatus(
         200,
         'PATCH',
         path,
@@ -222,39 +231,44 @@ describe('SCIM', () => {
       ),
     ).toMatchObject({ active: true, name: { givenName: 'dotted' }, emails: [{}, { type: 'other' }] });
 
-    const group = await scim.ask(201, 'POST', '/Groups', {
+    const group = await scim.expectStatus(201, 'POST', '/Groups', {
       schemas: [groupSchema, 'http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group'],
       externalId: '8aa1a0c0-c4c3-4bc0-b4a5-2ef676900159',
       displayName: 'displayName',
       meta: { resourceType: 'Group' },
     });
     const groupPath = `/Groups/${group.id}`;
-    expect(await scim.ask(200, 'GET', `${groupPath}?excludedAttributes=members`)).not.toHaveProperty(
+    expect(await scim.expectStatus(200, 'GET', `${groupPath}?excludedAttributes=members`)).not.toHaveProperty(
       'members',
     );
-    const found = await scim.ask(
+    const found = await scim.expectStatus(
       200,
       'GET',
       `/Groups?excludedAttributes=members&filter=displayName%20eq%20%22displayName%22`,
     );
     expect(found).toMatchObject({ totalResults: 1, Resources: [{ id: group.id }] });
     const member = [{ $ref: null, value: user.id }];
-    await scim.ask(204, 'PATCH', groupPath, patch({ op: 'Replace', path: 'displayName', value: 'renamed' }));
-    await scim.ask(204, 'PATCH', groupPath, patch({ op: 'Add', path: 'members', value: member }));
-    expect(await scim.ask(200, 'GET', groupPath)).toMatchObject({
+    await scim.expectStatus(
+      204,
+      'PATCH',
+      groupPath,
+      patch({ op: 'Replace', path: 'displayName', value: 'renamed' }),
+    );
+    await scim.expectStatus(204, 'PATCH', groupPath, patch({ op: 'Add', path: 'members', value: member }));
+    expect(await scim.expectStatus(200, 'GET', groupPath)).toMatchObject({
       displayName: 'renamed',
       members: [{ value: user.id }],
     });
-    await scim.ask(204, 'PATCH', groupPath, patch({ op: 'Remove', path: 'members', value: member }));
-    expect(await scim.ask(200, 'GET', groupPath)).toMatchObject({ members: [] });
+    await scim.expectStatus(204, 'PATCH', groupPath, patch({ op: 'Remove', path: 'members', value: member }));
+    expect(await scim.expectStatus(200, 'GET', groupPath)).toMatchObject({ members: [] });
   });
 
   // https://developer.okta.com/docs/api/openapi/okta-scim/guides/scim-20 and the cases of Okta-SCIM-20-SPEC-Test.json.
   test('takes what Okta sends', async () => {
     const { scim } = await startScim(undefined);
-    await scim.ask(200, 'GET', '/Users?count=1&startIndex=1');
-    await scim.ask(404, 'GET', `${users}/010101001010101011001010101011`);
-    const unknown = await scim.ask(200, 'GET', `/Users${filtered('userName eq "nobody@atko.com"')}`);
+    await scim.expectStatus(200, 'GET', '/Users?count=1&startIndex=1');
+    await scim.expectStatus(404, 'GET', `${users}/010101001010101011001010101011`);
+    const unknown = await scim.expectStatus(200, 'GET', `/Users${filtered('userName eq "nobody@atko.com"')}`);
     expect(unknown).toMatchObject({ totalResults: 0, Resources: [] });
     const body = {
       schemas: [userSchema],
@@ -268,65 +282,82 @@ describe('SCIM', () => {
       password: '1mz050nq',
       active: true,
     };
-    const user = await scim.ask(201, 'POST', '/Users', body);
+    const user = await scim.expectStatus(201, 'POST', '/Users', body);
     expect(JSON.stringify(user)).not.toContain('1mz050nq');
-    await scim.ask(409, 'POST', '/Users', body);
-    const caseless = await scim.ask(200, 'GET', `/Users${filtered('userName eq "TEST.USER@okta.local"')}`);
+    await scim.expectStatus(409, 'POST', '/Users', body);
+    const caseless = await scim.expectStatus(
+      200,
+      'GET',
+      `/Users${filtered('userName eq "TEST.USER@okta.local"')}`,
+    );
     expect(caseless.totalResults).toBe(1);
-    await scim.ask(200, 'PUT', `/Users/${user.id}`, {
+    await scim.expectStatus(200, 'PUT', `/Users/${user.id}`, {
       ...body,
       id: user.id,
       name: { givenName: 'Another', familyName: 'User' },
     });
     expect(
-      await scim.ask(200, 'PATCH', `/Users/${user.id}`, patch({ op: 'replace', value: { active: false } })),
+      await scim.expectStatus(
+        200,
+        'PATCH',
+        `/Users/${user.id}`,
+        patch({ op: 'replace', value: { active: false } }),
+      ),
     ).toMatchObject({ active: false, name: { givenName: 'Another' } });
 
-    const group = await scim.ask(201, 'POST', '/Groups', {
+    const group = await scim.expectStatus(201, 'POST', '/Groups', {
       schemas: [groupSchema],
       displayName: 'Test SCIMv2',
       members: [],
     });
     const path = `/Groups/${group.id}`;
-    await scim.ask(
+    await scim.expectStatus(
       204,
       'PATCH',
       path,
       patch({ op: 'replace', value: { id: group.id, displayName: 'Test SCIMv3' } }),
     );
-    await scim.ask(
+    await scim.expectStatus(
       204,
       'PATCH',
       path,
       patch({ op: 'add', path: 'members', value: [{ value: user.id, display: 'test.user@okta.local' }] }),
     );
-    await scim.ask(204, 'PATCH', path, patch({ op: 'remove', path: `members[value eq "${user.id}"]` }));
-    await scim.ask(
+    await scim.expectStatus(
+      204,
+      'PATCH',
+      path,
+      patch({ op: 'remove', path: `members[value eq "${user.id}"]` }),
+    );
+    await scim.expectStatus(
       204,
       'PATCH',
       path,
       patch({ op: 'replace', path: 'members', value: [{ value: user.id }] }),
     );
-    expect(await scim.ask(200, 'GET', path)).toMatchObject({
+    expect(await scim.expectStatus(200, 'GET', path)).toMatchObject({
       displayName: 'Test SCIMv3',
       members: [{ value: user.id }],
     });
-    await scim.ask(204, 'DELETE', path);
+    await scim.expectStatus(204, 'DELETE', path);
   });
 
   test('lists pages in order, with the attributes that are asked for', async () => {
     const { scim } = await startScim(undefined);
-    for (const name of ['cleo', 'ann', 'bob']) await scim.ask(201, 'POST', '/Users', newUser(name));
-    const first = await scim.ask(200, 'GET', '/Users?sortBy=userName&count=2&attributes=userName');
+    for (const name of ['cleo', 'ann', 'bob']) await scim.expectStatus(201, 'POST', '/Users', newUser(name));
+    const first = await scim.expectStatus(200, 'GET', '/Users?sortBy=userName&count=2&attributes=userName');
     expect(first).toMatchObject({ totalResults: 3, startIndex: 1, itemsPerPage: 2 });
     expect(first.Resources.map(({ userName }) => userName)).toEqual(['ann@example.com', 'bob@example.com']);
     expect(Object.keys(first.Resources[0] ?? {}).toSorted()).toEqual(['id', 'schemas', 'userName']);
-    const rest = await scim.ask(200, 'GET', '/Users?sortBy=userName&startIndex=3&count=5000');
+    const rest = await scim.expectStatus(200, 'GET', '/Users?sortBy=userName&startIndex=3&count=5000');
     expect(rest.Resources).toHaveLength(1);
-    expect((await scim.ask(200, 'GET', '/Users?count=0')).Resources).toEqual([]);
-    const searched = await scim.ask(200, 'POST', '/Users/.search', { filter: 'userName sw "a"', count: 10 });
+    expect((await scim.expectStatus(200, 'GET', '/Users?count=0')).Resources).toEqual([]);
+    const searched = await scim.expectStatus(200, 'POST', '/Users/.search', {
+      filter: 'userName sw "a"',
+      count: 10,
+    });
     expect(searched.totalResults).toBe(1);
-    await scim.ask(400, 'GET', '/Users?count=many');
+    await scim.expectStatus(400, 'GET', '/Users?count=many');
   });
 
   test('refuses to overwrite a version that it does not have any more', async () => {
@@ -335,14 +366,14 @@ describe('SCIM', () => {
     const etag = made.headers.get('etag') ?? '';
     const path = `/Users/${made.body.id}`;
     expect((await scim.send('GET', path, undefined, { 'if-none-match': etag })).status).toBe(304);
-    await scim.ask(200, 'PATCH', path, patch({ op: 'replace', path: 'displayName', value: 'Ann' }), {
+    await scim.expectStatus(200, 'PATCH', path, patch({ op: 'replace', path: 'displayName', value: 'Ann' }), {
       'if-match': etag,
     });
-    await scim.ask(412, 'PATCH', path, patch({ op: 'replace', path: 'displayName', value: 'Bob' }), {
+    await scim.expectStatus(412, 'PATCH', path, patch({ op: 'replace', path: 'displayName', value: 'Bob' }), {
       'if-match': etag,
     });
-    await scim.ask(412, 'DELETE', path, undefined, { 'if-match': etag });
-    expect(await scim.ask(200, 'GET', path)).toMatchObject({ displayName: 'Ann' });
+    await scim.expectStatus(412, 'DELETE', path, undefined, { 'if-match': etag });
+    expect(await scim.expectStatus(200, 'GET', path)).toMatchObject({ displayName: 'Ann' });
   });
 
   test.each([
@@ -353,7 +384,7 @@ describe('SCIM', () => {
     async (setting, status) => {
       const { gateway, scim } = await startScim(undefined, { keysOfDeactivated: setting });
       const page = await logIn(gateway.url);
-      const user = await scim.ask(201, 'POST', '/Users', newUser('ann'));
+      const user = await scim.expectStatus(201, 'POST', '/Users', newUser('ann'));
       const { owners } = await page.ask('listOwners', { query: { kind: 'member' } });
       const member = owners[0]?.id ?? '';
       const { value } = await page.ask('createKey', { body: { name: 'of Ann', member } });
@@ -365,9 +396,19 @@ describe('SCIM', () => {
         return response.status;
       };
       expect(await call()).toBe(200);
-      await scim.ask(200, 'PATCH', `/Users/${user.id}`, patch({ op: 'replace', value: { active: false } }));
+      await scim.expectStatus(
+        200,
+        'PATCH',
+        `/Users/${user.id}`,
+        patch({ op: 'replace', value: { active: false } }),
+      );
       await eventually(async () => expect(await call()).toBe(status));
-      await scim.ask(200, 'PATCH', `/Users/${user.id}`, patch({ op: 'replace', value: { active: true } }));
+      await scim.expectStatus(
+        200,
+        'PATCH',
+        `/Users/${user.id}`,
+        patch({ op: 'replace', value: { active: true } }),
+      );
       await eventually(async () => expect(await call()).toBe(200));
     },
   );
@@ -381,19 +422,19 @@ describe('SCIM', () => {
     });
     const page = await logIn(gateway.url);
     const team = await page.ask('createOwner', { body: { kind: 'team', name: 'Research' } });
-    const user = await scim.ask(201, 'POST', '/Users', newUser('ann'));
-    const group = await scim.ask(201, 'POST', '/Groups', {
+    const user = await scim.expectStatus(201, 'POST', '/Users', newUser('ann'));
+    const group = await scim.expectStatus(201, 'POST', '/Groups', {
       displayName: 'Research',
       members: [{ value: user.id }],
     });
     expect(group.id).toBe(team.id);
-    const admins = await scim.ask(201, 'POST', '/Groups', {
+    const admins = await scim.expectStatus(201, 'POST', '/Groups', {
       displayName: 'Admins',
       members: [{ value: user.id }],
     });
-    await scim.ask(409, 'POST', '/Groups', { displayName: 'admins' });
-    await scim.ask(204, 'DELETE', `/Groups/${admins.id}`);
-    await scim.ask(204, 'DELETE', `/Groups/${group.id}`);
+    await scim.expectStatus(409, 'POST', '/Groups', { displayName: 'admins' });
+    await scim.expectStatus(204, 'DELETE', `/Groups/${admins.id}`);
+    await scim.expectStatus(204, 'DELETE', `/Groups/${group.id}`);
     const { entries } = await page.ask('listAudit');
     const roles = entries.flatMap(({ action, after }) =>
       action === 'user-update' ? [[after?.['role'], after?.['teams']]] : [],
@@ -420,25 +461,32 @@ describe('SCIM', () => {
 
   test('refuses members that do not exist and more operations than it takes', async () => {
     const { scim } = await startScim(undefined);
-    await scim.ask(400, 'POST', '/Groups', { displayName: 'A', members: [{ value: 'usr_none' }] });
-    const { id } = await scim.ask(201, 'POST', '/Groups', { displayName: 'A' });
+    await scim.expectStatus(400, 'POST', '/Groups', { displayName: 'A', members: [{ value: 'usr_none' }] });
+    const { id } = await scim.expectStatus(201, 'POST', '/Groups', { displayName: 'A' });
     const many = Array.from({ length: 1_001 }, () => ({ op: 'add', path: 'members', value: [] }));
-    expect(await scim.ask(400, 'PATCH', `/Groups/${id}`, patch(...many))).toMatchObject({
+    expect(await scim.expectStatus(400, 'PATCH', `/Groups/${id}`, patch(...many))).toMatchObject({
       scimType: 'tooMany',
     });
-    expect(await scim.ask(400, 'PATCH', `/Groups/${id}`, patch({ op: 'remove' }))).toMatchObject({
+    expect(await scim.expectStatus(400, 'PATCH', `/Groups/${id}`, patch({ op: 'remove' }))).toMatchObject({
       scimType: 'noTarget',
     });
-    expect(await scim.ask(400, 'PATCH', `/Groups/${id}`, patch({ op: 'move', path: 'a' }))).toMatchObject({
+    expect(
+      await scim.expectStatus(400, 'PATCH', `/Groups/${id}`, patch({ op: 'move', path: 'a' })),
+    ).toMatchObject({
       scimType: 'invalidSyntax',
     });
     expect(
-      await scim.ask(400, 'PATCH', `/Groups/${id}`, patch({ op: 'add', path: 'a b', value: 1 })),
+      await scim.expectStatus(400, 'PATCH', `/Groups/${id}`, patch({ op: 'add', path: 'a b', value: 1 })),
     ).toMatchObject({
       scimType: 'invalidPath',
     });
     expect(
-      await scim.ask(400, 'PATCH', `/Groups/${id}`, patch({ op: 'replace', path: 'id', value: 'x' })),
+      await scim.expectStatus(
+        400,
+        'PATCH',
+        `/Groups/${id}`,
+        patch({ op: 'replace', path: 'id', value: 'x' }),
+      ),
     ).toMatchObject({
       scimType: 'mutability',
     });

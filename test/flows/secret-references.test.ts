@@ -100,7 +100,7 @@ async function refusal(config: Parameters<typeof startGateway>[0]): Promise<read
 
 describe('secrets that the config names by reference', () => {
   test('are read before channels are made, share reads, and stand within texts', async () => {
-    const before = manager.asked('secret/data/llm/openai');
+    const before = manager.countRequests('secret/data/llm/openai');
     const gateway = await start({
       plugins: [source()],
       channels: [
@@ -130,7 +130,7 @@ describe('secrets that the config names by reference', () => {
       `Bearer ${canary('vault')}!`,
       'Bearer 5',
     ]);
-    expect(manager.asked('secret/data/llm/openai') - before).toBe(2);
+    expect(manager.countRequests('secret/data/llm/openai') - before).toBe(2);
     // No page, list or line shows one: the references stand in their places.
     const admin = await logIn(gateway.url);
     const { entries } = await admin.ask('listConfig');

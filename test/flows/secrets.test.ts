@@ -64,17 +64,17 @@ const requests: readonly (readonly [operation: string, path: string, body: Recor
 ];
 
 /** All that operators and clients can read of a gateway. */
-async function everythingSaid(gateway: TestGateway): Promise<string> {
+async function collectOutput(gateway: TestGateway): Promise<string> {
   const admin = await logIn(gateway.url);
-  const said: string[] = [];
+  const outputs: string[] = [];
   for (const name of Object.keys(routes) as RouteName[]) {
     const { method, path, type } = routes[name] as { method: string; path: string; type?: string };
     if (method === 'GET' && !path.includes(':') && type !== 'text/event-stream')
-      said.push(await (await admin.send(name)).text());
+      outputs.push(await (await admin.send(name)).text());
   }
   for (const path of ['/readyz', '/metrics', '/healthz', '/dashboard'])
-    said.push(await (await fetch(gateway.url + path)).text());
-  return [...said, ...gateway.lines.map((line) => JSON.stringify(line))].join('\n');
+    outputs.push(await (await fetch(gateway.url + path)).text());
+  return [...outputs, ...gateway.lines.map((line) => JSON.stringify(line))].join('\n');
 }
 
 describe('the key of a channel', () => {
@@ -137,9 +137,9 @@ describe('the key of a channel', () => {
       }
       expect(replies.length).toBeGreaterThan(70);
       expect(upstream.requests.length).toBeGreaterThan(70);
-      const said = `${await everythingSaid(gateway)}\n${replies.join('\n')}`;
-      expect(said).toContain('openai-model');
-      expect([...canaries].filter(([, canary]) => said.includes(canary)).map(([name]) => name)).toEqual([]);
+      const output = `${await collectOutput(gateway)}\n${replies.join('\n')}`;
+      expect(output).toContain('openai-model');
+      expect([...canaries].filter(([, canary]) => output.includes(canary)).map(([name]) => name)).toEqual([]);
     },
   );
 });

@@ -98,7 +98,7 @@ async function keyOf(dollars: number) {
   return { value, id: record.id };
 }
 
-async function ask({ path, body }: { path: string; body: Json }, more: Json, dollars = 5) {
+async function callWithBudget({ path, body }: { path: string; body: Json }, more: Json, dollars = 5) {
   const key = await keyOf(dollars);
   const reply = await fetch(gateway.url + path, {
     method: 'POST',
@@ -243,14 +243,14 @@ describe('a call is charged for each use of a service', () => {
     ],
   ])('%s', async (_name, call, more, reply, services, cost) => {
     says = reply();
-    const { key, status } = await ask(call, more);
+    const { key, status } = await callWithBudget(call, more);
     expect(status).toBe(200);
     expect(await recordOf(key.id)).toMatchObject({ units: { services }, microDollars: cost });
   });
 
   test('and its record shows the prices', async () => {
     says = response([search]);
-    const { key } = await ask(responses, { tools: [webSearch] });
+    const { key } = await callWithBudget(responses, { tools: [webSearch] });
     expect((await recordOf(key.id))?.price).toMatchObject({ model: '*', services: { 'web-search': 0.01 } });
   });
 
@@ -305,7 +305,7 @@ describe('a call is charged for each use of a service', () => {
 
   test.each(seen)('and for none that a complete response did not use: %s', async (_service, tool) => {
     says = response([]);
-    const { key, status } = await ask(responses, { model: 'gpt-all', tools: [tool] }, 20);
+    const { key, status } = await callWithBudget(responses, { model: 'gpt-all', tools: [tool] }, 20);
     expect(status).toBe(200);
     const { units, microDollars } = (await recordOf(key.id)) ?? {};
     expect({ units, microDollars }).toEqual({ units: undefined, microDollars: 20 });
@@ -330,12 +330,12 @@ describe('a call is charged for each use of a service', () => {
 describe('what a call may use is reserved', () => {
   test('a call without a limit is sent with one', async () => {
     says = response([]);
-    await ask(responses, { tools: [webSearch] });
+    await callWithBudget(responses, { tools: [webSearch] });
     expect(sent()).toMatchObject({ max_tool_calls: 10 });
     upstream.requests.length = 0;
     says = voices.messages.whole('hi');
     const tool = { type: 'web_search_20250305', name: 'web_search' };
-    await ask(messages, { tools: [{ name: 'f', input_schema: { type: 'object' } }, tool] });
+    await callWithBudget(messages, { tools: [{ name: 'f', input_schema: { type: 'object' } }, tool] });
     expect(sent().tools).toMatchObject([{ name: 'f' }, { ...tool, max_uses: 10 }]);
   });
 
@@ -343,74 +343,78 @@ describe('what a call may use is reserved', () => {
     says = response([]);
     const input = Array.from({ length: 100 }, () => ({ role: 'user', content: 'x'.repeat(2000) }));
     const more = { tools: [webSearch], future: 1.0, input };
-    expect(await ask(responses, more, 100)).toMatchObject({ status: 200 });
+    expect(await callWithBudget(responses, more, 100)).toMatchObject({ status: 200 });
     const whole = JSON.stringify({ ...responses.body, ...more });
     expect(upstream.requests[0]?.body.toString()).toBe(`${whole.slice(0, -1)},"max_tool_calls":10}`);
   });
 
   test('a call that is written anew for its channel has the limit too', async () => {
     says = response([]);
-    expect(await ask(responses, { model: 'gpt-5-told', tools: [webSearch] })).toMatchObject({ status: 200 });
+    expect(await callWithBudget(responses, { model: 'gpt-5-told', tools: [webSearch] })).toMatchObject({
+      status: 200,
+    });
     expect(sent()).toMatchObject({ max_tool_calls: 10, instructions: 'Be brief.' });
   });
 
   test('a limit of its own is reserved as it is, also a higher one', async () => {
     says = response([]);
     // 40 searches at a cent are more than 39 cents.
-    expect(await ask(responses, { max_tool_calls: 40, tools: [webSearch] }, 0.39)).toMatchObject({
+    expect(await callWithBudget(responses, { max_tool_calls: 40, tools: [webSearch] }, 0.39)).toMatchObject({
       status: 429,
     });
-    expect(await ask(responses, { max_tool_calls: 40, tools: [webSearch] }, 0.45)).toMatchObject({
+    expect(await callWithBudget(responses, { max_tool_calls: 40, tools: [webSearch] }, 0.45)).toMatchObject({
       status: 200,
     });
     expect(sent()).toMatchObject({ max_tool_calls: 40 });
     const tool = { type: 'web_search_20250305', name: 'web_search', max_uses: 3 };
     says = voices.messages.whole('hi');
-    expect(await ask(messages, { tools: [tool] }, 0.02)).toMatchObject({ status: 429 });
-    expect(await ask(messages, { tools: [tool] }, 0.06)).toMatchObject({ status: 200 });
+    expect(await callWithBudget(messages, { tools: [tool] }, 0.02)).toMatchObject({ status: 429 });
+    expect(await callWithBudget(messages, { tools: [tool] }, 0.06)).toMatchObject({ status: 200 });
   });
 
   test('a limit of null is no limit, so that the call is sent with one', async () => {
     says = response([]);
     const tools = [webSearch];
-    expect(await ask(responses, { max_tool_calls: null, tools })).toMatchObject({ status: 200 });
+    expect(await callWithBudget(responses, { max_tool_calls: null, tools })).toMatchObject({ status: 200 });
     expect(sent()).toMatchObject({ max_tool_calls: 10 });
     upstream.requests.length = 0;
-    expect(await ask(responses, { max_tool_calls: null, tools }, 0.03)).toMatchObject({ status: 200 });
+    expect(await callWithBudget(responses, { max_tool_calls: null, tools }, 0.03)).toMatchObject({
+      status: 200,
+    });
     expect(sent()).toMatchObject({ max_tool_calls: 1 });
   });
 
   test('the limit of responses is none in other formats, so that less is not reserved for it', async () => {
     says = voices.messages.whole('hi');
     const tools = [{ type: 'web_search_20250305', name: 'web_search' }];
-    expect(await ask(messages, { max_tool_calls: 1, tools }, 0.03)).toMatchObject({ status: 200 });
+    expect(await callWithBudget(messages, { max_tool_calls: 1, tools }, 0.03)).toMatchObject({ status: 200 });
     expect(sent().tools).toMatchObject([{ max_uses: 1 }]);
     // Ten searches at 1.4 cents.
     const searching = { max_tool_calls: 1, tools: [{ googleSearch: {} }] };
-    expect(await ask(content, searching, 0.1)).toMatchObject({ status: 429 });
+    expect(await callWithBudget(content, searching, 0.1)).toMatchObject({ status: 429 });
   });
 
   test('a tool that has no limit is sent without one', async () => {
     says = voices.messages.whole('hi');
     const tools = [{ type: 'code_execution_20250825', name: 'code_execution' }];
-    expect(await ask(messages, { tools })).toMatchObject({ status: 200 });
+    expect(await callWithBudget(messages, { tools })).toMatchObject({ status: 200 });
     expect(sent().tools).toEqual(tools);
     upstream.requests.length = 0;
     const hosted = { type: 'web_search_20250305', name: 'web_search' };
-    expect(await ask(messages, { tools: [...tools, hosted] })).toMatchObject({ status: 200 });
+    expect(await callWithBudget(messages, { tools: [...tools, hosted] })).toMatchObject({ status: 200 });
     expect(sent().tools).toEqual([...tools, { ...hosted, max_uses: 10 }]);
   });
 
   test('near the end of a budget a call is sent with a limit of one use', async () => {
     says = response([]);
-    expect(await ask(responses, { tools: [webSearch] }, 0.03)).toMatchObject({ status: 200 });
+    expect(await callWithBudget(responses, { tools: [webSearch] }, 0.03)).toMatchObject({ status: 200 });
     expect(sent()).toMatchObject({ max_tool_calls: 1 });
-    expect(await ask(responses, { tools: [webSearch] }, 0.005)).toMatchObject({ status: 429 });
+    expect(await callWithBudget(responses, { tools: [webSearch] }, 0.005)).toMatchObject({ status: 429 });
   });
 
   test('and given back when it was not needed', async () => {
     says = response([]);
-    const { key } = await ask(responses, { tools: [webSearch] });
+    const { key } = await callWithBudget(responses, { tools: [webSearch] });
     await recordOf(key.id);
     const budget = { unit: 'micro-dollar', period: 'total', amount: 5e6 } as const;
     await expect
@@ -454,7 +458,7 @@ test.each<[string, { path: string; body: Json }, Json, string]>([
 ])(
   '%s is refused to a key with a budget in dollars, and the refusal says what to do',
   async (_name, call, more, words) => {
-    const { status, text } = await ask(call, more);
+    const { status, text } = await callWithBudget(call, more);
     expect({ status, text }).toEqual({ status: 403, text: expect.stringContaining(words) });
     expect(upstream.requests).toEqual([]);
   },

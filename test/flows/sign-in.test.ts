@@ -407,13 +407,13 @@ describe('logout', () => {
       { jti: undefined },
       { iat: now - 3_600, exp: now - 3_000 },
     ];
-    const keysAsked = () => liar.requests.filter(({ url }) => url === '/jwks').length;
-    const before = keysAsked();
+    const countKeyRequests = () => liar.requests.filter(({ url }) => url === '/jwks').length;
+    const before = countKeyRequests();
     for (const wrong of wrongs.slice(0, 2))
       expect(await send(await liar.sign({ ...good(), ...wrong }))).toBe(400);
     expect(await send('no.jwt')).toBe(400);
     // What is meant for others makes the gateway ask nobody.
-    expect(keysAsked()).toBe(before);
+    expect(countKeyRequests()).toBe(before);
     for (const body of ['<html>', '{"keys":"none"}', 'null']) {
       liar.lies = { answer: { '/jwks': { body } } };
       expect(await send(await liar.sign(good()))).toBe(400);
@@ -433,16 +433,16 @@ describe('logout', () => {
 
   test('by strangers who send many makes the gateway ask the provider no more, and others sign in', async () => {
     const gateway = await startWith();
-    const keysAsked = () => liar.requests.filter(({ url }) => url === '/jwks').length;
+    const countKeyRequests = () => liar.requests.filter(({ url }) => url === '/jwks').length;
     const forged = await signedByStranger({ iss: liar.url, aud: client.id }, liar);
     const send = async (): Promise<boolean> => {
-      const before = keysAsked();
+      const before = countKeyRequests();
       const response = await fetch(`${gateway.url}/api/admin/sign-in/corp/logout`, {
         method: 'POST',
         body: new URLSearchParams({ logout_token: forged }),
       });
       expect(response.status).toBe(400);
-      return keysAsked() > before;
+      return countKeyRequests() > before;
     };
     expect(await send()).toBe(true);
     await eventually(async () => expect(await send()).toBe(false), 1);

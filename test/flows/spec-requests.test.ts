@@ -40,22 +40,25 @@ beforeAll(async () => {
         : voices['chat-completions'].whole('fine');
     answer.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
-  const place = { key: 'sk-upstream', baseUrl: `${upstream.url}/v1` };
+  const endpoint = { key: 'sk-upstream', baseUrl: `${upstream.url}/v1` };
   gateway = await startGateway({
     channels: [
       openaiChannel({
-        ...place,
+        ...endpoint,
         id: 'chat',
         models: ['chat'],
         traits: { '*': { formats: ['chat-completions'] } },
       }),
       openaiChannel({
-        ...place,
+        ...endpoint,
         id: 'responses',
         models: ['responses'],
         traits: { '*': { formats: ['responses'] } },
       }),
-      anthropicChannel({ ...place, models: { messages: 'claude-sonnet-4-5', adaptive: 'claude-opus-4-8' } }),
+      anthropicChannel({
+        ...endpoint,
+        models: { messages: 'claude-sonnet-4-5', adaptive: 'claude-opus-4-8' },
+      }),
       demo({ id: 'content', speaks: ['generate-content'], models: { content: 'demo' } }),
     ],
   });
@@ -229,8 +232,8 @@ describe('messages: thinking without a budget', () => {
   test('nor is a count refused for it', async () => {
     const body = { model: 'messages', thinking, messages: [{ role: 'user', content: 'Hi' }] };
     await fetchRaw(gateway, '/v1/messages/count_tokens', { body, headers });
-    const asked = JSON.parse(upstream.requests[0]?.body.toString() ?? '') as { thinking: Json };
-    expect(asked.thinking.budget_tokens).toBeGreaterThanOrEqual(1024);
+    const upstreamBody = JSON.parse(upstream.requests[0]?.body.toString() ?? '') as { thinking: Json };
+    expect(upstreamBody.thinking.budget_tokens).toBeGreaterThanOrEqual(1024);
   });
 });
 
@@ -243,14 +246,14 @@ describe('messages: the old place of the answer’s form, with its beta header',
   };
   const output_format = { type: 'json_schema', schema } as const;
   const betas = ['structured-outputs-2025-11-13'];
-  const ask = (model: string) =>
+  const sendMessages = (model: string) =>
     fetchRaw(gateway, '/v1/messages?beta=true', {
       body: { model, max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }], output_format },
       headers: { ...headers, 'anthropic-beta': betas.join(',') },
     });
 
   test('passes to a channel of the format, header and all', async () => {
-    await ask('messages');
+    await sendMessages('messages');
     const [request] = upstream.requests;
     expect(request?.headers['anthropic-beta']).toBe('structured-outputs-2025-11-13');
     expect(JSON.parse(request?.body.toString() ?? '')).toMatchObject({ output_format });
@@ -271,15 +274,15 @@ describe('messages: the old place of the answer’s form, with its beta header',
   });
 
   test('is asked for in the words of every other', async () => {
-    await ask('chat');
+    await sendMessages('chat');
     expect(JSON.parse(upstream.requests[0]?.body.toString() ?? '')).toMatchObject({
       response_format: { type: 'json_schema', json_schema: { schema } },
     });
-    await ask('responses');
+    await sendMessages('responses');
     expect(JSON.parse(upstream.requests[1]?.body.toString() ?? '')).toMatchObject({
       text: { format: { type: 'json_schema', schema } },
     });
-    expect((await ask('content')).text).toContain('{\\"city\\":');
+    expect((await sendMessages('content')).text).toContain('{\\"city\\":');
   });
 });
 
@@ -319,10 +322,10 @@ describe('chat completions: temperature with top_p', () => {
   test.each(['Hi', 'long '.repeat(4000)])(
     'keeps temperature, and tells of top_p as lost (%#)',
     async (content) => {
-      const asked = { ...body, messages: [{ role: 'user', content }] };
+      const requestBody = { ...body, messages: [{ role: 'user', content }] };
       for (const model of ['chat', 'messages']) {
         // oxlint-disable-next-line no-await-in-loop
-        const answer = await fetchRaw(gateway, '/v1/chat/completions', { body: { ...asked, model } });
+        const answer = await fetchRaw(gateway, '/v1/chat/completions', { body: { ...requestBody, model } });
         const request = sent(answer);
         expect(request.temperature).toBe(0.2);
         expect(request).not.toHaveProperty('top_p');

@@ -8,7 +8,7 @@ import { configWith, logIn, operate, type OperatedGateway } from '../reload/gate
 import { hasLimits, limitFiles } from '../support/file-limit.ts';
 import { freePort } from '../support/free-port.ts';
 import { patience } from '../support/patience.ts';
-import { ask, failed, nextLine, reloaded } from './_reload.ts';
+import { sendChat, failed, nextLine, reloaded } from './_reload.ts';
 import { everything } from '../support/tries.ts';
 
 /** Asks for `/healthz` over a connection of its own. Returns the status, or why there was none. */
@@ -54,7 +54,7 @@ function knock(port: number): { readonly open: Promise<void>; stop(): Promise<re
 }
 
 interface Started {
-  readonly door: OperatedGateway;
+  readonly gateway: OperatedGateway;
   /** Responses other than 200 since the first 200. */
   readonly wrong: () => Promise<readonly string[]>;
 }
@@ -66,14 +66,14 @@ async function start(
 ): Promise<Started> {
   const port = await freePort();
   const knocking = knock(port);
-  const door = await operate({ 'gateway.config.mjs': config(port), ...files });
-  onTestFinished(() => door.end());
+  const gateway = await operate({ 'gateway.config.mjs': config(port), ...files });
+  onTestFinished(() => gateway.end());
   await knocking.open;
-  return { door, wrong: knocking.stop };
+  return { gateway, wrong: knocking.stop };
 }
 
-const serving = async (door: OperatedGateway): Promise<unknown> => {
-  const { ask: admin } = await logIn(door);
+const serving = async (gateway: OperatedGateway): Promise<unknown> => {
+  const { ask: admin } = await logIn(gateway);
   const { workers } = (await admin('GET', 'status')) as { workers: { worker: number; state: string }[] };
   return workers.map(({ worker, state }) => `${worker} ${state}`).toSorted();
 };
@@ -105,40 +105,40 @@ describe('a gateway that already serves goes on while', () => {
           return (call, next) => next(call);
         },
       });`;
-    const { door, wrong } = await start(plain, { 'plugins/notes.mjs': notes });
-    await door.logged(reloaded);
+    const { gateway, wrong } = await start(plain, { 'plugins/notes.mjs': notes });
+    await gateway.logged(reloaded);
     expect(await wrong()).toEqual([]);
-    expect(door.lines('reloading')).toMatchObject([{ reason: 'files changed while workers read them' }]);
+    expect(gateway.lines('reloading')).toMatchObject([{ reason: 'files changed while workers read them' }]);
   });
 
   test('its config breaks before all workers have started: it logs why, and starts them when the config is whole', async () => {
-    const { door, wrong } = await start(brokenForOthers);
-    const line = await door.logged(retried);
+    const { gateway, wrong } = await start(brokenForOthers);
+    const line = await gateway.logged(retried);
     expect(line).toMatchObject({ level: 'error', worker: 2 });
     expect(String(line['problems'])).toContain('half written');
-    expect(await serving(door)).toContain('1 serving');
-    const port = Number(new URL(door.url).port);
-    door.write('gateway.config.mjs', plain(port, 'workers: 2'));
-    await door.logged(reloaded);
-    await expect.poll(() => serving(door)).toEqual(['1 serving', '2 serving']);
+    expect(await serving(gateway)).toContain('1 serving');
+    const port = Number(new URL(gateway.url).port);
+    gateway.write('gateway.config.mjs', plain(port, 'workers: 2'));
+    await gateway.logged(reloaded);
+    await expect.poll(() => serving(gateway)).toEqual(['1 serving', '2 serving']);
     expect(await wrong()).toEqual([]);
   });
 
   test.skipIf(!everything)(
     'a worker that was killed cannot be replaced, however often it is tried',
     async () => {
-      const { door, wrong } = await start((port) => plain(port, 'workers: 2'));
-      const port = Number(new URL(door.url).port);
-      await expect.poll(() => serving(door)).toEqual(['1 serving', '2 serving']);
+      const { gateway, wrong } = await start((port) => plain(port, 'workers: 2'));
+      const port = Number(new URL(gateway.url).port);
+      await expect.poll(() => serving(gateway)).toEqual(['1 serving', '2 serving']);
       // Connections that the killed worker holds end with it.
       expect(await wrong()).toEqual([]);
-      door.write('gateway.config.mjs', 'export default nonsense;');
-      process.kill(door.workers()[1] ?? 0, 'SIGKILL');
-      await door.logged(retried, 4);
+      gateway.write('gateway.config.mjs', 'export default nonsense;');
+      process.kill(gateway.workers()[1] ?? 0, 'SIGKILL');
+      await gateway.logged(retried, 4);
       const knocking = knock(port);
       await knocking.open;
-      door.write('gateway.config.mjs', plain(port, 'workers: 2'));
-      await expect.poll(() => serving(door)).toEqual(['1 serving', '2 serving']);
+      gateway.write('gateway.config.mjs', plain(port, 'workers: 2'));
+      await expect.poll(() => serving(gateway)).toEqual(['1 serving', '2 serving']);
       expect(await knocking.stop()).toEqual([]);
     },
   );
@@ -165,25 +165,25 @@ const starter = `
 
 describe('a reload that fails keeps the workers that serve:', () => {
   test('new workers throw just after their start, a plugin is gone, the new port is taken', async () => {
-    const { door, wrong: before } = await start(plain, { 'plugins/starter.mjs': starter });
-    const port = Number(new URL(door.url).port);
-    const [worker] = door.workers();
+    const { gateway, wrong: before } = await start(plain, { 'plugins/starter.mjs': starter });
+    const port = Number(new URL(gateway.url).port);
+    const [worker] = gateway.workers();
     // A worker that ends takes its connections along.
     expect(await before()).toEqual([]);
     const reload = async (): Promise<string> => {
-      const line = nextLine(door, failed);
-      door.signal('SIGHUP');
+      const line = nextLine(gateway, failed);
+      gateway.signal('SIGHUP');
       return String((await line())['problem']);
     };
-    door.write('wish.txt', 'throw soon');
+    gateway.write('wish.txt', 'throw soon');
     expect(await reload()).toMatch(
       // Under load the timer may be first.
       /^A worker process exited just after its start \(1\)|^Worker processes exited before it could serve/,
     );
-    door.write('wish.txt', '');
+    gateway.write('wish.txt', '');
     const knocking = knock(port);
     await knocking.open;
-    door.write(
+    gateway.write(
       'gateway.config.mjs',
       `import gone from './gone.mjs';\n${plain(port)}`.replace('channels:', 'plugins: [gone()], channels:'),
     );
@@ -192,44 +192,44 @@ describe('a reload that fails keeps the workers that serve:', () => {
     onTestFinished(() => void other.close());
     await once(other, 'listening');
     const taken = (other.address() as AddressInfo).port;
-    door.write('gateway.config.mjs', plain(taken));
+    gateway.write('gateway.config.mjs', plain(taken));
     expect(await reload()).toContain(`Port ${taken} on 127.0.0.1 is taken.`);
-    await expect.poll(() => door.workers()).toEqual([worker]);
+    await expect.poll(() => gateway.workers()).toEqual([worker]);
     expect(await knocking.stop()).toEqual([]);
   });
 
   test.skipIf(!hasLimits)('the system starts no more processes', async () => {
-    const { door, wrong } = await start(plain);
-    const [worker] = door.workers();
+    const { gateway, wrong } = await start(plain);
+    const [worker] = gateway.workers();
     expect(await wrong()).toEqual([]);
-    const line = nextLine(door, failed);
+    const line = nextLine(gateway, failed);
     // Descriptors 0 to 2 are open, so that there are no others.
-    const lift = limitFiles(door.pid, 3);
-    door.signal('SIGHUP');
+    const lift = limitFiles(gateway.pid, 3);
+    gateway.signal('SIGHUP');
     expect(String((await line())['problem'])).toContain('EMFILE');
     lift();
-    expect((await ask(door)).statusCode).toBe(200);
-    expect(door.workers()).toEqual([worker]);
-    door.signal('SIGHUP');
-    await door.logged(reloaded);
+    expect((await sendChat(gateway)).statusCode).toBe(200);
+    expect(gateway.workers()).toEqual([worker]);
+    gateway.signal('SIGHUP');
+    await gateway.logged(reloaded);
   });
 
   test('and a worker that was replaced during a reload that works leaves with the others of its time', async () => {
-    const { door } = await start(plain, { 'plugins/starter.mjs': starter });
+    const { gateway } = await start(plain, { 'plugins/starter.mjs': starter });
     const starts = (): number =>
-      readFileSync(join(door.folder, 'starts.txt'), 'utf8')
+      readFileSync(join(gateway.folder, 'starts.txt'), 'utf8')
         .split('\n')
-        .filter((wish) => wish === 'wait').length;
-    door.write('wish.txt', 'wait');
-    const [old = 0] = door.workers();
-    door.signal('SIGHUP');
+        .filter((mode) => mode === 'wait').length;
+    gateway.write('wish.txt', 'wait');
+    const [old = 0] = gateway.workers();
+    gateway.signal('SIGHUP');
     await expect.poll(starts).toBe(1);
     process.kill(old, 'SIGKILL');
     await expect.poll(starts).toBe(2);
-    door.write('wish.txt', '');
-    await door.logged(reloaded);
-    await expect.poll(() => door.workers().length).toBe(1);
-    expect((await ask(door)).statusCode).toBe(200);
+    gateway.write('wish.txt', '');
+    await gateway.logged(reloaded);
+    await expect.poll(() => gateway.workers().length).toBe(1);
+    expect((await sendChat(gateway)).statusCode).toBe(200);
   });
 
   test.skipIf(!everything)(
@@ -241,11 +241,11 @@ describe('a reload that fails keeps the workers that serve:', () => {
         `if (readFileSync(at('starts.txt'), 'utf8').length === 2) process.kill(process.ppid, 'SIGHUP');
       while (wants()`,
       );
-      const { door, wrong } = await start((port) => plain(port, 'workers: 2'), {
+      const { gateway, wrong } = await start((port) => plain(port, 'workers: 2'), {
         'plugins/starter.mjs': asking,
       });
-      await door.logged(reloaded);
-      await expect.poll(() => serving(door)).toEqual(['1 serving', '2 serving']);
+      await gateway.logged(reloaded);
+      await expect.poll(() => serving(gateway)).toEqual(['1 serving', '2 serving']);
       expect(await wrong()).toEqual([]);
     },
   );

@@ -111,7 +111,7 @@ async function begin(what: 'serve' | 'hang'): Promise<Gateway> {
     serves: () =>
       until(async () => {
         if (child.exitCode !== null) throw new Error(`The gateway ended with ${child.exitCode}.`);
-        const reply = await post('/v1/chat/completions', ask('demo')).catch(() => undefined);
+        const reply = await post('/v1/chat/completions', bodyFor('demo')).catch(() => undefined);
         await reply?.text();
         return reply?.status === 200;
       }, 150),
@@ -126,7 +126,7 @@ function marksIn(folder: string): readonly string[] {
   }
 }
 
-function ask(model: string, stream = false): object {
+function bodyFor(model: string, stream = false): object {
   return { model, stream, messages: [{ role: 'user', content: 'hello' }] };
 }
 
@@ -193,7 +193,7 @@ const phases: Readonly<Record<string, () => Promise<Gateway>>> = {
     const gateway = await begin('serve');
     await gateway.serves();
     for (const stream of [true, false])
-      void gateway.post('/v1/chat/completions', ask('slow', stream)).then(
+      void gateway.post('/v1/chat/completions', bodyFor('slow', stream)).then(
         (reply) => reply.text(),
         () => {},
       );
@@ -213,7 +213,7 @@ const phases: Readonly<Record<string, () => Promise<Gateway>>> = {
     for (let calls = 0; calls < 10; calls += 1)
       await Promise.all(
         Array.from({ length: 20 }, async () =>
-          (await gateway.post('/v1/chat/completions', ask('demo'))).text(),
+          (await gateway.post('/v1/chat/completions', bodyFor('demo'))).text(),
         ),
       );
     return gateway;
@@ -225,7 +225,7 @@ const phases: Readonly<Record<string, () => Promise<Gateway>>> = {
     onTestFinished(() => other.close());
     other.exec('BEGIN IMMEDIATE');
     for (let calls = 0; calls < 20; calls += 1)
-      expect((await gateway.post('/v1/chat/completions', ask('demo'))).status).toBe(200);
+      expect((await gateway.post('/v1/chat/completions', bodyFor('demo'))).status).toBe(200);
     return gateway;
   },
 };
@@ -295,7 +295,7 @@ describe('a gateway that is told to end does so, and leaves no process behind', 
 
 describe('a response that is made in the background when the gateway is told to end', () => {
   /** What a later gateway on the same database says of a response that took so long to make. */
-  const laterSaid = async (time: number, delay: number): Promise<unknown> => {
+  const reportLater = async (time: number, delay: number): Promise<unknown> => {
     const database = `sqlite:${operatorFolder()}/sluice.db`;
     const text = configWith(
       `database: '${database}', timeouts: { drain: ${time}, drainDelay: 0 }, channels: [demo({ models: ['demo'], delay: ${delay} })]`,
@@ -317,11 +317,11 @@ describe('a response that is made in the background when the gateway is told to 
   };
 
   test('is finished where the time for open calls is enough', async () => {
-    expect(await laterSaid(90_000, 2_000)).toMatchObject({ status: 'completed', error: null });
+    expect(await reportLater(90_000, 2_000)).toMatchObject({ status: 'completed', error: null });
   });
 
   test('has failed otherwise, and says so to whoever asks later', async () => {
-    expect(await laterSaid(300, 600_000)).toMatchObject({
+    expect(await reportLater(300, 600_000)).toMatchObject({
       status: 'failed',
       error: { code: 'server_error', message: 'The gateway was stopped while it made this response.' },
     });
@@ -349,7 +349,7 @@ test('a gateway that took long to start takes the first call', async () => {
   const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(ask('demo')),
+    body: JSON.stringify(bodyFor('demo')),
   });
   expect([reply.status, gateway.lines.filter(({ strain }) => strain !== undefined)]).toEqual([200, []]);
 });

@@ -114,7 +114,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-interface Wish {
+interface SubcallOptions {
   /** The fields of a new key, or the value of one. */
   readonly key?: Partial<ApiKey> | string;
   readonly user?: string;
@@ -123,7 +123,7 @@ interface Wish {
 }
 
 /** A chat, with a key of its own where none is given. `records` waits until that many calls of the key are booked. */
-async function chat({ key = {}, user, headers = {}, signal }: Wish = {}) {
+async function chat({ key = {}, user, headers = {}, signal }: SubcallOptions = {}) {
   const created =
     typeof key === 'string' ? undefined : await gateway.apiKeys.create({ name: 'asks', ...key });
   const value = created?.value ?? String(key);
@@ -191,12 +191,14 @@ describe('a call that a plugin makes for another one', () => {
       key: { budgets: [{ unit: 'micro-dollar', period: 'total', amount: 150_000 }] },
     });
     expect(tiny.response.status).toBe(429);
-    const asked = upstream.requests.filter(({ url }) => url.includes('moderations')).length;
+    const moderationCount = upstream.requests.filter(({ url }) => url.includes('moderations')).length;
     await chat({
       key: { budgets: [{ unit: 'micro-dollar', period: 'total', amount: 150_000 }] },
       headers: { 'x-pays': 'operator' },
     });
-    expect(upstream.requests.filter(({ url }) => url.includes('moderations'))).toHaveLength(asked + 1);
+    expect(upstream.requests.filter(({ url }) => url.includes('moderations'))).toHaveLength(
+      moderationCount + 1,
+    );
   });
 
   test('is attributed to the end user of the call', async () => {

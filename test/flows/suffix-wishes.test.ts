@@ -13,7 +13,7 @@ import { effortOfBudget, type Reasoning } from '../../core/model/reasoning.ts';
 import type { ModelTraits } from '../../core/model/traits.ts';
 import modelAlias from '../../plugins/model-alias.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { inTurn } from '../support/tries.ts';
+import { selectRotating } from '../support/tries.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { fetchRaw, wholeReplies } from './_wire.ts';
 
@@ -122,7 +122,7 @@ const clients: Readonly<Record<string, { format: FormatName; path: (model: strin
     'text completions': { format: 'text-completions', path: () => '/v1/completions', body: { prompt: 'Hi' } },
   };
 
-interface Asked {
+interface Outcome {
   readonly status: number;
   readonly reported: readonly string[];
   /** What the provider was asked to think, as its own format reads it. */
@@ -130,7 +130,7 @@ interface Asked {
   readonly body: JsonObject;
 }
 
-async function ask(client: string, model: string, strict = false): Promise<Asked> {
+async function sendCall(client: string, model: string, strict = false): Promise<Outcome> {
   const { path, body } = clients[client] ?? { path: () => '/', body: {} };
   upstream.requests.length = 0;
   const answer = await fetchRaw(gateway, path(model), {
@@ -171,20 +171,20 @@ describe.each(Object.keys(clients))(
     test.each(formats)('channels of %s', async (channel) => {
       const from = clients[client]?.format;
       const unheard: string[] = [];
-      const turn = Object.keys(clients).indexOf(client) + formats.indexOf(channel);
+      const offset = Object.keys(clients).indexOf(client) + formats.indexOf(channel);
       for (const [nth, style] of Object.keys(styles).entries()) {
         const model = `${channel}.${style}`;
-        const plain = await ask(client, model);
+        const plain = await sendCall(client, model);
         // Text has no place for a history with tools.
         if (plain.status === 400) continue;
         expect(plain.status, `${client} → ${model}`).toBe(200);
-        for (const suffix of inTurn(suffixes, turn + nth, 5)) {
-          const asked = await ask(client, `${model}-${suffix}`);
-          expect(asked.status, `${client} → ${model}-${suffix}`).toBe(200);
-          const news = asked.reported.filter((path) => !plain.reported.includes(path));
+        for (const suffix of selectRotating(suffixes, offset + nth, 5)) {
+          const outcome = await sendCall(client, `${model}-${suffix}`);
+          expect(outcome.status, `${client} → ${model}-${suffix}`).toBe(200);
+          const news = outcome.reported.filter((path) => !plain.reported.includes(path));
           const done = (suffix === 'none' || suffix === 'nothinking') && cannotThink(channel, style);
-          if (!done && !arrived(suffix, asked.reasoning) && news.length === 0)
-            unheard.push(`${from} → ${model}-${suffix}: ${JSON.stringify(asked.body)}`);
+          if (!done && !arrived(suffix, outcome.reasoning) && news.length === 0)
+            unheard.push(`${from} → ${model}-${suffix}: ${JSON.stringify(outcome.body)}`);
         }
       }
       expect(unheard).toEqual([]);
@@ -193,7 +193,7 @@ describe.each(Object.keys(clients))(
 );
 
 test('what was put in the way of a wish is reported too: sampling that thinking forbids', async () => {
-  const { body, reported } = await ask('messages, short answers', 'messages.adaptive-high');
+  const { body, reported } = await sendCall('messages, short answers', 'messages.adaptive-high');
   expect(body).not.toHaveProperty('temperature');
   expect(body).not.toHaveProperty('top_k');
   expect(reported).toEqual(['temperature', 'top_k']);
@@ -202,8 +202,8 @@ test('what was put in the way of a wish is reported too: sampling that thinking 
 test('a strict client is refused what cannot be had, also on a channel of its own format', async () => {
   for (const client of Object.keys(clients)) {
     const format = clients[client]?.format;
-    expect((await ask(client, `${format}.none-high`, true)).status, client).toBe(400);
+    expect((await sendCall(client, `${format}.none-high`, true)).status, client).toBe(400);
     expect(upstream.requests, client).toEqual([]);
-    expect((await ask(client, `${format}.none`, true)).status, client).toBe(200);
+    expect((await sendCall(client, `${format}.none`, true)).status, client).toBe(200);
   }
 });

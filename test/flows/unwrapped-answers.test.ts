@@ -68,7 +68,7 @@ async function start(body: Buffer, headers?: Record<string, string>): Promise<Te
 }
 
 /** Two requests over one connection: the second can be answered only where the first answer ended where its head said. */
-async function askTwice({ url, key }: TestGateway, path: string, body: JsonObject): Promise<string[]> {
+async function callTwice({ url, key }: TestGateway, path: string, body: JsonObject): Promise<string[]> {
   const bare = await Bare.to(url);
   const answers: string[] = [];
   const text = JSON.stringify(body);
@@ -109,7 +109,7 @@ function readAnswer(answer: string): { readonly head: string; readonly body: str
   return { head, body };
 }
 
-const ask: JsonObject = { model: 'wrapped-1', messages: [{ role: 'user', content: 'Hi' }] };
+const request: JsonObject = { model: 'wrapped-1', messages: [{ role: 'user', content: 'Hi' }] };
 
 describe('an answer that a channel has changed', () => {
   // Shorter and longer than the envelope, which the provider measured.
@@ -118,7 +118,7 @@ describe('an answer that a channel has changed', () => {
     ['in a compact envelope', (text: string) => ({ data: reply(text) })],
   ])('ends where its head says, over a kept-alive connection: %s', async (_name, wrap) => {
     const running = await start(Buffer.from(JSON.stringify(wrap('Hello'))));
-    for (const answer of await askTwice(running, '/v1/chat/completions', ask)) {
+    for (const answer of await callTwice(running, '/v1/chat/completions', request)) {
       const { head, body } = readAnswer(answer);
       expect(JSON.parse(body)).toEqual(reply('Hello'));
       expect(head).not.toMatch(/\n(?:etag|content-digest|content-encoding)/);
@@ -129,7 +129,7 @@ describe('an answer that a channel has changed', () => {
     const running = await start(gzipSync(JSON.stringify({ data: reply('Hello') })), {
       'content-encoding': 'gzip',
     });
-    for (const answer of await askTwice(running, '/v1/chat/completions', ask)) {
+    for (const answer of await callTwice(running, '/v1/chat/completions', request)) {
       expect(JSON.parse(readAnswer(answer).body)).toEqual(reply('Hello'));
     }
   });
@@ -139,7 +139,7 @@ describe('an answer that a channel has changed', () => {
       'content-type': 'audio/mpeg',
     });
     const wanted = { model: 'wrapped-1', input: 'Hi', voice: 'alloy' };
-    for (const answer of await askTwice(running, '/v1/audio/speech', wanted))
+    for (const answer of await callTwice(running, '/v1/audio/speech', wanted))
       expect(readAnswer(answer).body).toContain('xxx');
   });
 });
@@ -156,7 +156,7 @@ describe('an answer that nobody has changed', () => {
   test('keeps the length that its provider has told', async () => {
     const body = Buffer.from(JSON.stringify(reply('Hello')));
     const running = await startPlain(body, {});
-    for (const answer of await askTwice(running, '/v1/chat/completions', ask))
+    for (const answer of await callTwice(running, '/v1/chat/completions', request))
       expect(readAnswer(answer).head).toContain(`content-length: ${body.length}`);
   });
 
@@ -164,7 +164,7 @@ describe('an answer that nobody has changed', () => {
     const running = await startPlain(gzipSync(JSON.stringify(reply('Hello'))), {
       'content-encoding': 'gzip',
     });
-    for (const answer of await askTwice(running, '/v1/chat/completions', ask)) {
+    for (const answer of await callTwice(running, '/v1/chat/completions', request)) {
       const { head, body } = readAnswer(answer);
       expect(JSON.parse(body)).toEqual(reply('Hello'));
       expect(head).not.toMatch(/\ncontent-(?:length|encoding)/);
@@ -194,7 +194,7 @@ test('a plugin that changes the bytes of an answer breaks the connection rather 
     plugins: [lengthening()],
   });
   const bare = await Bare.to(gateway.url);
-  const text = JSON.stringify(ask);
+  const text = JSON.stringify(request);
   const head = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' };
   bare.write(
     requestText('POST', '/v1/chat/completions', { ...head, 'content-length': String(text.length) }, text),

@@ -98,7 +98,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
   const { model } = voices[channel];
 
   describe.each(both)('%s', (_name, asStream) => {
-    const ask = (): Promise<Answer> => call(gateway, client, model, asStream);
+    const sendCall = (): Promise<Answer> => call(gateway, client, model, asStream);
 
     test('an ordinary answer arrives whole', async () => {
       behaviour = (response, voice, streaming) => {
@@ -106,7 +106,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
           .writeHead(200, streaming ? stream : json)
           .end(streaming ? voice.frames(words).join('') : wholeOf(voice));
       };
-      const answer = await ask();
+      const answer = await sendCall();
       expect(answer.status, answer.text).toBe(200);
       expect(answer.ended).toBe(true);
       expect(read(client, asStream, answer)).toMatchObject({ text, complete: true, error: undefined });
@@ -190,7 +190,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
     ];
     test.each(early)('a provider that %s is a %i in the client’s envelope', async (_what, status, script) => {
       behaviour = script;
-      expectRefusal(await ask(), client, status);
+      expectRefusal(await sendCall(), client, status);
     });
 
     const silent: [string, Behaviour][] = [
@@ -211,7 +211,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
     test('JSON that is none, or a stranger’s, is an error, unless it passes through unread', async () => {
       for (const body of ['{"id": oops}', '{"hello":"world"}']) {
         behaviour = (response) => void response.writeHead(200, json).end(body);
-        const answer = await ask();
+        const answer = await sendCall();
         if (client === channel && !asStream) expect(answer).toMatchObject({ status: 200, text: body });
         else if (answer.status === 200) {
           expect(asStream, answer.text).toBe(true);
@@ -232,7 +232,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
         void response
           .writeHead(429, { ...json, 'retry-after': '7' })
           .end(JSON.stringify(voice.errorBody('rate-limit')));
-      const answer = await ask();
+      const answer = await sendCall();
       expectRefusal(answer, client, 429);
       expect(answer.headers['retry-after']).toBe('7');
     });
@@ -248,7 +248,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
         }
         response.end();
       };
-      expect(read(client, asStream, await ask())).toMatchObject({ text, complete: true });
+      expect(read(client, asStream, await sendCall())).toMatchObject({ text, complete: true });
     });
 
     test('early hints are passed over', async () => {
@@ -259,7 +259,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
           .writeHead(200, streaming ? stream : json)
           .end(streaming ? voice.frames(words).join('') : wholeOf(voice));
       };
-      expect(read(client, asStream, await ask())).toMatchObject({ text, complete: true });
+      expect(read(client, asStream, await sendCall())).toMatchObject({ text, complete: true });
     });
 
     test('bytes one by one are the same answer', async () => {
@@ -274,7 +274,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
         }
         response.end();
       };
-      expect(read(client, asStream, await ask())).toMatchObject({ text, complete: true });
+      expect(read(client, asStream, await sendCall())).toMatchObject({ text, complete: true });
     });
 
     test('the content type may lie', async () => {
@@ -283,13 +283,13 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
           .writeHead(200, streaming ? json : stream)
           .end(streaming ? voice.frames(words).join('') : wholeOf(voice));
       };
-      expect(read(client, asStream, await ask())).toMatchObject({ text, complete: true });
+      expect(read(client, asStream, await sendCall())).toMatchObject({ text, complete: true });
       behaviour = (response, voice, streaming) => {
         response
           .writeHead(200, { 'content-type': 'text/plain' })
           .end(streaming ? voice.frames(words).join('') : wholeOf(voice));
       };
-      expect(read(client, asStream, await ask())).toMatchObject({ text, complete: true });
+      expect(read(client, asStream, await sendCall())).toMatchObject({ text, complete: true });
     });
 
     test('an answer in the other mode than was asked for is turned into the one that was', async () => {
@@ -298,7 +298,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
           .writeHead(200, streaming ? json : stream)
           .end(streaming ? wholeOf(voice) : voice.frames(words).join(''));
       };
-      const answer = await ask();
+      const answer = await sendCall();
       expect(answer.status, answer.text).toBe(200);
       expect(read(client, asStream, answer)).toMatchObject({ text, complete: true });
     });
@@ -314,7 +314,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
           })
           .end(bytes);
       };
-      const answer = await ask();
+      const answer = await sendCall();
       expect(answer.headers['content-encoding']).toBeUndefined();
       expect(answer.ended).toBe(true);
       expect(read(client, asStream, answer)).toMatchObject({ text, complete: true });
@@ -330,7 +330,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
               : Buffer.from('no gzip at all, but long enough');
           response.writeHead(200, { ...(streaming ? stream : json), 'content-encoding': 'gzip' }).end(sent);
         };
-        const answer = await ask();
+        const answer = await sendCall();
         if (answer.status === 200 && answer.ended) {
           expect(asStream, 'a whole answer was given out as complete').toBe(true);
           expect(read(client, asStream, answer)).toMatchObject({
@@ -344,22 +344,22 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
     test('an unknown compression is an error, not a crash', async () => {
       behaviour = (response) =>
         void response.writeHead(200, { ...json, 'content-encoding': 'constructor' }).end('{"id":"x"}');
-      const answer = await ask();
+      const answer = await sendCall();
       expect([200, 502]).toContain(answer.status);
     });
   });
 
   describe('stream', () => {
-    const ask = (): Promise<Answer> => call(gateway, client, model, true);
+    const sendCall = (): Promise<Answer> => call(gateway, client, model, true);
 
     /** The stream began, then broke: the client has the beginning and an error in its own format, and no clean end. */
-    function expectBroken(answer: Answer, told: RegExp): void {
+    function expectBroken(answer: Answer, expected: RegExp): void {
       expect(answer.status, answer.text).toBe(200);
       expect(answer.ended).toBe(true);
       const reply = read(client, true, answer);
       expect(reply.text).toBe('Hello wörld');
       expect(reply.complete).toBe(false);
-      expect(JSON.stringify(reply.error)).toMatch(told);
+      expect(JSON.stringify(reply.error)).toMatch(expected);
       expect(
         voices[client].isEnvelope(
           { request_id: '', ...reply.error },
@@ -384,7 +384,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
         await begin(response, voice);
         response.end(voice.errorFrame('overloaded'));
       };
-      expectBroken(await ask(), /Try later\./);
+      expectBroken(await sendCall(), /Try later\./);
     });
 
     test('an error event in the same packet as the text ends the stream with that error', async () => {
@@ -394,7 +394,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
           .writeHead(200, stream)
           .end(frames.slice(0, frames.length - voice.ending - 1).join('') + voice.errorFrame('overloaded'));
       };
-      expectBroken(await ask(), /Try later\./);
+      expectBroken(await sendCall(), /Try later\./);
     });
 
     test('a connection that is reset is an error', async () => {
@@ -402,7 +402,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
         await begin(response, voice);
         response.socket?.resetAndDestroy();
       };
-      expectBroken(await ask(), /closed the connection/);
+      expectBroken(await sendCall(), /closed the connection/);
     });
 
     test('a stream that is cut inside a frame is an error', async () => {
@@ -415,7 +415,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
             ?.slice(0, 25),
         );
       };
-      expectBroken(await ask(), /closed the connection/);
+      expectBroken(await sendCall(), /closed the connection/);
     });
 
     test('a stream that ends between frames without its terminator is an error', async () => {
@@ -423,7 +423,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
         await begin(response, voice);
         response.end();
       };
-      expectBroken(await ask(), /closed the connection/);
+      expectBroken(await sendCall(), /closed the connection/);
     });
 
     test('a stream cut inside a character is an error and sends no broken character', async () => {
@@ -432,7 +432,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
         const frame = Buffer.from(voice.frames(words).at(-voice.ending - 1) ?? '');
         response.end(frame.subarray(0, frame.indexOf('😀') + 2));
       };
-      const answer = await ask();
+      const answer = await sendCall();
       expectBroken(answer, /closed the connection/);
       expect(answer.text).not.toContain('\ufffd');
     });
@@ -442,7 +442,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
         await begin(response, voice);
         response.end('data: {"choices":[{"delta": oops\n\n');
       };
-      const answer = await ask();
+      const answer = await sendCall();
       expect(answer.text).not.toContain('[DONE]');
       expect(answer.text).toMatch(/"error"/);
     });
@@ -457,7 +457,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
     test('a last frame without its blank line still counts', async () => {
       behaviour = (response, voice) =>
         void response.writeHead(200, stream).end(voice.frames(words).join('').replace(/\n+$/, ''));
-      expect(read(client, true, await ask())).toMatchObject({ text, complete: true });
+      expect(read(client, true, await sendCall())).toMatchObject({ text, complete: true });
     });
 
     test('a stream behind a byte-order mark, comments and blank lines is read', async () => {
@@ -467,14 +467,14 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
           setTimeout(() => response.end(`: hi\n\n\n\n${voice.frames(words).join(': more\n\n')}`), 10),
         );
       };
-      const answer = await ask();
+      const answer = await sendCall();
       const reply = read(client, true, answer);
       expect(reply).toMatchObject({ text, complete: true });
     });
   });
 
   describe('whole', () => {
-    const ask = (): Promise<Answer> => call(gateway, client, model, false);
+    const sendCall = (): Promise<Answer> => call(gateway, client, model, false);
 
     test('an answer that is cut is an error or a broken connection, never half an answer', async () => {
       const cuts: Behaviour[] = [
@@ -491,7 +491,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
       ];
       for (const cut of cuts) {
         behaviour = cut;
-        const answer = await ask();
+        const answer = await sendCall();
         if (answer.status === 200 || answer.status === 0) expect(answer.ended).toBe(false);
         else expectRefusal(answer, client, 502);
       }
@@ -506,7 +506,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
             .writeHead(200, stream)
             .end(frames.slice(0, frames.length - voice.ending).join('') + ending(voice));
         };
-        const answer = await ask();
+        const answer = await sendCall();
         expect([502, 503]).toContain(answer.status);
         readError(client, answer);
       }

@@ -113,13 +113,13 @@ describe('the official client makes videos of the demo', () => {
     const { id } = await client.videos.create({ model: 'demo', prompt: 'mine !ready=0' });
     const { value } = await gateway.apiKeys.create({ name: 'stranger' });
     const stranger = new OpenAI({ apiKey: value, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-    const asked = [
+    const requests = [
       () => stranger.videos.retrieve(id),
       () => stranger.videos.delete(id),
       () => stranger.videos.downloadContent(id),
       () => stranger.videos.remix(id, { prompt: 'theirs' }),
     ];
-    for (const ask of asked) await expect(ask()).rejects.toMatchObject({ status: 404 });
+    for (const request of requests) await expect(request()).rejects.toMatchObject({ status: 404 });
     expect((await stranger.videos.list()).data).toEqual([]);
     expect(await client.videos.retrieve(id)).toMatchObject({ id });
   });

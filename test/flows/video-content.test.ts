@@ -9,7 +9,7 @@ import videoTasks from '../../plugins/video-tasks/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 import { startProcess } from './_process.ts';
-import { fetchRaw, type Door } from './_wire.ts';
+import { fetchRaw, type Access } from './_wire.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const piece = Buffer.alloc(1024 * 1024);
@@ -83,12 +83,13 @@ function room(response: ServerResponse): Promise<void> {
   });
 }
 
-async function made(door: Door, model: string): Promise<string> {
-  const answer = await fetchRaw(door, '/v1/videos', { body: { model, prompt: 'the moon' } });
+async function made(access: Access, model: string): Promise<string> {
+  const answer = await fetchRaw(access, '/v1/videos', { body: { model, prompt: 'the moon' } });
   const { id } = JSON.parse(answer.text) as { id: string };
   await expect
     .poll(
-      async () => (JSON.parse((await fetchRaw(door, `/v1/videos/${id}`)).text) as { status: string }).status,
+      async () =>
+        (JSON.parse((await fetchRaw(access, `/v1/videos/${id}`)).text) as { status: string }).status,
     )
     .toBe('completed');
   return id;
@@ -96,7 +97,7 @@ async function made(door: Door, model: string): Promise<string> {
 
 /** Downloads without holding what comes. */
 function hashed(
-  { url, key }: Door,
+  { url, key }: Access,
   path: string,
   range?: string,
 ): Promise<{ readonly hash: string; readonly length: number }> {
@@ -178,9 +179,9 @@ describe.each(models)('the content of a video of %s', (model) => {
       client.on('error', () => {});
       client.end();
     });
-    const asked = upstream.requests.slice(before).find(({ url }) => /file|content/.test(url));
-    await asked?.closed;
-    expect(asked).toBeDefined();
+    const contentRequest = upstream.requests.slice(before).find(({ url }) => /file|content/.test(url));
+    await contentRequest?.closed;
+    expect(contentRequest).toBeDefined();
   });
 });
 

@@ -77,7 +77,7 @@ test('a gateway that is killed in the middle loses no task and no money, at any 
     for (const { vendor, good, bad } of pairs) {
       await expect.poll(() => state(second, vendor, good)).toBe(vendor.words.completed);
       await expect.poll(() => state(second, vendor, bad)).toBe(vendor.words.failed);
-      const { path, body } = vendor.ask(bad);
+      const { path, body } = vendor.poll(bad);
       const failed = await fetchRaw(second, path, body === undefined ? {} : { body });
       expect(failed.text).toContain(reason);
     }
@@ -114,7 +114,7 @@ test('a gateway that is killed in the middle loses no task and no money, at any 
 const later = new Map<string, 'completed' | 'failed'>();
 
 async function state(gateway: GatewayProcess, vendor: Vendor, id: string): Promise<string> {
-  const { path, body } = vendor.ask(id);
+  const { path, body } = vendor.poll(id);
   const answer = await fetchRaw(gateway, path, body === undefined ? {} : { body });
   return vendor.read(JSON.parse(answer.text) as Record<string, unknown>).state;
 }

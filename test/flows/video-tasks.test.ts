@@ -13,7 +13,7 @@ import videoTasks from '../../plugins/video-tasks/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { connectionOf } from '../support/sqlite.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
-import { fetchRaw, type Door } from './_wire.ts';
+import { fetchRaw, type Access } from './_wire.ts';
 
 type Json = Record<string, unknown>;
 let upstream: ScriptedUpstream;
@@ -61,7 +61,7 @@ afterEach(() => {
   script = ordinary;
 });
 
-async function newDoor(budget?: number): Promise<Door & { readonly id: string }> {
+async function newAccess(budget?: number): Promise<Access & { readonly id: string }> {
   const { value, record } = await gateway.apiKeys.create({
     name: 'own',
     ...(budget === undefined ? {} : { budgets: [{ unit: 'micro-dollar', period: 'total', amount: budget }] }),
@@ -70,12 +70,12 @@ async function newDoor(budget?: number): Promise<Door & { readonly id: string }>
 }
 
 async function json(
-  door: Door,
+  access: Access,
   path: string,
   body?: Json,
   method?: string,
 ): Promise<Json & { readonly $status: number }> {
-  const answer = await fetchRaw(door, path, {
+  const answer = await fetchRaw(access, path, {
     ...(body === undefined ? {} : { body }),
     ...(method === undefined ? {} : { method }),
   });
@@ -99,41 +99,41 @@ function endTime(): void {
 
 describe('money', () => {
   test('a task that is not finished in time has failed, and is given back once', async () => {
-    const door = await newDoor();
-    const made = await json(door, '/v1/videos', { model: 'sora-2', prompt: 'x', seconds: '8' });
-    expect(await spent(door)).toBe(810_000);
+    const access = await newAccess();
+    const made = await json(access, '/v1/videos', { model: 'sora-2', prompt: 'x', seconds: '8' });
+    expect(await spent(access)).toBe(810_000);
     await expect
       .poll(async () => {
         endTime();
-        return (await json(door, `/v1/videos/${String(made.id)}`)).status;
+        return (await json(access, `/v1/videos/${String(made.id)}`)).status;
       })
       .toBe('failed');
-    expect(await json(door, `/v1/videos/${String(made.id)}`)).toMatchObject({
+    expect(await json(access, `/v1/videos/${String(made.id)}`)).toMatchObject({
       error: { code: 'task_timeout' },
       progress: 100,
     });
-    expect(await spent(door)).toBe(0);
-    expect((await recorded(door)).toSorted()).toEqual([
+    expect(await spent(access)).toBe(0);
+    expect((await recorded(access)).toSorted()).toEqual([
       ['create-video', 810_000],
       ['refund', -810_000],
     ]);
   });
 
   test('a budget holds, also for a hundred at once, and what is given back may be spent again', async () => {
-    const door = await newDoor(2 * 410_000 + 5);
+    const access = await newAccess(2 * 410_000 + 5);
     const answers = await Promise.all(
-      Array.from({ length: 100 }, () => json(door, '/v1/videos', { model: 'sora-2', prompt: 'x' })),
+      Array.from({ length: 100 }, () => json(access, '/v1/videos', { model: 'sora-2', prompt: 'x' })),
     );
     expect(answers.filter(({ $status }) => $status === 200)).toHaveLength(2);
     expect(answers.filter(({ $status }) => $status === 429)).toHaveLength(98);
-    expect(await spent(door)).toBe(820_000);
+    expect(await spent(access)).toBe(820_000);
     await expect
       .poll(() => {
         endTime();
-        return spent(door);
+        return spent(access);
       })
       .toBe(0);
-    expect((await json(door, '/v1/videos', { model: 'sora-2', prompt: 'x' })).$status).toBe(200);
+    expect((await json(access, '/v1/videos', { model: 'sora-2', prompt: 'x' })).$status).toBe(200);
   });
 
   test('a request that the provider refuses costs nothing, and is recorded once', async () => {
@@ -141,16 +141,16 @@ describe('money', () => {
       void response
         .writeHead(400, { 'content-type': 'application/json' })
         .end('{"error":{"message":"no moons","type":"invalid_request_error","param":"prompt","code":null}}');
-    const door = await newDoor();
-    const refused = await json(door, '/v1/videos', { model: 'sora-2', prompt: 'x' });
+    const access = await newAccess();
+    const refused = await json(access, '/v1/videos', { model: 'sora-2', prompt: 'x' });
     expect(refused).toMatchObject({ $status: 400, error: { message: 'no moons', param: 'prompt' } });
-    expect(await spent(door)).toBe(0);
-    await expect.poll(() => recorded(door)).toEqual([['create-video', 0]]);
-    expect(await json(door, '/v1/videos')).toMatchObject({ data: [] });
+    expect(await spent(access)).toBe(0);
+    await expect.poll(() => recorded(access)).toEqual([['create-video', 0]]);
+    expect(await json(access, '/v1/videos')).toMatchObject({ data: [] });
   });
 
   test('a client that leaves while its task is made finds it in its list, paid for once', async () => {
-    const door = await newDoor();
+    const access = await newAccess();
     const begun = Promise.withResolvers<ServerResponse>();
     script = (seen, response) => {
       if (seen.method === 'POST') begun.resolve(response);
@@ -158,7 +158,7 @@ describe('money', () => {
     };
     const client = request(new URL('/v1/videos', gateway.url), {
       method: 'POST',
-      headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${access.key}`, 'content-type': 'application/json' },
       agent: false,
     });
     client.on('error', () => {});
@@ -167,20 +167,20 @@ describe('money', () => {
     client.destroy();
     await new Promise((resolve) => setTimeout(resolve, 50));
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"late","status":"queued"}');
-    await expect.poll(async () => ((await json(door, '/v1/videos')).data as unknown[]).length).toBe(1);
-    expect(await spent(door)).toBe(410_000);
+    await expect.poll(async () => ((await json(access, '/v1/videos')).data as unknown[]).length).toBe(1);
+    expect(await spent(access)).toBe(410_000);
     await expect
-      .poll(async () => (await recorded(door)).filter(([name]) => name === 'create-video'))
+      .poll(async () => (await recorded(access)).filter(([name]) => name === 'create-video'))
       .toEqual([['create-video', 410_000]]);
   });
 
   test('a task that cannot be kept is stopped at the provider, told as an error, and costs nothing', async () => {
-    const door = await newDoor();
+    const access = await newAccess();
     const connection = connectionOf(gateway.stores);
     connection.exec("CREATE TRIGGER full BEFORE INSERT ON tasks BEGIN SELECT RAISE(ABORT, 'disk full'); END");
     try {
       const before = upstream.requests.length;
-      const refused = await json(door, '/v1/videos', { model: 'sora-2', prompt: 'x' });
+      const refused = await json(access, '/v1/videos', { model: 'sora-2', prompt: 'x' });
       expect(refused).toMatchObject({ $status: 503, error: { code: 'server_is_overloaded' } });
       expect(upstream.requests.slice(before).map(({ method, url }) => `${method} ${url}`)).toContain(
         'DELETE /v1/videos/s',
@@ -188,8 +188,8 @@ describe('money', () => {
     } finally {
       connection.exec('DROP TRIGGER full');
     }
-    await expect.poll(() => recorded(door)).toEqual([['create-video', 0]]);
-    expect(await spent(door)).toBe(0);
+    await expect.poll(() => recorded(access)).toEqual([['create-video', 0]]);
+    expect(await spent(access)).toBe(0);
   });
 });
 
@@ -202,101 +202,103 @@ describe('a task is ended by its owner', () => {
     ],
     ['vidu', '/ent/v2/text2video', { model: 'viduq2', prompt: 'x' }],
   ] as const)('in %s, and is given back once', async (format, path, body) => {
-    const door = await newDoor();
-    const made = await json(door, path, body);
+    const access = await newAccess();
+    const made = await json(access, path, body);
     const id = String(made.id ?? made.task_id);
     const end = (): Promise<Json & { readonly $status: number }> =>
       format === 'ark'
-        ? json(door, `${path}/${id}`, undefined, 'DELETE')
-        : json(door, `/ent/v2/tasks/${id}/cancel`, {});
-    expect(await spent(door)).toBe(510_000);
+        ? json(access, `${path}/${id}`, undefined, 'DELETE')
+        : json(access, `/ent/v2/tasks/${id}/cancel`, {});
+    expect(await spent(access)).toBe(510_000);
     expect((await end()).$status).toBe(200);
-    expect(await spent(door)).toBe(0);
-    const seen = await json(door, `/v1/videos/${id}`);
+    expect(await spent(access)).toBe(0);
+    const seen = await json(access, `/v1/videos/${id}`);
     expect(seen).toMatchObject({ status: 'failed', error: { code: 'cancelled' } });
-    const own = await json(door, format === 'ark' ? `${path}/${id}` : `/ent/v2/tasks/${id}/creations`);
+    const own = await json(access, format === 'ark' ? `${path}/${id}` : `/ent/v2/tasks/${id}/creations`);
     expect(own.status ?? own.state).toBe('cancelled');
     await end();
-    expect(await spent(door)).toBe(0);
-    expect((await recorded(door)).filter(([name]) => name === 'refund')).toHaveLength(1);
+    expect(await spent(access)).toBe(0);
+    expect((await recorded(access)).filter(([name]) => name === 'refund')).toHaveLength(1);
   });
 
   test('unless its provider cannot stop: then it goes on', async () => {
-    const door = await newDoor();
-    const made = await json(door, '/v1/videos', { model: 'kling-v1', prompt: 'x' });
-    const refused = await json(door, `/v1/videos/${String(made.id)}`, undefined, 'DELETE');
+    const access = await newAccess();
+    const made = await json(access, '/v1/videos', { model: 'kling-v1', prompt: 'x' });
+    const refused = await json(access, `/v1/videos/${String(made.id)}`, undefined, 'DELETE');
     expect(refused).toMatchObject({
       $status: 400,
       error: { message: expect.stringContaining('does not support cancellation') },
     });
-    expect((await json(door, `/v1/videos/${String(made.id)}`)).$status).toBe(200);
+    expect((await json(access, `/v1/videos/${String(made.id)}`)).$status).toBe(200);
   });
 });
 
 test('lists of each format show the tasks that were made in it', async () => {
-  const door = await newDoor();
-  const ark = await json(door, '/api/v3/contents/generations/tasks', {
+  const access = await newAccess();
+  const ark = await json(access, '/api/v3/contents/generations/tasks', {
     model: 'doubao-seedance-1',
     content: [{ type: 'text', text: 'x' }],
   });
-  const text = await json(door, '/kling/v1/videos/text2video', { model_name: 'kling-v1', prompt: 'x' });
-  const image = await json(door, '/kling/v1/videos/image2video', {
+  const text = await json(access, '/kling/v1/videos/text2video', { model_name: 'kling-v1', prompt: 'x' });
+  const image = await json(access, '/kling/v1/videos/image2video', {
     model_name: 'kling-v1',
     prompt: 'x',
     image: 'https://img.example/a.png',
   });
   const idsOf = (list: unknown, name: string): unknown[] => (list as Json[]).map((one) => one[name]);
-  expect(idsOf((await json(door, '/api/v3/contents/generations/tasks?page_size=5')).items, 'id')).toEqual([
+  expect(idsOf((await json(access, '/api/v3/contents/generations/tasks?page_size=5')).items, 'id')).toEqual([
     ark.id,
   ]);
   const taskId = (answer: Json): unknown => (answer.data as Json).task_id;
   expect(
-    idsOf((await json(door, '/kling/v1/videos/text2video?pageNum=1&pageSize=30')).data, 'task_id'),
+    idsOf((await json(access, '/kling/v1/videos/text2video?pageNum=1&pageSize=30')).data, 'task_id'),
   ).toEqual([taskId(text)]);
-  expect(idsOf((await json(door, '/kling/v1/videos/image2video')).data, 'task_id')).toEqual([taskId(image)]);
-  expect(idsOf((await json(door, '/v1/videos')).data, 'id')).toHaveLength(3);
-  expect((await json(door, '/v1/videos?limit=0')).$status).toBe(400);
-  expect((await json(door, '/v1/videos?after=video_none')).$status).toBe(400);
+  expect(idsOf((await json(access, '/kling/v1/videos/image2video')).data, 'task_id')).toEqual([
+    taskId(image),
+  ]);
+  expect(idsOf((await json(access, '/v1/videos')).data, 'id')).toHaveLength(3);
+  expect((await json(access, '/v1/videos?limit=0')).$status).toBe(400);
+  expect((await json(access, '/v1/videos?after=video_none')).$status).toBe(400);
 });
 
 test('each format refuses in its own envelope', async () => {
-  const door = await newDoor();
-  expect(await json(door, '/kling/v1/videos/text2video', { prompt: 'x' })).toMatchObject({
+  const access = await newAccess();
+  expect(await json(access, '/kling/v1/videos/text2video', { prompt: 'x' })).toMatchObject({
     $status: 400,
     code: 1201,
     message: expect.stringContaining('model_name'),
     request_id: expect.any(String),
   });
   expect(
-    await json(door, '/jimeng/?Action=CVSync2AsyncSubmitTask&Version=2022-08-31', { prompt: 'x' }),
+    await json(access, '/jimeng/?Action=CVSync2AsyncSubmitTask&Version=2022-08-31', { prompt: 'x' }),
   ).toMatchObject({
     $status: 400,
     status: 50_215,
     message: expect.stringContaining('req_key'),
   });
-  expect(await json(door, '/jimeng/?Action=Dance', {})).toMatchObject({ $status: 400, code: 50_215 });
+  expect(await json(access, '/jimeng/?Action=Dance', {})).toMatchObject({ $status: 400, code: 50_215 });
   expect(
-    await json(door, '/jimeng/?Action=CVSync2AsyncGetResult', { req_key: 'x', task_id: 'task_none' }),
+    await json(access, '/jimeng/?Action=CVSync2AsyncGetResult', { req_key: 'x', task_id: 'task_none' }),
   ).toMatchObject({ $status: 404, code: 50_215 });
-  expect(await json(door, '/api/v3/contents/generations/tasks', { model: 'x' })).toMatchObject({
+  expect(await json(access, '/api/v3/contents/generations/tasks', { model: 'x' })).toMatchObject({
     $status: 400,
     error: { code: 'MissingParameter', param: 'content', type: 'BadRequest' },
   });
-  expect(await json(door, '/ent/v2/img2video', { model: 'x', prompt: 'y' })).toMatchObject({
+  expect(await json(access, '/ent/v2/img2video', { model: 'x', prompt: 'y' })).toMatchObject({
     $status: 400,
     code: 400,
     reason: 'BadRequest',
     metadata: { field: 'images' },
   });
-  expect(await json(door, '/v1/video/generations', { model: 'x' })).toMatchObject({
+  expect(await json(access, '/v1/video/generations', { model: 'x' })).toMatchObject({
     $status: 400,
     error: { param: 'prompt' },
   });
-  expect(await json({ ...door, key: 'sk-nobody' }, '/kling/v1/videos/text2video/x')).toMatchObject({
+  expect(await json({ ...access, key: 'sk-nobody' }, '/kling/v1/videos/text2video/x')).toMatchObject({
     $status: 401,
     code: 1002,
   });
-  expect(await json(door, '/v1/videos', { model: 'nobody-serves-this', prompt: 'x' })).toMatchObject({
+  expect(await json(access, '/v1/videos', { model: 'nobody-serves-this', prompt: 'x' })).toMatchObject({
     $status: 503,
     error: { code: 'no_available_channel' },
   });
@@ -309,18 +311,18 @@ test('a key that may not use a model cannot make it anew either', async () => {
           .writeHead(200, { 'content-type': 'application/json' })
           .end('{"id":"s","status":"completed","progress":100}')
       : ordinary(seen, response);
-  const door = await newDoor();
-  const made = await json(door, '/v1/videos', { model: 'sora-2', prompt: 'x' });
+  const access = await newAccess();
+  const made = await json(access, '/v1/videos', { model: 'sora-2', prompt: 'x' });
   const before = upstream.requests.length;
-  const anew = await json(door, `/v1/videos/${String(made.id)}/remix`, { prompt: 'y' });
+  const anew = await json(access, `/v1/videos/${String(made.id)}/remix`, { prompt: 'y' });
   expect(anew).toMatchObject({ $status: 200, model: 'sora-2', remixed_from_video_id: made.id });
   // Tasks of other tests are asked about at the same time.
   expect(upstream.requests.slice(before)).toContainEqual(
     expect.objectContaining({ method: 'POST', url: '/v1/videos/s/remix' }),
   );
-  expect((await usageLog.page({ keyId: door.id }, 1)).records[0]).toMatchObject({ model: 'sora-2' });
-  await gateway.apiKeys.update(door.id, { models: ['kling-*'] });
+  expect((await usageLog.page({ keyId: access.id }, 1)).records[0]).toMatchObject({ model: 'sora-2' });
+  await gateway.apiKeys.update(access.id, { models: ['kling-*'] });
   await expect
-    .poll(async () => (await json(door, `/v1/videos/${String(made.id)}/remix`, { prompt: 'y' })).$status)
+    .poll(async () => (await json(access, `/v1/videos/${String(made.id)}/remix`, { prompt: 'y' })).$status)
     .toBe(403);
 });

@@ -71,7 +71,7 @@ async function make(
 }
 
 async function seen(vendor: Vendor, id: string): Promise<ReturnType<Vendor['read']>> {
-  const { path, body } = vendor.ask(id);
+  const { path, body } = vendor.poll(id);
   return vendor.read(await json(path, body));
 }
 
@@ -93,19 +93,19 @@ describe.each(vendors.map((vendor) => [vendor.kind, vendor] as const))('a task a
     const id = vendor.idIn(JSON.parse(made.text) as Json);
     const theirs = provider.last;
     expect(made.text).not.toContain(theirs);
-    const ask = async () => {
-      const { path, body } = vendor.ask(id);
+    const pollTask = async () => {
+      const { path, body } = vendor.poll(id);
       const answer = await fetchRaw(own, path, body === undefined ? {} : { body });
       expect(answer.text).not.toContain(theirs);
       expect(answer.text).not.toContain('127.0.0.1');
       return vendor.read(JSON.parse(answer.text) as Json);
     };
-    expect((await ask()).state).toBe(vendor.words.queued);
+    expect((await pollTask()).state).toBe(vendor.words.queued);
     provider.stages.set(theirs, 'in_progress');
-    expect((await ask()).state).toBe(vendor.words.in_progress);
+    expect((await pollTask()).state).toBe(vendor.words.in_progress);
     provider.stages.set(theirs, 'completed');
-    await expect.poll(async () => (await ask()).state).toBe(vendor.words.completed);
-    expect((await ask()).url).toBe(`https://gate.example/v1/videos/${id}/content`);
+    await expect.poll(async () => (await pollTask()).state).toBe(vendor.words.completed);
+    expect((await pollTask()).url).toBe(`https://gate.example/v1/videos/${id}/content`);
     const cost = (secondsOf[kind] ?? 0) * 100_000;
     const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 1e9 }] as const;
     expect(await ledger.states(record.id, budgets)).toMatchObject([{ spent: cost, reserved: 0 }]);
@@ -125,13 +125,13 @@ describe.each(vendors.map((vendor) => [vendor.kind, vendor] as const))('a task a
     const cost = (secondsOf[kind] ?? 0) * 100_000;
     expect(await ledger.states(record.id, budgets)).toMatchObject([{ spent: cost }]);
     provider.stages.set(theirs, 'failed');
-    const ask = async () => {
-      const { path, body } = vendor.ask(id);
+    const pollTask = async () => {
+      const { path, body } = vendor.poll(id);
       const answer = await fetchRaw(own, path, body === undefined ? {} : { body });
       return vendor.read(JSON.parse(answer.text) as Json);
     };
-    await expect.poll(async () => (await ask()).state).toBe(vendor.words.failed);
-    expect((await ask()).reason).toContain(reason);
+    await expect.poll(async () => (await pollTask()).state).toBe(vendor.words.failed);
+    expect((await pollTask()).reason).toContain(reason);
     expect(await ledger.states(record.id, budgets)).toMatchObject([{ spent: 0, reserved: 0 }]);
     const { records } = await usageLog.page({ keyId: record.id }, 10);
     expect(
@@ -181,7 +181,7 @@ describe.each(vendors.map((vendor) => [vendor.kind, vendor] as const))('a task a
   test('of somebody else does not exist', async () => {
     const { id } = await make(vendor);
     const { value } = await gateway.apiKeys.create({ name: 'stranger' });
-    const { path, body } = vendor.ask(id);
+    const { path, body } = vendor.poll(id);
     const answer = await fetchRaw({ url: gateway.url, key: value }, path, body === undefined ? {} : { body });
     expect(answer.status).toBe(404);
   });

@@ -49,7 +49,7 @@ const textOf = (messages: readonly Json[]): string =>
     .join('');
 
 /** The events of one call, from its request to its last event. */
-async function ask(client: SocketClient, fields: Json): Promise<Json[]> {
+async function respond(client: SocketClient, fields: Json): Promise<Json[]> {
   const from = client.messages.length;
   const before = client.messages.filter(isLast).length;
   client.send(create(fields));
@@ -80,13 +80,13 @@ describe('a call over a socket', () => {
       expect(frames.pop()?.data).toBe('[DONE]');
       const streamed = frames.map(({ data }) => JSON.parse(data) as Json);
       const client = await open();
-      const events = await ask(client, body);
+      const events = await respond(client, body);
       expect(plain(events)).toEqual(plain(streamed));
       expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
       expect(events[0]?.type).toBe('response.created');
       expect(events.at(-1)?.type).toBe('response.completed');
       expect(textOf(events)).toContain('Say something nice, please.');
-      const again = await ask(client, { ...body, stream_id: 'second' });
+      const again = await respond(client, { ...body, stream_id: 'second' });
       expect(again.every(({ stream_id: lane }) => lane === 'second')).toBe(true);
       expect(plain(again.map(({ stream_id: _lane, ...event }) => event))).toEqual(plain(streamed));
       client.vanish();
@@ -96,10 +96,10 @@ describe('a call over a socket', () => {
   test('goes on from the one before by its id', async () => {
     const client = await open();
     const tools = [{ type: 'function', name: 'get_weather', parameters: { type: 'object', properties: {} } }];
-    const first = await ask(client, { model: 'via-chat', tools, input: 'Please call get_weather' });
+    const first = await respond(client, { model: 'via-chat', tools, input: 'Please call get_weather' });
     const { response } = first.at(-1) as { response: { id: string; output: Json[] } };
     const call = response.output.find(({ type }) => type === 'function_call');
-    const second = await ask(client, {
+    const second = await respond(client, {
       model: 'via-chat',
       tools,
       previous_response_id: response.id,
@@ -112,13 +112,13 @@ describe('a call over a socket', () => {
   test('goes on from a warm-up that was not stored, and only on the same connection', async () => {
     const client = await open();
     const fields = { model: 'via-chat', store: false };
-    const warm = await ask(client, { ...fields, generate: false, instructions: 'Be brief.', input: [] });
+    const warm = await respond(client, { ...fields, generate: false, instructions: 'Be brief.', input: [] });
     expect(warm.at(-1)).toMatchObject({ type: 'response.completed', response: { output: [] } });
     const { id } = (warm.at(-1) as { response: { id: string } }).response;
-    const first = await ask(client, { ...fields, previous_response_id: id, input: 'Hello' });
+    const first = await respond(client, { ...fields, previous_response_id: id, input: 'Hello' });
     expect(textOf(first)).toBe('You said: Hello');
     const stranger = await open();
-    expect(await ask(stranger, { ...fields, previous_response_id: id, input: 'Hello' })).toMatchObject([
+    expect(await respond(stranger, { ...fields, previous_response_id: id, input: 'Hello' })).toMatchObject([
       { type: 'error', status: 400, error: { code: 'previous_response_not_found' } },
     ]);
     client.vanish();
@@ -129,7 +129,7 @@ describe('a call over a socket', () => {
     const client = await open();
     client.send(create({ model: 'via-messages', input: 'forever', stream_id: 'long' }));
     await client.until(({ type }) => type === 'response.output_text.delta');
-    const short = await ask(client, { model: 'via-chat', input: 'quick', stream_id: 'short' });
+    const short = await respond(client, { model: 'via-chat', input: 'quick', stream_id: 'short' });
     expect(textOf(short.filter(({ stream_id: lane }) => lane === 'short'))).toContain('quick');
     client.send({ type: 'response.cancel', stream_id: 'long' });
     await endless.requests.at(-1)?.closed;
@@ -190,7 +190,7 @@ describe('what is refused', () => {
     for (const [address, options, protocols] of ways) {
       const client = await SocketClient.open(address, options, protocols);
       expect(client.socket.protocol).toBe(protocols[0] ?? '');
-      expect(textOf(await ask(client, { model: 'via-chat', input: 'Hello' }))).toBe('You said: Hello');
+      expect(textOf(await respond(client, { model: 'via-chat', input: 'Hello' }))).toBe('You said: Hello');
       client.vanish();
     }
     expect(JSON.stringify(gateway.lines)).not.toContain(key);
@@ -199,11 +199,11 @@ describe('what is refused', () => {
   test('the calls of a key that was revoked while its connection was open', async () => {
     const { record, value } = await gateway.apiKeys.create({ name: 'short-lived' });
     const client = await SocketClient.open(url, bearer(value));
-    expect((await ask(client, { model: 'via-chat', input: 'Hello' })).at(-1)?.type).toBe(
+    expect((await respond(client, { model: 'via-chat', input: 'Hello' })).at(-1)?.type).toBe(
       'response.completed',
     );
     await gateway.apiKeys.revoke(record.id);
-    expect(await ask(client, { model: 'via-chat', input: 'Hello' })).toMatchObject([
+    expect(await respond(client, { model: 'via-chat', input: 'Hello' })).toMatchObject([
       { type: 'error', status: 401, error: { code: 'invalid_api_key' } },
     ]);
     client.vanish();
@@ -222,19 +222,19 @@ describe('what is refused', () => {
       [{ model: 'via-chat!status=503', input: 'hi' }, 503, { type: 'service_unavailable_error' }],
     ];
     for (const [fields, status, error] of wrong)
-      expect(await ask(client, fields)).toMatchObject([{ type: 'error', status, error }]);
-    expect(textOf(await ask(client, { model: 'via-chat', input: 'Hello' }))).toBe('You said: Hello');
+      expect(await respond(client, fields)).toMatchObject([{ type: 'error', status, error }]);
+    expect(textOf(await respond(client, { model: 'via-chat', input: 'Hello' }))).toBe('You said: Hello');
     client.vanish();
   });
 
   test('a reply that breaks says so in both shapes, and the connection stays', async () => {
     const client = await open();
-    const events = await ask(client, { model: 'via-chat!error-after=2', input: 'One two three four' });
+    const events = await respond(client, { model: 'via-chat!error-after=2', input: 'One two three four' });
     expect(events[0]?.type).toBe('response.created');
     const error = events.find(({ type }) => type === 'error') as { message: string; error: Json };
     expect(error).toMatchObject({ status: expect.any(Number), sequence_number: expect.any(Number) });
     expect(error.error.message).toBe(error.message);
-    expect(textOf(await ask(client, { model: 'via-chat', input: 'Hello' }))).toBe('You said: Hello');
+    expect(textOf(await respond(client, { model: 'via-chat', input: 'Hello' }))).toBe('You said: Hello');
     client.vanish();
   });
 
@@ -251,8 +251,8 @@ describe('what is refused', () => {
 test('each call has a line of its own in the log', async () => {
   const client = await open();
   const from = gateway.lines.length;
-  await ask(client, { model: 'via-chat', input: 'Hello' });
-  await ask(client, { model: 'via-responses', input: 'Hello' });
+  await respond(client, { model: 'via-chat', input: 'Hello' });
+  await respond(client, { model: 'via-responses', input: 'Hello' });
   await expect.poll(() => gateway.lines.length, { interval: 2 }).toBeGreaterThanOrEqual(from + 2);
   const lines = gateway.lines.slice(from).filter(({ plugin }) => plugin === 'logging');
   expect(lines).toMatchObject([
@@ -299,16 +299,16 @@ test('a stopping gateway lets the call of a socket finish, and closes the others
     await goOn.promise;
     response.end(frames.slice(-voice.ending).join(''));
   });
-  const door = await startProcess(
+  const child = await startProcess(
     `timeouts: { drain: 20_000, drainDelay: 0 }, channels: [anthropic({ key: 'k', baseUrl: '${provider.url}/v1', models: ['via-messages'] })]`,
   );
   try {
-    const address = `${door.url}/v1/responses`;
-    const busy = await SocketClient.open(address, bearer(door.key));
-    const idle = await SocketClient.open(address, bearer(door.key));
+    const address = `${child.url}/v1/responses`;
+    const busy = await SocketClient.open(address, bearer(child.key));
+    const idle = await SocketClient.open(address, bearer(child.key));
     busy.send(create({ model: 'via-messages', input: 'hi' }));
     await busy.until(({ type }) => type === 'response.output_text.delta');
-    door.signal('SIGTERM');
+    child.signal('SIGTERM');
     expect((await idle.closed).code).toBe(1001);
     busy.send(create({ model: 'via-messages', input: 'one more', stream_id: 'late' }));
     expect(await busy.until(({ type }) => type === 'error')).toMatchObject([
@@ -318,9 +318,9 @@ test('a stopping gateway lets the call of a socket finish, and closes the others
     expect((await busy.closed).code).toBe(1001);
     expect(busy.messages.at(-1)?.type).toBe('response.completed');
     expect(textOf(busy.messages)).toBe('before the end');
-    expect(await door.exited).toBe(0);
+    expect(await child.exited).toBe(0);
   } finally {
-    await door.end();
+    await child.end();
     await provider.close();
   }
 });
@@ -351,14 +351,14 @@ test('a reader that stops costs the gateway little memory, and gets every event 
     }
     response.end(frames.slice(-voice.ending).join(''));
   });
-  const door = await startProcess(
+  const child = await startProcess(
     `channels: [anthropic({ key: 'k', baseUrl: '${provider.url}/v1', models: ['via-messages'] })]`,
   );
   try {
-    const warm = await SocketClient.open(`${door.url}/v1/responses`, bearer(door.key));
-    for (let count = 0; count < 20; count += 1) await ask(warm, { model: 'nobody', input: 'hi' });
-    const before = door.memory();
-    const client = await SocketClient.open(`${door.url}/v1/responses`, bearer(door.key));
+    const warm = await SocketClient.open(`${child.url}/v1/responses`, bearer(child.key));
+    for (let count = 0; count < 20; count += 1) await respond(warm, { model: 'nobody', input: 'hi' });
+    const before = child.memory();
+    const client = await SocketClient.open(`${child.url}/v1/responses`, bearer(child.key));
     client.send(create({ model: 'via-messages', input: 'hi', store: false }));
     client.socket.removeAllListeners('message');
     let got = 0;
@@ -372,7 +372,7 @@ test('a reader that stops costs the gateway little memory, and gets every event 
     let peak = 0;
     for (let count = 0; count < 20; count += 1) {
       await new Promise((resolve) => setTimeout(resolve, 100));
-      peak = Math.max(peak, door.memory());
+      peak = Math.max(peak, child.memory());
     }
     const heldUp = words;
     console.log(
@@ -386,7 +386,7 @@ test('a reader that stops costs the gateway little memory, and gets every event 
     client.vanish();
     warm.vanish();
   } finally {
-    await door.end();
+    await child.end();
     await provider.close();
   }
 });

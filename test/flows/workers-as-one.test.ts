@@ -17,11 +17,16 @@ const start = (members: string): Promise<OperatedGateway> =>
   operate({ 'gateway.config.mjs': `import openai from '${openai}';\n${configWith(members)}` });
 
 /** A request over a connection of its own, so that it may reach any worker. */
-const fresh = (door: OperatedGateway, path: string, init: RequestInit = {}): Promise<Response> =>
-  fetch(`${door.url}${path}`, { ...init, headers: { connection: 'close', ...init.headers } });
+const fresh = (gateway: OperatedGateway, path: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`${gateway.url}${path}`, { ...init, headers: { connection: 'close', ...init.headers } });
 
-async function chat(door: OperatedGateway, words = 'hello', secret = key, model = 'demo'): Promise<number> {
-  const answer = await fresh(door, '/v1/chat/completions', {
+async function chat(
+  gateway: OperatedGateway,
+  words = 'hello',
+  secret = key,
+  model = 'demo',
+): Promise<number> {
+  const answer = await fresh(gateway, '/v1/chat/completions', {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model, messages: [{ role: 'user', content: words }] }),
@@ -30,12 +35,12 @@ async function chat(door: OperatedGateway, words = 'hello', secret = key, model 
   return answer.status;
 }
 
-const many = (count: number, door: OperatedGateway, words?: string, model?: string): Promise<number[]> =>
-  Promise.all(Array.from({ length: count }, () => chat(door, words, key, model)));
+const many = (count: number, gateway: OperatedGateway, words?: string, model?: string): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => chat(gateway, words, key, model)));
 
 /** The series of a scrape, whichever worker answers it. */
-async function scrape(door: OperatedGateway): Promise<ReadonlyMap<string, number>> {
-  const answer = await fresh(door, '/metrics');
+async function scrape(gateway: OperatedGateway): Promise<ReadonlyMap<string, number>> {
+  const answer = await fresh(gateway, '/metrics');
   expect(answer.status).toBe(200);
   const found = new Map<string, number>();
   for (const line of (await answer.text()).split('\n')) {
@@ -48,21 +53,21 @@ async function scrape(door: OperatedGateway): Promise<ReadonlyMap<string, number
 }
 
 /** Calls that the demo has answered, as a scrape tells it. */
-async function counted(door: OperatedGateway): Promise<number> {
-  const found = await scrape(door);
+async function counted(gateway: OperatedGateway): Promise<number> {
+  const found = await scrape(gateway);
   return [...found]
     .filter(([series]) => series.startsWith('sluice_calls_total{') && series.includes('status="2xx"'))
     .reduce((sum, [, value]) => sum + value, 0);
 }
 
 describe('several workers are one', () => {
-  let door: OperatedGateway;
+  let gateway: OperatedGateway;
   /** Two providers: one that answers when a test does it, and one that refuses as long as a test wants. */
   let holding: ScriptedUpstream;
   let refusing: ScriptedUpstream;
   const held: ServerResponse[] = [];
   let refuses = true;
-  const sayWords = (response: ServerResponse): void =>
+  const sendWords = (response: ServerResponse): void =>
     void response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify(voices['chat-completions'].whole('words')));
@@ -70,9 +75,9 @@ describe('several workers are one', () => {
     holding = await startUpstream((_request, response) => void held.push(response));
     refusing = await startUpstream((_request, response) => {
       if (refuses) response.writeHead(401).end('{"error":{"message":"Incorrect API key provided"}}');
-      else sayWords(response);
+      else sendWords(response);
     });
-    door = await start(
+    gateway = await start(
       `workers: 3, channels: [
         demo(),
         openai({ key: 'k', baseUrl: '${holding.url}/v1', models: ['held'] }),
@@ -83,8 +88,8 @@ describe('several workers are one', () => {
   });
   afterAll(async () => {
     // One that was stopped could not be ended in order.
-    for (const pid of door.workers()) process.kill(pid, 'SIGCONT');
-    await door.end();
+    for (const pid of gateway.workers()) process.kill(pid, 'SIGCONT');
+    await gateway.end();
     await holding.close();
     await refusing.close();
   });
@@ -92,13 +97,13 @@ describe('several workers are one', () => {
   test('to who reads the metrics: one scrape has all, and no count goes down when workers are killed, hang, or are replaced', async () => {
     const seen: number[] = [];
     const count = async (): Promise<number> => {
-      seen.push(await counted(door));
+      seen.push(await counted(gateway));
       return seen.at(-1) ?? 0;
     };
-    expect(new Set(await many(30, door))).toEqual(new Set([200]));
+    expect(new Set(await many(30, gateway))).toEqual(new Set([200]));
     await expect.poll(count).toBe(30);
     const found = await eventually(async () => {
-      const one = await scrape(door);
+      const one = await scrape(gateway);
       expect(one.get('sluice_workers{state="answered"}')).toBe(3);
       return one;
     });
@@ -110,25 +115,25 @@ describe('several workers are one', () => {
     expect(found.get('process_resident_memory_bytes')).toBeGreaterThan(150 * 1024 * 1024);
     expect(found.get('nodejs_eventloop_lag_seconds')).toBeLessThan(10);
 
-    const running = Promise.all(Array.from({ length: 6 }, () => chat(door, 'hello', key, 'held')));
-    const { ask: admin } = await logIn(door);
-    await expect.poll(async () => (await scrape(door)).get('sluice_running_calls')).toBe(6);
+    const running = Promise.all(Array.from({ length: 6 }, () => chat(gateway, 'hello', key, 'held')));
+    const { ask: admin } = await logIn(gateway);
+    await expect.poll(async () => (await scrape(gateway)).get('sluice_running_calls')).toBe(6);
     await expect.poll(async () => (await admin('GET', 'overview'))['running']).toBe(6);
-    for (const response of held) sayWords(response);
+    for (const response of held) sendWords(response);
     await running;
     await expect.poll(count).toBe(36);
 
-    const [killed = 0, stopped = 0] = door.workers();
+    const [killed = 0, stopped = 0] = gateway.workers();
     process.kill(killed, 'SIGKILL');
-    await door.logged('a worker crashed: starting another one');
-    await expect.poll(async () => (await scrape(door)).get('sluice_workers{state="answered"}')).toBe(3);
+    await gateway.logged('a worker crashed: starting another one');
+    await expect.poll(async () => (await scrape(gateway)).get('sluice_workers{state="answered"}')).toBe(3);
     expect(await count()).toBe(36);
 
     process.kill(stopped, 'SIGSTOP');
     // Connections that are handed to the one that hangs wait with it.
     await expect
       .poll(async () => {
-        const answer = await fresh(door, '/metrics', { signal: AbortSignal.timeout(3_000) }).catch(
+        const answer = await fresh(gateway, '/metrics', { signal: AbortSignal.timeout(3_000) }).catch(
           () => undefined,
         );
         return (await answer?.text())?.match(/sluice_workers\{state="silent"\} (\d)/)?.[1];
@@ -138,13 +143,13 @@ describe('several workers are one', () => {
     await expect.poll(count).toBe(36);
 
     // Nobody reads these before their workers are gone.
-    await many(14, door);
-    const before = door.workers();
-    door.signal('SIGHUP');
-    await door.logged('reloaded: previous workers finish their calls');
+    await many(14, gateway);
+    const before = gateway.workers();
+    gateway.signal('SIGHUP');
+    await gateway.logged('reloaded: previous workers finish their calls');
     await expect.poll(() => before.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
     expect(await count()).toBe(50);
-    await many(5, door);
+    await many(5, gateway);
     await expect.poll(count).toBe(55);
     console.log(`calls as scrapes told them: ${[...new Set(seen)].join(', ')}`);
     expect(seen).toEqual(seen.toSorted((one, other) => one - other));
@@ -153,7 +158,7 @@ describe('several workers are one', () => {
   test('in health: what one finds out about a channel spares the others', async () => {
     for (let count = 0; count < 30; count += 1) {
       // oxlint-disable-next-line no-await-in-loop -- each finds what those before it have found out
-      expect(await chat(door, 'hello', key, 'known')).toBe(200);
+      expect(await chat(gateway, 'hello', key, 'known')).toBe(200);
     }
     console.log(
       `30 calls at 3 workers: the provider that refuses was asked ${refusing.requests.length} times`,
@@ -164,7 +169,9 @@ describe('several workers are one', () => {
     const standing = async (): Promise<unknown[]> =>
       Promise.all(
         Array.from({ length: 8 }, async () => {
-          const answer = (await (await fresh(door, '/readyz', { headers: { 'x-api-key': key } })).json()) as {
+          const answer = (await (
+            await fresh(gateway, '/readyz', { headers: { 'x-api-key': key } })
+          ).json()) as {
             channels: Record<string, unknown>;
           };
           return JSON.stringify(answer.channels);
@@ -174,42 +181,42 @@ describe('several workers are one', () => {
     expect((await standing())[0]).toContain('resting');
 
     refuses = false;
-    const asked = refusing.requests.length;
-    const { ask: admin } = await logIn(door);
+    const requestsBefore = refusing.requests.length;
+    const { ask: admin } = await logIn(gateway);
     await admin('POST', 'channels/broken/reset');
     await expect
       .poll(async () => (await standing()).every((one) => !String(one).includes('resting')))
       .toBe(true);
-    expect(new Set(await many(12, door, 'hello', 'known'))).toEqual(new Set([200]));
-    expect(refusing.requests.length - asked).toBe(12);
+    expect(new Set(await many(12, gateway, 'hello', 'known'))).toEqual(new Set([200]));
+    expect(refusing.requests.length - requestsBefore).toBe(12);
   });
 
   test('to a guesser: wrong passwords and wrong keys are told so however many there are, and shut nobody out', async () => {
     const guesses: number[] = [];
     for (let count = 0; count < 7; count += 1) {
       // oxlint-disable-next-line no-await-in-loop -- a guesser, one guess after the other
-      guesses.push(await logInWith(door, 'a wrong password'));
+      guesses.push(await logInWith(gateway, 'a wrong password'));
     }
     expect(guesses).toEqual(Array<number>(7).fill(401));
-    expect(await logInWith(door, password)).toBe(200);
+    expect(await logInWith(gateway, password)).toBe(200);
     const keys = await Promise.all(
-      Array.from({ length: 60 }, (_, index) => chat(door, 'hello', `sk-wrong-${index}-0123456789abcdef`)),
+      Array.from({ length: 60 }, (_, index) => chat(gateway, 'hello', `sk-wrong-${index}-0123456789abcdef`)),
     );
     expect(keys).toEqual(Array<number>(60).fill(401));
-    expect(await chat(door)).toBe(200);
+    expect(await chat(gateway)).toBe(200);
   });
 
   test('to an operator: the live view shows the calls of all, also how one ends whose process is killed', async () => {
-    const { cookie } = await session(door);
+    const { cookie } = await session(gateway);
     // Both requests go over one connection, and so to one worker.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => agent.destroy());
-    const told = (await json(await got(door, '/api/admin/status', cookie, agent))) as {
+    const gatewayStatus = (await json(await got(gateway, '/api/admin/status', cookie, agent))) as {
       readonly worker: number;
       readonly workers: readonly { readonly worker: number; readonly pid: number }[];
     };
-    const watching = told.workers.find(({ worker }) => worker === told.worker)?.pid;
-    const live = await got(door, '/api/admin/live', cookie, agent);
+    const watching = gatewayStatus.workers.find(({ worker }) => worker === gatewayStatus.worker)?.pid;
+    const live = await got(gateway, '/api/admin/live', cookie, agent);
     onTestFinished(() => void live.destroy());
     const calls = new Map<string, LiveCall>();
     let most = 0;
@@ -232,7 +239,7 @@ describe('several workers are one', () => {
       }
     })().catch(() => {});
 
-    expect(new Set(await many(12, door, 'hello !slow-headers=1500'))).toEqual(new Set([200]));
+    expect(new Set(await many(12, gateway, 'hello !slow-headers=1500'))).toEqual(new Set([200]));
     await expect.poll(() => [...calls.values()].filter(({ phase }) => phase === 'ended').length).toBe(12);
     expect(first).toBe('snapshot');
     expect(most).toBe(12);
@@ -240,9 +247,11 @@ describe('several workers are one', () => {
     // Ids begin differently in each process.
     expect(new Set([...calls.keys()].map((id) => id.slice(0, 20))).size).toBe(3);
 
-    const cut = Promise.allSettled(Array.from({ length: 9 }, () => chat(door, 'hello !slow-headers=4000')));
+    const cut = Promise.allSettled(
+      Array.from({ length: 9 }, () => chat(gateway, 'hello !slow-headers=4000')),
+    );
     await expect.poll(() => running).toBe(9);
-    process.kill(door.workers().find((pid) => pid !== watching) ?? 0, 'SIGKILL');
+    process.kill(gateway.workers().find((pid) => pid !== watching) ?? 0, 'SIGKILL');
     const outcomes = await cut;
     const lost = outcomes.filter(({ status }) => status === 'rejected').length;
     expect(lost).toBeGreaterThan(0);
@@ -257,23 +266,24 @@ describe('several workers are one', () => {
 
 describe('a session over a WebSocket through a worker that is replaced', () => {
   const bearer = { headers: { authorization: `Bearer ${key}` } };
-  let door: OperatedGateway;
+  let gateway: OperatedGateway;
   beforeAll(async () => {
-    door = await start(
+    gateway = await start(
       `workers: 2, timeouts: { reload: 6000 }, channels: [demo(), demo({ id: 'slow', models: { slow: 'demo' }, pace: 200 })]`,
     );
   });
-  afterAll(() => door.end());
+  afterAll(() => gateway.end());
   const reloaded = async (): Promise<void> => {
     const sentence = 'reloaded: previous workers finish their calls';
-    const before = door.lines(sentence).length;
-    door.signal('SIGHUP');
-    await door.logged(sentence, before + 1);
+    const before = gateway.lines(sentence).length;
+    gateway.signal('SIGHUP');
+    await gateway.logged(sentence, before + 1);
   };
 
   test('goes on until the time for it has passed, and is closed then; a new one runs elsewhere', async () => {
-    const before = door.workers();
-    const open = (): Promise<SocketClient> => SocketClient.open(`${door.url}/v1/realtime?model=demo`, bearer);
+    const before = gateway.workers();
+    const open = (): Promise<SocketClient> =>
+      SocketClient.open(`${gateway.url}/v1/realtime?model=demo`, bearer);
     const client = await open();
     const answer = async (one: SocketClient, count: number): Promise<void> => {
       one.send({ type: 'response.create' });
@@ -296,7 +306,7 @@ describe('a session over a WebSocket through a worker that is replaced', () => {
   });
 
   test('a call over it that is still running then ends with an error before the close', async () => {
-    const client = await SocketClient.open(`${door.url}/v1/responses`, bearer);
+    const client = await SocketClient.open(`${gateway.url}/v1/responses`, bearer);
     client.send({ type: 'response.create', model: 'slow', input: 'count !chunks=1000' });
     await client.until(({ type }) => type === 'response.output_text.delta');
     await reloaded();
@@ -308,8 +318,8 @@ describe('a session over a WebSocket through a worker that is replaced', () => {
   });
 });
 
-async function logInWith(door: OperatedGateway, secret: string): Promise<number> {
-  const answer = await fresh(door, '/api/admin/login', {
+async function logInWith(gateway: OperatedGateway, secret: string): Promise<number> {
+  const answer = await fresh(gateway, '/api/admin/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ password: secret }),
@@ -318,8 +328,8 @@ async function logInWith(door: OperatedGateway, secret: string): Promise<number>
   return answer.status;
 }
 
-async function session(door: OperatedGateway): Promise<{ readonly cookie: string }> {
-  const answer = await fresh(door, '/api/admin/login', {
+async function session(gateway: OperatedGateway): Promise<{ readonly cookie: string }> {
+  const answer = await fresh(gateway, '/api/admin/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ password }),
@@ -329,8 +339,8 @@ async function session(door: OperatedGateway): Promise<{ readonly cookie: string
 }
 
 /** An answer over a connection of this agent's. */
-function got(door: OperatedGateway, path: string, cookie: string, agent: Agent): Promise<IncomingMessage> {
+function got(gateway: OperatedGateway, path: string, cookie: string, agent: Agent): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    get(`${door.url}${path}`, { agent, headers: { cookie } }, resolve).on('error', reject);
+    get(`${gateway.url}${path}`, { agent, headers: { cookie } }, resolve).on('error', reject);
   });
 }

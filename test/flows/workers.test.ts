@@ -9,22 +9,22 @@ import { configWith, key, logIn, operate, type OperatedGateway } from '../reload
 import { hasLimits, limitFiles } from '../support/file-limit.ts';
 import { everything } from '../support/tries.ts';
 
-let gateway: OperatedGateway | undefined;
+let started: OperatedGateway | undefined;
 afterEach(async () => {
-  await gateway?.end();
-  gateway = undefined;
+  await started?.end();
+  started = undefined;
 });
 
 const start = async (members: string, args: readonly string[] = []): Promise<OperatedGateway> => {
-  gateway = await operate({ 'gateway.config.mjs': configWith(members) }, args);
-  return gateway;
+  started = await operate({ 'gateway.config.mjs': configWith(members) }, args);
+  return started;
 };
 
 const two = `workers: 2, timeouts: { drainDelay: 0 }, channels: [demo()]`;
 
 /** A call over a connection of its own, so that it may reach any worker. */
-async function ask(door: OperatedGateway, secret = key, words = 'hello'): Promise<number> {
-  const answer = await fetch(`${door.url}/v1/chat/completions`, {
+async function sendChat(gateway: OperatedGateway, secret = key, words = 'hello'): Promise<number> {
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', connection: 'close' },
     body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: words }] }),
@@ -33,28 +33,29 @@ async function ask(door: OperatedGateway, secret = key, words = 'hello'): Promis
   return answer.status;
 }
 
-const many = (count: number, door: OperatedGateway, secret?: string, words?: string): Promise<number[]> =>
-  Promise.all(Array.from({ length: count }, () => ask(door, secret, words)));
+const many = (count: number, gateway: OperatedGateway, secret?: string, words?: string): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => sendChat(gateway, secret, words)));
 
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
 describe('two workers', () => {
-  let door: OperatedGateway;
+  let gateway: OperatedGateway;
   beforeAll(async () => {
-    door = await operate({ 'gateway.config.mjs': configWith(two) });
+    gateway = await operate({ 'gateway.config.mjs': configWith(two) });
   });
-  afterAll(() => door.end());
+  afterAll(() => gateway.end());
 
   test('serve side by side: limits of keys are exact over both, and a key that is revoked is refused by both', async () => {
-    expect(door.workers()).toHaveLength(2);
-    const stores = openStores(`sqlite:${join(door.folder, 'data/sluice.db')}`);
+    expect(gateway.workers()).toHaveLength(2);
+    const stores = openStores(`sqlite:${join(gateway.folder, 'data/sluice.db')}`);
     try {
       const apiKeys = createApiKeys(stores);
       const limited = await apiKeys.create({ name: 'limited', requestsPerMinute: 20 });
       const slots = await apiKeys.create({ name: 'slots', concurrency: 3 });
-      for (const { value } of [limited, slots]) await expect.poll(() => lists(door, value, 8)).toEqual([200]);
+      for (const { value } of [limited, slots])
+        await expect.poll(() => lists(gateway, value, 8)).toEqual([200]);
       const before = performance.now();
-      const statuses = await many(60, door, limited.value);
+      const statuses = await many(60, gateway, limited.value);
       // A call comes back every three seconds: on a busy machine some do meanwhile.
       const most = 20 + Math.ceil((performance.now() - before) / 3000);
       const answered = statuses.filter((status) => status === 200).length;
@@ -62,38 +63,38 @@ describe('two workers', () => {
       expect(answered).toBeGreaterThanOrEqual(20);
       expect(answered).toBeLessThanOrEqual(most);
       expect(statuses.filter((status) => status === 429)).toHaveLength(60 - answered);
-      const running = await many(12, door, slots.value, 'hello !slow-headers=4000');
+      const running = await many(12, gateway, slots.value, 'hello !slow-headers=4000');
       expect(running.filter((status) => status === 200)).toHaveLength(3);
-      expect(await ask(door, slots.value)).toBe(200);
+      expect(await sendChat(gateway, slots.value)).toBe(200);
       await apiKeys.revoke(slots.record.id);
       // Soon wrong keys from one address are answered 429.
       await expect
         .poll(async () =>
-          (await lists(door, slots.value, 8)).filter((status) => status !== 401 && status !== 429),
+          (await lists(gateway, slots.value, 8)).filter((status) => status !== 401 && status !== 429),
         )
         .toEqual([]);
     } finally {
       await stores.close();
     }
     const workers = new Set<unknown>();
-    const { ask: admin } = await logIn(door);
+    const { ask: admin } = await logIn(gateway);
     await expect.poll(async () => workers.add((await admin('GET', 'status'))['worker']).size).toBe(2);
   });
 
   test('one that is killed is replaced, while the other serves; all end with the gateway', async () => {
-    const before = door.workers();
+    const before = gateway.workers();
     process.kill(before[0] ?? 0, 'SIGKILL');
-    await door.logged('a worker crashed: starting another one');
-    await expect.poll(() => door.workers().length).toBe(2);
-    const after = door.workers();
+    await gateway.logged('a worker crashed: starting another one');
+    await expect.poll(() => gateway.workers().length).toBe(2);
+    const after = gateway.workers();
     expect(after).not.toContain(before[0]);
-    const { ask: admin } = await logIn(door);
+    const { ask: admin } = await logIn(gateway);
     await expect
       .poll(async () => admin('GET', 'status'))
       .toMatchObject({ crashes: 1, workers: [{ state: 'serving' }, { state: 'serving' }] });
-    expect(new Set(await many(20, door))).toEqual(new Set([200]));
-    door.signal('SIGTERM');
-    expect(await door.exited).toBe(0);
+    expect(new Set(await many(20, gateway))).toEqual(new Set([200]));
+    gateway.signal('SIGTERM');
+    expect(await gateway.exited).toBe(0);
     for (const pid of after) expect(isAlive(pid)).toBe(false);
   });
 
@@ -113,18 +114,18 @@ describe('two workers', () => {
 });
 
 test('a single worker that is killed is replaced on the same port', async () => {
-  const door = await start('channels: [demo()]');
-  process.kill(door.workers()[0] ?? 0, 'SIGKILL');
-  await door.logged('a worker crashed: starting another one');
-  await expect.poll(() => ask(door).catch(() => 0), { interval: 100 }).toBe(200);
+  const gateway = await start('channels: [demo()]');
+  process.kill(gateway.workers()[0] ?? 0, 'SIGKILL');
+  await gateway.logged('a worker crashed: starting another one');
+  await expect.poll(() => sendChat(gateway).catch(() => 0), { interval: 100 }).toBe(200);
 });
 
 test.skipIf(!everything)(
   'connections that a worker was offered and never took are closed when it ends',
   async () => {
-    const door = await start('channels: [demo()]');
-    const { hostname, port } = new URL(door.url);
-    const [worker = 0] = door.workers();
+    const gateway = await start('channels: [demo()]');
+    const { hostname, port } = new URL(gateway.url);
+    const [worker = 0] = gateway.workers();
     // Stopped, it acknowledges nothing.
     process.kill(worker, 'SIGSTOP');
     const ends = Array.from({ length: 3 }, async () => {
@@ -137,7 +138,7 @@ test.skipIf(!everything)(
     await new Promise((resolve) => setTimeout(resolve, 500));
     process.kill(worker, 'SIGKILL');
     await Promise.all(ends);
-    await expect.poll(() => ask(door).catch(() => 0), { interval: 100 }).toBe(200);
+    await expect.poll(() => sendChat(gateway).catch(() => 0), { interval: 100 }).toBe(200);
   },
 );
 
@@ -154,9 +155,9 @@ async function statusOf(url: string): Promise<number> {
 }
 
 /** Opens connections while a worker takes none, and kills it. Resolves with their statuses. */
-async function statusesAround(door: OperatedGateway, worker: number): Promise<ReadonlySet<number>> {
+async function statusesAround(gateway: OperatedGateway, worker: number): Promise<ReadonlySet<number>> {
   process.kill(worker, 'SIGSTOP');
-  const statuses = Array.from({ length: 8 }, () => statusOf(door.url));
+  const statuses = Array.from({ length: 8 }, () => statusOf(gateway.url));
   // Time for the worker to be offered one.
   await new Promise((resolve) => setTimeout(resolve, 500));
   process.kill(worker, 'SIGKILL');
@@ -165,11 +166,11 @@ async function statusesAround(door: OperatedGateway, worker: number): Promise<Re
 
 const admins = new WeakMap<OperatedGateway, ReturnType<typeof logIn>>();
 
-const states = async (door: OperatedGateway): Promise<readonly string[]> => {
+const states = async (gateway: OperatedGateway): Promise<readonly string[]> => {
   // One session for all looks: a further login for each would end the session of the test itself.
-  const session = admins.get(door) ?? logIn(door);
-  admins.set(door, session);
-  session.catch(() => admins.delete(door));
+  const session = admins.get(gateway) ?? logIn(gateway);
+  admins.set(gateway, session);
+  session.catch(() => admins.delete(gateway));
   const { ask: admin } = await session;
   const { workers } = (await admin('GET', 'status')) as { workers: readonly { state: string }[] };
   return workers.map(({ state }) => state);
@@ -179,12 +180,12 @@ const states = async (door: OperatedGateway): Promise<readonly string[]> => {
 test.skipIf(!everything)(
   'connections that a worker was offered and never took are answered by another one',
   async () => {
-    const door = await start(two);
-    for (const worker of door.workers()) {
+    const gateway = await start(two);
+    for (const worker of gateway.workers()) {
       // oxlint-disable-next-line no-await-in-loop -- one death after the other
-      expect(await statusesAround(door, worker)).toEqual(new Set([200]));
+      expect(await statusesAround(gateway, worker)).toEqual(new Set([200]));
       // oxlint-disable-next-line no-await-in-loop -- as above
-      await expect.poll(() => states(door).catch(() => [])).toEqual(['serving', 'serving']);
+      await expect.poll(() => states(gateway).catch(() => [])).toEqual(['serving', 'serving']);
     }
   },
 );
@@ -193,38 +194,38 @@ describe('a spare worker', () => {
   const withSpare = 'workers: 1, spareWorker: true, timeouts: { drainDelay: 0 }, channels: [demo()]';
 
   test('takes the connections of the only worker when that is killed, and none before', async () => {
-    const door = await start(withSpare);
-    await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
-    const [worker = 0, spare = 0] = door.workers();
-    const { ask: admin } = await logIn(door);
+    const gateway = await start(withSpare);
+    await expect.poll(() => states(gateway)).toEqual(['serving', 'spare']);
+    const [worker = 0, spare = 0] = gateway.workers();
+    const { ask: admin } = await logIn(gateway);
     const answered = async (): Promise<unknown> => (await admin('GET', 'status'))['worker'];
     const workers = await Promise.all(Array.from({ length: 20 }, answered));
     expect(new Set(workers)).toEqual(new Set([1]));
-    expect(await statusesAround(door, worker)).toEqual(new Set([200]));
+    expect(await statusesAround(gateway, worker)).toEqual(new Set([200]));
     // Until another one has taken its place not one connection is refused.
-    while ((await states(door)).filter((state) => state === 'serving').length === 0)
-      expect(await statusOf(door.url)).toBe(200);
-    await expect.poll(async () => (await states(door)).toSorted()).toEqual(['serving', 'spare']);
-    expect(door.workers()).toContain(spare);
+    while ((await states(gateway)).filter((state) => state === 'serving').length === 0)
+      expect(await statusOf(gateway.url)).toBe(200);
+    await expect.poll(async () => (await states(gateway)).toSorted()).toEqual(['serving', 'spare']);
+    expect(gateway.workers()).toContain(spare);
     expect(new Set(await Promise.all(Array.from({ length: 20 }, answered)))).toEqual(new Set([1]));
   });
 
   test.skipIf(!everything)(
     'is replaced when it is killed and by a reload, and ends with the gateway',
     async () => {
-      const door = await start(withSpare);
-      await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
-      const [worker = 0, spare = 0] = door.workers();
-      expect(await statusesAround(door, spare)).toEqual(new Set([200]));
-      await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
-      expect(door.workers()).toContain(worker);
-      door.signal('SIGHUP');
-      await door.logged('reloaded: previous workers finish their calls');
-      await expect.poll(() => states(door)).toEqual(['serving', 'spare']);
-      expect(door.workers()).not.toContain(worker);
-      const last = door.workers();
-      door.signal('SIGTERM');
-      expect(await door.exited).toBe(0);
+      const gateway = await start(withSpare);
+      await expect.poll(() => states(gateway)).toEqual(['serving', 'spare']);
+      const [worker = 0, spare = 0] = gateway.workers();
+      expect(await statusesAround(gateway, spare)).toEqual(new Set([200]));
+      await expect.poll(() => states(gateway)).toEqual(['serving', 'spare']);
+      expect(gateway.workers()).toContain(worker);
+      gateway.signal('SIGHUP');
+      await gateway.logged('reloaded: previous workers finish their calls');
+      await expect.poll(() => states(gateway)).toEqual(['serving', 'spare']);
+      expect(gateway.workers()).not.toContain(worker);
+      const last = gateway.workers();
+      gateway.signal('SIGTERM');
+      expect(await gateway.exited).toBe(0);
       expect(last.filter(isAlive)).toEqual([]);
     },
   );
@@ -239,9 +240,9 @@ describe('a spare worker', () => {
 test.skipIf(!hasLimits)(
   'a worker that could not take a connection serves again when it has file descriptors, and the log says why',
   async () => {
-    const door = await start('channels: [demo()]');
-    const { hostname, port } = new URL(door.url);
-    const [worker = 0] = door.workers();
+    const gateway = await start('channels: [demo()]');
+    const { hostname, port } = new URL(gateway.url);
+    const [worker = 0] = gateway.workers();
     // Descriptors 0 to 2 are open, so that there are no others.
     const lift = limitFiles(worker, 3);
     const closed = Array.from({ length: 3 }, async () => {
@@ -249,22 +250,22 @@ test.skipIf(!hasLimits)(
       await once(socket, 'close');
     });
     await Promise.all(closed);
-    const line = await door.logged(
+    const line = await gateway.logged(
       'connections were closed before they reached the worker, which may have no file descriptors left. Raise the limit (ulimit -n)',
     );
     expect(line).toMatchObject({ level: 'error', worker: 1, pid: worker });
     lift();
-    expect(await many(5, door)).toEqual([200, 200, 200, 200, 200]);
-    expect(door.workers()).toEqual([worker]);
+    expect(await many(5, gateway)).toEqual([200, 200, 200, 200, 200]);
+    expect(gateway.workers()).toEqual([worker]);
   },
 );
 
 /** The statuses that several requests for the list of models get. */
-async function lists(door: OperatedGateway, secret: string, count: number): Promise<number[]> {
+async function lists(gateway: OperatedGateway, secret: string, count: number): Promise<number[]> {
   const statuses = await Promise.all(
     Array.from({ length: count }, async () => {
       const headers = { authorization: `Bearer ${secret}`, connection: 'close' };
-      const answer = await fetch(`${door.url}/v1/models`, { headers });
+      const answer = await fetch(`${gateway.url}/v1/models`, { headers });
       await answer.arrayBuffer();
       return answer.status;
     }),

@@ -26,7 +26,13 @@ import { checkLegal as responsesLegal } from '../support/legal-responses.ts';
 import { checkLegal as textLegal } from '../support/legal-text-completions.ts';
 import { decodeReply } from '../../plugins/translation/decode-reply.ts';
 import { differences } from '../support/meaning.ts';
-import { streamOf, told, wholeOf, type Answer, type Said } from '../support/provider-replies.ts';
+import {
+  streamOf,
+  reportedUsage,
+  wholeOf,
+  type Answer,
+  type ReplyPart,
+} from '../support/provider-replies.ts';
 import { tries } from '../support/tries.ts';
 
 const formats = await allFormats();
@@ -346,14 +352,14 @@ const object = fc
     { maxKeys: 4 },
   )
   .map((value) => JSON.stringify(value));
-const said: fc.Arbitrary<Said> = fc.oneof(
+const replyPart: fc.Arbitrary<ReplyPart> = fc.oneof(
   fc.record({ kind: fc.constantFrom('text', 'reasoning'), text: prose }),
   fc.record({ kind: fc.constant('call'), name: fc.constantFrom('read', 'write'), input: object }),
 );
 
 /** Neighbours of one kind are one: formats differ in where one text ends and the next begins. */
-function joined(all: readonly Said[]): Said[] {
-  const kept: Said[] = [];
+function joined(all: readonly ReplyPart[]): ReplyPart[] {
+  const kept: ReplyPart[] = [];
   for (const one of all) {
     const last = kept.at(-1);
     if (last !== undefined && last.kind !== 'call' && last.kind === one.kind)
@@ -365,7 +371,7 @@ function joined(all: readonly Said[]): Said[] {
 
 const answers: fc.Arbitrary<Answer> = fc
   .record({
-    said: fc.array(said, { minLength: 1, maxLength: 5 }).map(joined),
+    parts: fc.array(replyPart, { minLength: 1, maxLength: 5 }).map(joined),
     end: fc.constantFrom('stop', 'length', 'filter'),
     telling: fc.constantFrom('nothing', 'zeros', 'all'),
     pieces: fc.integer({ min: 1, max: 4 }),
@@ -373,22 +379,22 @@ const answers: fc.Arbitrary<Answer> = fc
   })
   .chain((answer) => {
     // The limit may cut the last call in its middle.
-    const last = answer.said.at(-1);
+    const last = answer.parts.at(-1);
     if (answer.end !== 'length' || last?.kind !== 'call') return fc.constant(answer);
     return fc.nat({ max: last.input.length }).map((at) => ({
       ...answer,
-      said: [...answer.said.slice(0, -1), { ...last, input: last.input.slice(0, at) }],
+      parts: [...answer.parts.slice(0, -1), { ...last, input: last.input.slice(0, at) }],
     }));
   });
 
 /** Everything that events say, in its order; arguments as the object that they are in formats that want one. */
-function saidIn(events: readonly GatewayEvent[]): Said[] {
-  const found: { kind: Said['kind']; name: string; text: string }[] = [];
+function partsIn(events: readonly GatewayEvent[]): ReplyPart[] {
+  const found: { kind: ReplyPart['kind']; name: string; text: string }[] = [];
   const byBlock = new Map<number, (typeof found)[number]>();
   for (const event of events) {
     const kind = /^(text|reasoning|tool)-start$/.exec(event.type)?.[1];
     if (kind !== undefined && 'block' in event) {
-      const begun = { kind: kind === 'tool' ? 'call' : (kind as Said['kind']), name: '', text: '' };
+      const begun = { kind: kind === 'tool' ? 'call' : (kind as ReplyPart['kind']), name: '', text: '' };
       if (event.type === 'tool-start') begun.name = event.name;
       byBlock.set(event.block, begun);
       found.push(begun);
@@ -399,7 +405,7 @@ function saidIn(events: readonly GatewayEvent[]): Said[] {
     if (event.type === 'tool-delta') open.text += event.input;
   }
   return joined(
-    found.flatMap(({ kind, name, text }): Said[] => {
+    found.flatMap(({ kind, name, text }): ReplyPart[] => {
       if (kind === 'call') return [{ kind, name, input: JSON.stringify(argumentsObject(text)) }];
       return text === '' ? [] : [{ kind, text }];
     }),
@@ -457,7 +463,7 @@ describe.each(chatFormats.flatMap((provider) => chatFormats.map((client) => [pro
           const isObject =
             provider === 'generate-content' ||
             ((provider === 'messages' || provider === 'converse') && !stream);
-          if (isObject && answer.said.some((one) => one.kind === 'call' && !isWhole(one.input))) return;
+          if (isObject && answer.parts.some((one) => one.kind === 'call' && !isWhole(one.input))) return;
           const bytes = stream
             ? cutAnew(streamOf(provider, answer), length)
             : [Buffer.from(JSON.stringify(wholeOf(provider, answer)))];
@@ -466,20 +472,21 @@ describe.each(chatFormats.flatMap((provider) => chatFormats.map((client) => [pro
         { numRuns: tries(300) },
       );
 
-    function expected(answer: Answer): { said: Said[]; finish: string } {
-      const calls = answer.said.some(({ kind }) => kind === 'call');
+    function expected(answer: Answer): { parts: ReplyPart[]; finish: string } {
+      const calls = answer.parts.some(({ kind }) => kind === 'call');
       const finish = { stop: calls ? 'tool-calls' : 'stop', length: 'length', filter: 'content-filter' }[
         answer.end
       ];
-      const normal = answer.said.map((one) =>
+      const normal = answer.parts.map((one) =>
         one.kind === 'call' ? { ...one, input: JSON.stringify(argumentsObject(one.input)) } : one,
       );
-      return { said: normal, finish };
+      return { parts: normal, finish };
     }
 
     function expectUsage(answer: Answer, events: readonly GatewayEvent[]): void {
       const [input = 0, output = 0] = usageOf(events);
-      if (answer.telling === 'all') expect([input, output]).toEqual([told.input, told.output]);
+      if (answer.telling === 'all')
+        expect([input, output]).toEqual([reportedUsage.input, reportedUsage.output]);
       else {
         expect(input).toBe(77);
         expect(output).toBeGreaterThan(0);
@@ -492,8 +499,8 @@ describe.each(chatFormats.flatMap((provider) => chatFormats.map((client) => [pro
         const frames = encodeStream(goal, events, 'm', losses);
         expect(legal[client]?.(frames)).toEqual([]);
         const back = decodeStream(goal, frames.map(writeSse).join(''));
-        const { said: all, finish } = expected(answer);
-        expect(saidIn(back)).toEqual(all);
+        const { parts: all, finish } = expected(answer);
+        expect(partsIn(back)).toEqual(all);
         expect(finishOf(back)).toBe(finish);
         expectUsage(answer, back);
         expect(losses.filter((path) => path.startsWith('opaque'))).toEqual([]);
@@ -503,12 +510,12 @@ describe.each(chatFormats.flatMap((provider) => chatFormats.map((client) => [pro
     it('in a whole reply', () => {
       property(false, (answer, events) => {
         const back = goal.decodeWhole(JSON.parse(JSON.stringify(whole(goal, events))) as JsonObject, {});
-        const { said: all, finish } = expected(answer);
+        const { parts: all, finish } = expected(answer);
         // One message of a chat completion has one text, one reasoning, and its calls.
-        const sorted = (list: readonly Said[]): Said[] =>
+        const sorted = (list: readonly ReplyPart[]): ReplyPart[] =>
           joined(list.toSorted((one, other) => order.indexOf(one.kind) - order.indexOf(other.kind)));
         const flat = provider === 'chat-completions' || client === 'chat-completions';
-        expect(flat ? sorted(saidIn(back)) : saidIn(back)).toEqual(flat ? sorted(all) : all);
+        expect(flat ? sorted(partsIn(back)) : partsIn(back)).toEqual(flat ? sorted(all) : all);
         expect(finishOf(back)).toBe(finish);
         expectUsage(answer, back);
       });
@@ -516,7 +523,7 @@ describe.each(chatFormats.flatMap((provider) => chatFormats.map((client) => [pro
   },
 );
 
-const order: readonly Said['kind'][] = ['reasoning', 'text', 'call'];
+const order: readonly ReplyPart['kind'][] = ['reasoning', 'text', 'call'];
 
 function isWhole(input: string): boolean {
   return input.trim() !== '' && parseObject(input) !== undefined;

@@ -119,11 +119,11 @@ const change: fc.Arbitrary<Change> = fc.record({
   name: names,
 });
 
-type Place =
+type Position =
   | { readonly holder: Json[]; readonly key: number }
   | { readonly holder: { [key: string]: Json }; readonly key: string };
 
-function places(value: Json, found: Place[] = []): Place[] {
+function places(value: Json, found: Position[] = []): Position[] {
   if (Array.isArray(value)) {
     for (const key of value.keys()) {
       found.push({ holder: value, key });
@@ -144,19 +144,20 @@ function put(holder: { [key: string]: Json }, key: string, value: Json): void {
 
 function apply(body: Json, { at, how, value, name }: Change): void {
   const all = places(body);
-  const place = all[at % Math.max(1, all.length)];
-  if (place === undefined) return;
-  const holder = place.holder as { [key: string]: Json };
-  const key = place.key as string;
+  const position = all[at % Math.max(1, all.length)];
+  if (position === undefined) return;
+  const holder = position.holder as { [key: string]: Json };
+  const key = position.key as string;
   const old = holder[key] as Json;
   if (how === 'set') put(holder, key, structuredClone(value));
   else if (how === 'wrap') put(holder, key, [old]);
   else if (how === 'empty') put(holder, key, Array.isArray(old) ? [] : typeof old === 'string' ? '' : {});
   else if (how === 'remove') {
-    if (Array.isArray(place.holder)) place.holder.splice(place.key as number, 1);
+    if (Array.isArray(position.holder)) position.holder.splice(position.key as number, 1);
     else delete holder[key];
   } else if (how === 'repeat') {
-    if (Array.isArray(place.holder)) place.holder.splice(place.key as number, 0, structuredClone(old));
+    if (Array.isArray(position.holder))
+      position.holder.splice(position.key as number, 0, structuredClone(old));
     else put(holder, `${key}2`, structuredClone(old));
   } else if (Array.isArray(old)) old.push(structuredClone(value));
   else if (old !== null && typeof old === 'object') put(old, name, structuredClone(value));

@@ -26,7 +26,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 
 /** One path to which something is posted, besides those for chats. */
-export interface Door {
+export interface Endpoint {
   readonly format: Format;
   readonly route: Route;
   readonly operation: Operation;
@@ -48,11 +48,11 @@ export async function everyFormat(): Promise<readonly Format[]> {
 }
 
 /** Every path to which something besides a chat is posted. */
-export async function everyDoor(): Promise<readonly Door[]> {
+export async function allEndpoints(): Promise<readonly Endpoint[]> {
   return (await everyFormat()).flatMap((format) =>
     format.routes
       .filter(({ method, operation }) => method === 'POST' && !chats.has(operation))
-      .map((route): Door => {
+      .map((route): Endpoint => {
         const query = new URLSearchParams(route.query).toString();
         return {
           format,
@@ -256,21 +256,24 @@ const forms: Readonly<Record<string, readonly (readonly Part[])[]>> = {
 };
 
 /** Sound bodies for a path; throws when nobody has thought of one for its operation. */
-export function bodiesFor({ format, operation }: Pick<Door, 'format' | 'operation'>): readonly JsonObject[] {
+export function bodiesFor({
+  format,
+  operation,
+}: Pick<Endpoint, 'format' | 'operation'>): readonly JsonObject[] {
   const found = bodies[`${format.name} ${operation}`] ?? bodies[operation];
   if (found === undefined) throw new Error(`No sound bodies are known for ${format.name} · ${operation}.`);
   return found;
 }
 
 /** Sound forms for a path; throws when nobody has thought of one for its operation. */
-export function formsFor({ operation }: Pick<Door, 'operation'>): readonly (readonly Part[])[] {
+export function formsFor({ operation }: Pick<Endpoint, 'operation'>): readonly (readonly Part[])[] {
   const found = forms[operation];
   if (found === undefined) throw new Error(`No sound forms are known for ${operation}.`);
   return found;
 }
 
 /** The member of a body that names the model; undefined where the path does. */
-export function modelField({ format }: Pick<Door, 'format'>): string | undefined {
+export function modelField({ format }: Pick<Endpoint, 'format'>): string | undefined {
   if (format.name === 'generate-content') return undefined;
   return { kling: 'model_name', jimeng: 'req_key' }[format.name] ?? 'model';
 }

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
-  everyDoor,
+  allEndpoints,
   formsFor,
   hangUp,
   modelsFor,
@@ -15,16 +15,16 @@ import {
   recording,
   startPlayground,
   written,
-  type Door,
+  type Endpoint,
   type Got,
   type Part,
   type Playground,
 } from './_other-operations.ts';
-import { inTurn, tries } from '../support/tries.ts';
+import { selectRotating, tries } from '../support/tries.ts';
 import { uploadNames } from '../support/uploads.ts';
 
 const seed = 20_261_120;
-const doors = (await everyDoor()).filter(({ takesForms }) => takesForms);
+const doors = (await allEndpoints()).filter(({ takesForms }) => takesForms);
 const fileLimit = 100_000;
 
 let ground: Playground;
@@ -49,7 +49,7 @@ afterAll(async () => {
   console.log(`fuzzed forms, seed ${seed}: ${counts.join(', ')}`);
 });
 
-function expectSane({ format }: Door, answer: Got, what: string): void {
+function expectSane({ format }: Endpoint, answer: Got, what: string): void {
   const failures = ground.gateway.lines
     .splice(0)
     .filter(({ level }) => level === 'error' || level === 'fatal');
@@ -81,8 +81,8 @@ async function expectNothingLeft(): Promise<void> {
   await expect.poll(uploadNames).toEqual([]);
 }
 
-const modelsOf = (door: Door): readonly string[] => ['demo', ...modelsFor(door.operation)];
-const withModel = (door: Door, model: string, parts: readonly Part[]): readonly Part[] =>
+const modelsOf = (door: Endpoint): readonly string[] => ['demo', ...modelsFor(door.operation)];
+const withModel = (door: Endpoint, model: string, parts: readonly Part[]): readonly Part[] =>
   door.route.path.includes(':id') ? parts : [{ name: 'model', value: model }, ...parts];
 
 /** A part as it stands on the wire; `head` are its lines without the blank one. */
@@ -252,7 +252,7 @@ const sending: fc.Arbitrary<Sending> = fc.record({
   ),
 });
 
-function send(door: Door, model: string, bytes: Buffer, { type, cut, encoding }: Sending): Promise<Got> {
+function send(door: Endpoint, model: string, bytes: Buffer, { type, cut, encoding }: Sending): Promise<Got> {
   const packed = encoding === 'gzip' ? gzipSync(bytes) : bytes;
   const sent = packed.subarray(0, Math.ceil(packed.length * cut));
   return post(ground, door.path(model), sent, {
@@ -302,7 +302,7 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
           { model, where: 'behind', form: [...sound, { head, value }] },
         ]);
       });
-      for (const { model, where, form } of inTurn(forms, doors.indexOf(door) + nth)) {
+      for (const { model, where, form } of selectRotating(forms, doors.indexOf(door) + nth)) {
         // oxlint-disable-next-line no-await-in-loop -- one form after the other
         const answer = await send(door, model, bytesOf(form), plainly);
         expectSane(door, answer, `${where}, ${model}`);
@@ -316,7 +316,7 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
       { name, value: 'x' },
       { name, value: recording.subarray(0, 100), filename: 'a.wav' },
     ]);
-    for (const part of inTurn(parts, doors.indexOf(door), 4)) {
+    for (const part of selectRotating(parts, doors.indexOf(door), 4)) {
       // oxlint-disable-next-line no-await-in-loop -- one form after the other
       const answer = await send(door, 'demo', written(Array<Part>(1000).fill(part)), plainly);
       expectSane(door, answer, JSON.stringify(part.name));

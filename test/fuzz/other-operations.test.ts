@@ -16,7 +16,7 @@ import type { GatewayRequest } from '../../core/model/request.ts';
 import { encodedBy, thereAndBack } from '../support/one-shot-laws.ts';
 import {
   bodiesFor,
-  everyDoor,
+  allEndpoints,
   hangUp,
   modelField,
   modelsFor,
@@ -25,16 +25,16 @@ import {
   post,
   readRefusal,
   startPlayground,
-  type Door,
+  type Endpoint,
   type Got,
   type Playground,
 } from './_other-operations.ts';
 import { near, noise } from './_mutate.ts';
 import { embedRequests, moderationRequests, rerankRequests, speechRequests } from './_sound-requests.ts';
-import { inTurn, tries } from '../support/tries.ts';
+import { selectRotating, tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
-const doors = await everyDoor();
+const doors = await allEndpoints();
 
 let ground: Playground;
 const crashes: unknown[] = [];
@@ -56,7 +56,7 @@ afterAll(async () => {
 });
 
 /** A client’s garbage is the client’s fault: told in its own words, and no failure of the gateway or of a provider. */
-function expectSane({ format }: Door, answer: Got): void {
+function expectSane({ format }: Endpoint, answer: Got): void {
   const lines = ground.gateway.lines.splice(0);
   statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
   expect([200, 400, 403, 404, 413, 415, 503], answer.text).toContain(answer.status);
@@ -113,16 +113,16 @@ const extremes = [
   '"seconds":"1e999"',
 ];
 
-const modelsOf = (door: Door): readonly string[] => ['demo', ...modelsFor(door.operation)];
+const modelsOf = (door: Endpoint): readonly string[] => ['demo', ...modelsFor(door.operation)];
 
 /** The member of a body that names this model, where the body does. */
-function named(door: Door, model: string): Record<string, string> {
+function named(door: Endpoint, model: string): Record<string, string> {
   const field = modelField(door);
   return field === undefined ? {} : { [field]: model };
 }
 
 /** A body near a sound one, with the model’s name put first where the body names it. */
-function bodyNear(door: Door): fc.Arbitrary<{ readonly model: string; readonly text: string }> {
+function bodyNear(door: Endpoint): fc.Arbitrary<{ readonly model: string; readonly text: string }> {
   return fc
     .tuple(
       fc.constantFrom(...modelsOf(door), 'no-such-model'),
@@ -159,7 +159,7 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
 
   test.runIf(door.takesJson)('what is extreme is answered, or refused with a reason', async () => {
     for (const [turn, model] of modelsOf(door).entries()) {
-      for (const extreme of inTurn(extremes, doors.indexOf(door) + turn, 6)) {
+      for (const extreme of selectRotating(extremes, doors.indexOf(door) + turn, 6)) {
         const index = extremes.indexOf(extreme);
         const all = bodiesFor(door);
         const body = { ...named(door, model), ...all[index % all.length] };

@@ -21,7 +21,7 @@ import {
   type Playground,
 } from './_other-operations.ts';
 import { near, noise } from './_mutate.ts';
-import { inTurn, tries } from '../support/tries.ts';
+import { selectRotating, tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
 
@@ -142,8 +142,8 @@ function checkScores({ text }: Got): void {
 }
 
 function checkTranscript({ text }: Got): void {
-  const { text: said, segments = [], words = [], duration } = JSON.parse(text) as Json;
-  expect(said).toBeTypeOf('string');
+  const { text: transcript, segments = [], words = [], duration } = JSON.parse(text) as Json;
+  expect(transcript).toBeTypeOf('string');
   for (const { start, end, text: piece } of segments as Json[])
     expect([typeof start, typeof end, typeof piece]).toEqual(['number', 'number', 'string']);
   expect((words as unknown[]).every(isRecord)).toBe(true);
@@ -592,7 +592,7 @@ describe.each(rows.map((row) => [row.name, row] as const))('%s', (_name, row) =>
 
   test('a cut reply never ends well', async () => {
     for (let nth = 0; nth < 12; nth += 1)
-      for (const framing of inTurn(['length', 'chunked'] as const, nth + rows.indexOf(row))) {
+      for (const framing of selectRotating(['length', 'chunked'] as const, nth + rows.indexOf(row))) {
         const cut = nth / 12;
         // oxlint-disable-next-line no-await-in-loop -- one reply after the other
         const got = await expectSane(row, sound, { ...usual, framing, cut });
@@ -605,15 +605,15 @@ describe.each(rows.map((row) => [row.name, row] as const))('%s', (_name, row) =>
     // Those that speak of what this reply speaks of, and some of the others.
     const own = wrongs.filter((text) => row.sound.body.includes(/"\w+":/.exec(text)?.[0] ?? text));
     const others = wrongs.filter((text) => !own.includes(text));
-    for (const text of [...own, ...inTurn(others, rows.indexOf(row), 5)]) {
+    for (const text of [...own, ...selectRotating(others, rows.indexOf(row), 5)]) {
       // oxlint-disable-next-line no-await-in-loop -- one reply after the other
       await expectSane(row, Buffer.from(text), usual.type === 'text/event-stream' ? plainly : usual);
     }
   });
 
   test('errors, and what is no answer, are told as errors', async () => {
-    for (const [nth, text] of inTurn(tellings, rows.indexOf(row), 3).entries())
-      for (const type of inTurn(['application/json', row.sound.type], nth)) {
+    for (const [nth, text] of selectRotating(tellings, rows.indexOf(row), 3).entries())
+      for (const type of selectRotating(['application/json', row.sound.type], nth)) {
         // oxlint-disable-next-line no-await-in-loop -- one reply after the other
         await expectSane(row, Buffer.from(text), { ...plainly, type });
         // oxlint-disable-next-line no-await-in-loop -- as above

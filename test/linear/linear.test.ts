@@ -106,7 +106,7 @@ describe('what a measured run leaves behind', () => {
         plugin,
         undefined,
         'hello',
-        () => ({ bytes: 1, asked: { format: 'chat-completions', body } }),
+        () => ({ bytes: 1, input: { format: 'chat-completions', body } }),
         { most: 64 },
       );
       await measure(work, limits);

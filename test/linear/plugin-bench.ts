@@ -33,7 +33,7 @@ const formats = await allFormats();
 const paths = { chat: '/v1/chat', compact: '/v1/responses/compact', 'list-models': '/v1/models' } as const;
 
 /** What a piece of plugin work asks for. */
-export interface Asked {
+export interface BenchCall {
   readonly format: ChatFormat | 'text-completions';
   readonly body: JsonObject;
   readonly operation?: keyof typeof paths;
@@ -48,7 +48,7 @@ export interface Asked {
 }
 
 /** The body as it came. */
-function written({ format, body, model = format, stream = false }: Asked): JsonObject {
+function written({ format, body, model = format, stream = false }: BenchCall): JsonObject {
   return format === 'generate-content' ? body : { ...body, model, stream };
 }
 
@@ -114,26 +114,26 @@ export class PluginBench {
 
   /** A view of a new call, whose bytes are made once for all that are alike. End it. */
   call(
-    asked: Asked,
-    bytes = Buffer.from(JSON.stringify(written(asked))),
+    input: BenchCall,
+    bytes = Buffer.from(JSON.stringify(written(input))),
   ): { readonly call: Call; end(): void } {
-    const { format: name, operation = 'chat', stream = false, edits = {}, attempt = false } = asked;
+    const { format: name, operation = 'chat', stream = false, edits = {}, attempt = false } = input;
     const format = formats.find((one) => one.name === name);
     const codec = (format?.codecs[operation as Operation] ?? format?.codecs.chat) as Codec | undefined;
     if (format === undefined || codec === undefined) throw new Error(`no ${operation} in ${name}`);
-    const model = asked.model ?? name;
+    const model = input.model ?? name;
     const exchange = new Exchange('req_1', operation as Operation, format, codec, {
       method: 'POST',
       path: paths[operation],
-      query: new URLSearchParams(asked.query),
-      headers: { ...asked.headers },
+      query: new URLSearchParams(input.query),
+      headers: { ...input.headers },
       params: name === 'generate-content' ? { model, stream } : {},
       ip: '192.0.2.7',
       bytes: Buffer.alloc(0),
       body: undefined,
     });
-    exchange.understand(bytes, written(asked));
-    exchange.values.set(caller, { ...this.#key, ...asked.key });
+    exchange.understand(bytes, written(input));
+    exchange.values.set(caller, { ...this.#key, ...input.key });
     const [target] = this.tools.catalog.targets(model);
     const whole = firstView(exchange);
     const call = whole.with({ ...edits, ...(attempt && target !== undefined ? { target } : {}) });
@@ -150,12 +150,12 @@ export type Replies = readonly Observable<GatewayEvent>[];
 /** What goes through a plugin; `bytes` are those of whatever it has to read. */
 export interface Case {
   readonly bytes: number;
-  readonly asked: Asked;
+  readonly input: BenchCall;
   readonly replies?: Replies;
 }
 
 /** A reply of a few words. */
-export const said = replyShapes.find(({ name }) => name === 'tiny pieces of text')?.make(1) ?? [];
+export const shortReply = replyShapes.find(({ name }) => name === 'tiny pieces of text')?.make(1) ?? [];
 
 /**
  * One plugin alone, set up once: a call through it, its reply read to the end, and the work of the next turn, such as the call's record.
@@ -180,18 +180,18 @@ export function row<Schema extends z.ZodType>(
       let bytes = 0;
       const wire = made.then((one) => {
         bytes = one.bytes;
-        return Buffer.from(JSON.stringify(written(one.asked)));
+        return Buffer.from(JSON.stringify(written(one.input)));
       });
       return {
         get bytes() {
           return bytes;
         },
         async run() {
-          const { asked, replies = [from(said)] } = await made;
+          const { input: benchCall, replies = [from(shortReply)] } = await made;
           const { handle } = await (ready ??= setUp(plugin, bench.tools, options));
-          const { call, end } = bench.call(asked, await wire);
-          let turn = 0;
-          const answer: Next = async () => replies[Math.min(turn++, replies.length - 1)] ?? from(said);
+          const { call, end } = bench.call(benchCall, await wire);
+          let index = 0;
+          const answer: Next = async () => replies[Math.min(index++, replies.length - 1)] ?? from(shortReply);
           // As the core does behind the last of the plugins that run once for a call.
           const next: Next = (sent) => accountOf(sent).send(sent, answer);
           const answered = accounted(services(bench.tools), (whole) => handle(whole, next));

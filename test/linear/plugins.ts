@@ -27,7 +27,14 @@ import translation from '../../plugins/translation/index.ts';
 import usageLog from '../../plugins/usage-log/index.ts';
 import { bytesOf, pieces, streams } from './codecs.ts';
 import type { Work } from './measure.ts';
-import { PluginBench, row, said, type Asked, type Definition, type Replies } from './plugin-bench.ts';
+import {
+  PluginBench,
+  row,
+  shortReply,
+  type BenchCall,
+  type Definition,
+  type Replies,
+} from './plugin-bench.ts';
 import { replyShapes, type ReplyShape } from './replies.ts';
 import { chatFormats, members, requestShapes, times, type ChatFormat } from './requests.ts';
 
@@ -43,7 +50,7 @@ function ofRequests<Schema extends z.ZodType>(
   plugin: Definition<Schema>,
   options: z.input<Schema> | undefined,
   names: RegExp,
-  more: Partial<Asked> = {},
+  more: Partial<BenchCall> = {},
   only?: ChatFormat,
   replies?: Replies,
 ): Work[] {
@@ -58,7 +65,7 @@ function ofRequests<Schema extends z.ZodType>(
         const body = shape.make(format, size);
         return {
           bytes: bytesOf(body),
-          asked: { format, body, ...more },
+          input: { format, body, ...more },
           ...(replies === undefined ? {} : { replies }),
         };
       },
@@ -79,7 +86,7 @@ function ofReplies<Schema extends z.ZodType>(
   plugin: Definition<Schema>,
   options: z.input<Schema> | undefined,
   names: RegExp,
-  more: Partial<Asked> = {},
+  more: Partial<BenchCall> = {},
 ): Work[] {
   return repliesOf(names).map((shape) =>
     row(bench, plugin, options, `replies: ${shape.name}`, (size) => {
@@ -87,7 +94,7 @@ function ofReplies<Schema extends z.ZodType>(
       const format = more.format ?? 'chat-completions';
       return {
         bytes: bytesOf(events),
-        asked: { format, body: more.body ?? hello(format as ChatFormat), stream: true, ...more },
+        input: { format, body: more.body ?? hello(format as ChatFormat), stream: true, ...more },
         replies: [from(events)],
       };
     }),
@@ -130,7 +137,7 @@ function passing(bench: PluginBench): Work[] {
         ending,
     },
   ];
-  const asked = (model: string): Asked => ({
+  const asked = (model: string): BenchCall => ({
     format: 'chat-completions',
     body: { messages: [{ role: 'user', content: 'hello' }] },
     stream: true,
@@ -149,7 +156,7 @@ function passing(bench: PluginBench): Work[] {
             const bytes = Buffer.from(make(size));
             return {
               bytes: bytes.length,
-              asked: { ...asked('chat'), ...(isRenamed ? { edits: { model: 'm' } } : {}) },
+              input: { ...asked('chat'), ...(isRenamed ? { edits: { model: 'm' } } : {}) },
               replies: [frames(bytes, read)],
             };
           },
@@ -206,7 +213,7 @@ function compacting(bench: PluginBench): Work[] {
   ];
   const wishes: readonly {
     readonly name: string;
-    readonly asked: Partial<Asked>;
+    readonly asked: Partial<BenchCall>;
     readonly body: JsonObject;
   }[] = [
     { name: 'asked to compact', asked: { operation: 'compact' }, body: {} },
@@ -227,7 +234,7 @@ function compacting(bench: PluginBench): Work[] {
         const whole = { ...body, input: [...history.make(size), { role: 'user', content: 'and now?' }] };
         return {
           bytes: bytesOf(whole),
-          asked: { format: 'responses', model: 'chat', body: whole, attempt: true, ...asked },
+          input: { format: 'responses', model: 'chat', body: whole, attempt: true, ...asked },
         };
       }),
     ),
@@ -243,7 +250,7 @@ function goingOn(bench: PluginBench): Work[] {
       const before = events.filter(({ type }) => type !== 'finish');
       return {
         bytes: 3 * bytesOf(events),
-        asked: { format: 'messages', body: hello('messages'), stream: true, attempt: true },
+        input: { format: 'messages', body: hello('messages'), stream: true, attempt: true },
         replies: [
           concat(
             from(before),
@@ -292,7 +299,7 @@ function stored(bench: PluginBench): Work[] {
       const previous = await kept(output, owner);
       const own = input(size);
       const body = { previous_response_id: previous, input: own.length === 0 ? places : own };
-      return { bytes: bytesOf(body) + bytesOf(output), asked: { format: 'responses', body } };
+      return { bytes: bytesOf(body) + bytesOf(output), input: { format: 'responses', body } };
     });
   return [
     follow('one message', () => [{ role: 'user', content: 'and now?' }]),
@@ -313,7 +320,7 @@ export function pluginWork(bench: PluginBench): Work[] {
         models: times(size, (index) => ({ id: `model-${index}`, created: 1, ownedBy: 'us' })),
       },
     ] as unknown as GatewayEvent[];
-  const asked: Asked = { format: 'messages', body: hello('messages') };
+  const asked: BenchCall = { format: 'messages', body: hello('messages') };
   return [
     ...[
       {
@@ -327,12 +334,12 @@ export function pluginWork(bench: PluginBench): Work[] {
     ].map(({ name, headers }) =>
       row(bench, auth, { failures: 0 }, name, (size) => ({
         bytes: size,
-        asked: { ...asked, headers: headers(size) },
+        input: { ...asked, headers: headers(size) },
       })),
     ),
     row(bench, auth, { failures: 0 }, 'a long query', (size) => ({
       bytes: 8 * size,
-      asked: {
+      input: {
         ...asked,
         query: times(size, (index) => `key${index}=a`).join('&'),
         headers: { 'x-api-key': bench.secret },
@@ -340,7 +347,7 @@ export function pluginWork(bench: PluginBench): Work[] {
     })),
     row(bench, requestId, undefined, 'a long id', (size) => ({
       bytes: 64 * size,
-      asked: { ...asked, headers: { 'x-request-id': 'a'.repeat(64 * size) } },
+      input: { ...asked, headers: { 'x-request-id': 'a'.repeat(64 * size) } },
     })),
     ...[logging, metrics, usageLog].flatMap((plugin: Definition<z.ZodType>) => [
       ...ofReplies(bench, plugin, undefined, anything),
@@ -359,7 +366,7 @@ export function pluginWork(bench: PluginBench): Work[] {
       ].map(({ name, event }) =>
         row(bench, plugin, undefined, `replies: ${name}`, (size) => {
           const events = times(size, event) as unknown as GatewayEvent[];
-          return { bytes: bytesOf(events), asked, replies: [from([...events, ...said])] };
+          return { bytes: bytesOf(events), input: asked, replies: [from([...events, ...shortReply])] };
         }),
       ),
     ]),
@@ -382,16 +389,16 @@ export function pluginWork(bench: PluginBench): Work[] {
     ),
     row(bench, modelAccess, undefined, 'a key of many models', (size) => ({
       bytes: 10 * size,
-      asked: { ...asked, key: { models: [...times(size, (index) => `other-${index}*`), 'messages'] } },
+      input: { ...asked, key: { models: [...times(size, (index) => `other-${index}*`), 'messages'] } },
     })),
     row(bench, modelAccess, undefined, 'a list of many models', (size) => ({
       bytes: 30 * size,
-      asked: { ...asked, operation: 'list-models', key: { models: ['model-1*', 'other-*'] } },
+      input: { ...asked, operation: 'list-models', key: { models: ['model-1*', 'other-*'] } },
       replies: [from(lists(size))],
     })),
     row(bench, modelAccess, undefined, 'unknown members where a provider chooses', (size) => ({
       bytes: bytesOf(members(size)),
-      asked: {
+      input: {
         format: 'chat-completions',
         model: 'routed',
         body: { ...hello('chat-completions'), ...members(size) },
@@ -400,7 +407,7 @@ export function pluginWork(bench: PluginBench): Work[] {
     })),
     row(bench, sessionAffinity, undefined, 'a long name', (size) => ({
       bytes: 64 * size,
-      asked: {
+      input: {
         format: 'chat-completions',
         body: { ...hello('chat-completions'), prompt_cache_key: 'a'.repeat(64 * size) },
       },
@@ -410,7 +417,7 @@ export function pluginWork(bench: PluginBench): Work[] {
     ...['111 ', '4111 1111-', 'a.', '-----BEGIN PRIVATE KEY-----\nVersion: '].map((part) =>
       row(bench, guard, guarding, `text that is nearly an entity: ${part.trim()}`, (size) => ({
         bytes: part.length * 10 * size,
-        asked: {
+        input: {
           format: 'messages',
           body: { max_tokens: 10, messages: [{ role: 'user', content: part.repeat(10 * size) }] },
         },

@@ -396,11 +396,11 @@ describe('the requests', () => {
 
   test('fail together', async () => {
     const error = new GatewayError('upstream_error', 'No.', { origin: 'upstream' });
-    const { error: told, events } = await run(
+    const { error: failure, events } = await run(
       { settings: { choices: 2 } },
       { reply: (sent, index) => (index === 1 ? reply(fail(error)) : answered(sent)) },
     );
-    expect(told).toMatchObject({ code: 'upstream_error' });
+    expect(failure).toMatchObject({ code: 'upstream_error' });
     expect(events).toEqual([]);
   });
 });

@@ -910,7 +910,7 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
     let spent = 0;
     /** Beyond the budget through no fault of the ledger: a claim was swept while its call went on. */
     let late = 0;
-    const claims: { readonly claim: Reservation; readonly most: number; expires: number; open: boolean }[] =
+    const claims: { readonly outcome: Reservation; readonly most: number; expires: number; open: boolean }[] =
       [];
     const reserved = (): number =>
       claims.reduce((sum, { open, expires, most }) => sum + (open && expires > now ? most : 0), 0);
@@ -924,14 +924,13 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
             .reserve(key, [budget], { microDollars: value, tokens: 1 }, hour)
             .catch(() => undefined);
           expect(outcome !== undefined).toBe(fits);
-          if (outcome !== undefined)
-            claims.push({ claim: outcome, most: value, expires: now + hour, open: true });
+          if (outcome !== undefined) claims.push({ outcome, most: value, expires: now + hour, open: true });
           break;
         }
         case 'settle': {
           if (chosen === undefined || !chosen.open) break;
           const cost = Math.min(value, chosen.most);
-          const settlement = settlementOf(key, chosen.claim, cost);
+          const settlement = settlementOf(key, chosen.outcome, cost);
           await on.settle([settlement]);
           if (pick % 3 === 0) await on.settle([settlement]);
           if (chosen.expires <= now) late += cost;
@@ -941,12 +940,12 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
         }
         case 'release':
           if (chosen === undefined || !chosen.open) break;
-          await on.release([chosen.claim.id]);
+          await on.release([chosen.outcome.id]);
           chosen.open = false;
           break;
         case 'renew':
           if (chosen === undefined || !chosen.open) break;
-          expect(await on.renew([chosen.claim])).toEqual(chosen.expires <= now ? [chosen.claim.id] : []);
+          expect(await on.renew([chosen.outcome])).toEqual(chosen.expires <= now ? [chosen.outcome.id] : []);
           if (chosen.expires <= now) late += chosen.most;
           chosen.expires = now + hour;
           break;

@@ -1,9 +1,9 @@
-import { fileInForm, startObjectServer, type AskedObject, type Json } from './object-server.ts';
+import { fileInForm, startObjectServer, type ObjectRequest, type Json } from './object-server.ts';
 
 /** A provider on a free port that keeps files and message batches in memory, as Anthropic's API reference describes them. */
 export interface AnthropicObjects {
   readonly url: string;
-  readonly requests: AskedObject[];
+  readonly requests: ObjectRequest[];
   readonly batches: Map<string, Json>;
   /** Ends a batch with these results. */
   finish(id: string, results: readonly Json[]): void;

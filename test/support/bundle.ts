@@ -98,7 +98,7 @@ function removeOldBundles(): void {
   }
 }
 
-async function bundleInto(folder: string, place: string): Promise<void> {
+async function bundleInto(folder: string, target: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const all = entries();
   const named = all.map((path) => [relative(root, path).replace(/\.ts$/, ''), path] as const);
@@ -140,9 +140,9 @@ async function bundleInto(folder: string, place: string): Promise<void> {
     ...named.map(([name, path]) => [name, pathToFileURL(path).href] as const),
     ...packageNames.map(([name], index) => [name, import.meta.resolve(shared[index] ?? '')] as const),
   ];
-  const map = addresses.map(([name, url]) => [url, pathToFileURL(join(place, `${name}.js`)).href]);
+  const map = addresses.map(([name, url]) => [url, pathToFileURL(join(target, `${name}.js`)).href]);
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n');
-  writeFileSync(join(folder, 'hook.js'), hook(place, Object.fromEntries(map) as Record<string, string>));
+  writeFileSync(join(folder, 'hook.js'), hook(target, Object.fromEntries(map) as Record<string, string>));
 }
 
 /** Each module keeps the address of its source, by which it finds files beside it. */
@@ -202,14 +202,14 @@ async function sharedPackages(): Promise<Plugin> {
  * Returns a module that makes Node load an entry of the bundle in place of its source, but not for sources and for the tests themselves.
  * Other modules of ours may not be loaded beside the bundle, because there would be two of each of them and of their classes.
  */
-function hook(place: string, map: Readonly<Record<string, string>>): string {
+function hook(path: string, map: Readonly<Record<string, string>>): string {
   const ours = ['core/', 'plugins/', 'channels/'].map(addressOf);
   return `import { registerHooks } from 'node:module';
 const bundled = ${JSON.stringify(map)};
 const ours = ${JSON.stringify(ours)};
 const tests = ${JSON.stringify(addressOf('test/'))};
 const lender = ${JSON.stringify(addressOf('core/config/installation/resolve.ts'))};
-const bundle = ${JSON.stringify(pathToFileURL(join(place, '/')).href)};
+const bundle = ${JSON.stringify(pathToFileURL(join(path, '/')).href)};
 const isSource = (url) => url.endsWith('.ts') && ours.some((folder) => url.startsWith(folder));
 const isPackage = (url) => url.includes('/node_modules/') && !url.startsWith(bundle);
 // In the name of this file the gateway looks for packages that an operator has not installed.

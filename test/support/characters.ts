@@ -8,4 +8,4 @@ const surrogates = { first: 0xd800, count: 0x800 };
  */
 export const anyCharacter: fc.Arbitrary<string> = fc
   .integer({ min: 0, max: 0x10ffff - surrogates.count })
-  .map((place) => String.fromCodePoint(place < surrogates.first ? place : place + surrogates.count));
+  .map((code) => String.fromCodePoint(code < surrogates.first ? code : code + surrogates.count));

@@ -4,10 +4,10 @@ import { createServer } from 'node:net';
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries += 1) {
     const port = 20_000 + Math.floor(Math.random() * 10_000);
-    const isFree = await new Promise<boolean>((tell) => {
+    const isFree = await new Promise<boolean>((resolve) => {
       const server = createServer();
-      server.once('error', () => tell(false));
-      server.listen(port, '127.0.0.1', () => server.close(() => tell(true)));
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
     });
     if (isFree) return port;
   }

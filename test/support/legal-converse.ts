@@ -15,7 +15,7 @@ const started: ReadonlySet<string> = new Set(['toolUse', 'image']);
 class Checker {
   readonly #problems: string[] = [];
   readonly #toolIds = new Set<unknown>();
-  #say: (problem: string) => void = () => {};
+  #report: (problem: string) => void = () => {};
   #started = false;
   #open: { readonly index: unknown; kind: string | undefined } | undefined;
   #next = 0;
@@ -23,18 +23,18 @@ class Checker {
   #over: string | undefined;
 
   frame(frame: WireFrame, at: number): void {
-    this.#say = (problem) => void this.#problems.push(`frame ${at}: ${problem}`);
-    if ('text' in frame) return this.#say(`text ${frame.text}`);
+    this.#report = (problem) => void this.#problems.push(`frame ${at}: ${problem}`);
+    if ('text' in frame) return this.#report(`text ${frame.text}`);
     const { event, json } = frame;
-    if (event === undefined) return this.#say('no name');
-    if (this.#over !== undefined) this.#say(`${event} after ${this.#over}`);
+    if (event === undefined) return this.#report('no name');
+    if (this.#over !== undefined) this.#report(`${event} after ${this.#over}`);
     if (event === 'error') {
       this.#over = event;
       const { __type: kind, message } = json;
-      if (typeof kind !== 'string' || typeof message !== 'string') this.#say('no kind or message');
+      if (typeof kind !== 'string' || typeof message !== 'string') this.#report('no kind or message');
       return;
     }
-    if (event !== 'messageStart' && !this.#started) this.#say(`${event} before messageStart`);
+    if (event !== 'messageStart' && !this.#started) this.#report(`${event} before messageStart`);
     this.#known(event, json);
   }
 
@@ -46,9 +46,9 @@ class Checker {
   #known(event: string, json: JsonObject): void {
     switch (event) {
       case 'messageStart':
-        if (this.#started) this.#say('a second messageStart');
+        if (this.#started) this.#report('a second messageStart');
         this.#started = true;
-        if (json.role !== 'assistant') this.#say(`role ${String(json.role)}`);
+        if (json.role !== 'assistant') this.#report(`role ${String(json.role)}`);
         return;
       case 'contentBlockStart':
         return this.#blockStart(json);
@@ -56,12 +56,12 @@ class Checker {
         return this.#blockDelta(json);
       case 'contentBlockStop':
         if (this.#open === undefined || this.#open.index !== json.contentBlockIndex)
-          this.#say('the end of a block that is not open');
+          this.#report('the end of a block that is not open');
         this.#open = undefined;
         return;
       case 'messageStop':
-        if (this.#open !== undefined) this.#say('messageStop inside a block');
-        if (typeof json.stopReason !== 'string') this.#say('no stopReason');
+        if (this.#open !== undefined) this.#report('messageStop inside a block');
+        if (typeof json.stopReason !== 'string') this.#report('no stopReason');
         this.#stopped = true;
         return;
       case 'metadata':
@@ -71,9 +71,9 @@ class Checker {
   }
 
   #begin(index: unknown, kind: string | undefined): void {
-    if (this.#open !== undefined) this.#say('a block starts inside another');
-    if (this.#stopped) this.#say('a block after messageStop');
-    if (index !== this.#next) this.#say(`index ${String(index)} instead of ${this.#next}`);
+    if (this.#open !== undefined) this.#report('a block starts inside another');
+    if (this.#stopped) this.#report('a block after messageStop');
+    if (index !== this.#next) this.#report(`index ${String(index)} instead of ${this.#next}`);
     this.#next += 1;
     this.#open = { index, kind };
   }
@@ -83,34 +83,34 @@ class Checker {
     this.#begin(contentBlockIndex, kind);
     if (!isObject(start) || !isObject(start.toolUse)) return;
     const { toolUseId: id, name } = start.toolUse;
-    if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(id)) this.#say(`tool id ${String(id)}`);
-    if (this.#toolIds.has(id)) this.#say(`tool id ${String(id)} twice`);
+    if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(id)) this.#report(`tool id ${String(id)}`);
+    if (this.#toolIds.has(id)) this.#report(`tool id ${String(id)} twice`);
     this.#toolIds.add(id);
-    if (typeof name !== 'string') this.#say('a tool without a name');
+    if (typeof name !== 'string') this.#report('a tool without a name');
   }
 
   #blockDelta({ contentBlockIndex, delta }: JsonObject): void {
-    if (!isObject(delta)) return this.#say('a piece of nothing');
+    if (!isObject(delta)) return this.#report('a piece of nothing');
     const kind = kinds.find((one) => delta[one] !== undefined);
     if (this.#open === undefined) {
-      if (kind !== undefined && started.has(kind)) this.#say(`a piece of ${kind} without its start`);
+      if (kind !== undefined && started.has(kind)) this.#report(`a piece of ${kind} without its start`);
       this.#begin(contentBlockIndex, kind);
     }
     const open = this.#open;
-    if (open?.index !== contentBlockIndex) this.#say('a piece of a block that is not open');
+    if (open?.index !== contentBlockIndex) this.#report('a piece of a block that is not open');
     const belongs = kind === 'citation' ? 'text' : kind;
     if (open !== undefined && kind !== undefined && open.kind !== belongs && open.kind !== kind)
-      this.#say(`${kind} in ${String(open.kind)}`);
+      this.#report(`${kind} in ${String(open.kind)}`);
     if (kind === 'toolUse' && isObject(delta.toolUse) && typeof delta.toolUse.input !== 'string')
-      this.#say('an input that is no text');
+      this.#report('an input that is no text');
   }
 
   #metadata({ usage, metrics }: JsonObject): void {
-    if (!this.#stopped) this.#say('metadata before messageStop');
+    if (!this.#stopped) this.#report('metadata before messageStop');
     this.#over = 'metadata';
-    if (!isObject(usage)) return this.#say('no usage');
+    if (!isObject(usage)) return this.#report('no usage');
     for (const name of ['inputTokens', 'outputTokens', 'totalTokens'])
-      if (typeof usage[name] !== 'number') this.#say(`usage.${name} is no number`);
-    if (!isObject(metrics) || typeof metrics.latencyMs !== 'number') this.#say('no metrics');
+      if (typeof usage[name] !== 'number') this.#report(`usage.${name} is no number`);
+    if (!isObject(metrics) || typeof metrics.latencyMs !== 'number') this.#report('no metrics');
   }
 }

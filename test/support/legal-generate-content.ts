@@ -25,23 +25,23 @@ export function checkLegal(frames: readonly WireFrame[]): string[] {
   let blocked = false;
   let failed = false;
   for (const [number, frame] of frames.entries()) {
-    const say = (what: string): void => void wrong.push(`frame ${number}: ${what}`);
-    if (failed) say('comes after the error');
-    if (frame.event !== undefined) say('has an event name');
+    const report = (what: string): void => void wrong.push(`frame ${number}: ${what}`);
+    if (failed) report('comes after the error');
+    if (frame.event !== undefined) report('has an event name');
     if ('text' in frame) {
-      say('is not JSON');
+      report('is not JSON');
       continue;
     }
     const chunk = JSON.parse(JSON.stringify(frame.json)) as JsonObject;
     if (chunk.error !== undefined) {
       failed = true;
-      checkError(chunk, say);
+      checkError(chunk, report);
       continue;
     }
     const shown = `${String(chunk.modelVersion)} ${String(chunk.responseId)}`;
-    if (typeof chunk.modelVersion !== 'string' || chunk.modelVersion === '') say('has no modelVersion');
-    if (typeof chunk.responseId !== 'string' || chunk.responseId === '') say('has no responseId');
-    if (identity !== undefined && shown !== identity) say('changes modelVersion or responseId');
+    if (typeof chunk.modelVersion !== 'string' || chunk.modelVersion === '') report('has no modelVersion');
+    if (typeof chunk.responseId !== 'string' || chunk.responseId === '') report('has no responseId');
+    if (identity !== undefined && shown !== identity) report('changes modelVersion or responseId');
     identity = shown;
     if (isObject(chunk.promptFeedback) && typeof chunk.promptFeedback.blockReason === 'string')
       blocked = true;
@@ -50,9 +50,9 @@ export function checkLegal(frames: readonly WireFrame[]): string[] {
       chunk.promptFeedback === undefined &&
       chunk.usageMetadata === undefined
     )
-      say('says nothing');
-    if (chunk.usageMetadata !== undefined) checkUsage(chunk.usageMetadata, say);
-    checkCandidates(chunk.candidates, { begun, finished, say });
+      report('says nothing');
+    if (chunk.usageMetadata !== undefined) checkUsage(chunk.usageMetadata, report);
+    checkCandidates(chunk.candidates, { begun, finished, report });
   }
   if (frames.length === 0) wrong.push('nothing was said');
   if (!failed && !blocked && begun.size === 0) wrong.push('there is no candidate');
@@ -64,85 +64,85 @@ export function checkLegal(frames: readonly WireFrame[]): string[] {
 interface Watch {
   readonly begun: Set<number>;
   readonly finished: Set<number>;
-  readonly say: (what: string) => void;
+  readonly report: (what: string) => void;
 }
 
-function checkCandidates(value: JsonValue | undefined, { begun, finished, say }: Watch): void {
+function checkCandidates(value: JsonValue | undefined, { begun, finished, report }: Watch): void {
   if (value === undefined) return;
-  if (!Array.isArray(value) || value.length === 0) return say('has candidates that are no list');
+  if (!Array.isArray(value) || value.length === 0) return report('has candidates that are no list');
   const here = new Set<number>();
   for (const candidate of value) {
-    if (!isObject(candidate)) return say('has a candidate that is no object');
+    if (!isObject(candidate)) return report('has a candidate that is no object');
     const { index } = candidate;
     if (typeof index !== 'number' || !Number.isInteger(index) || index < 0)
-      return say('has a candidate without index');
-    if (here.has(index)) say(`has candidate ${index} twice`);
+      return report('has a candidate without index');
+    if (here.has(index)) report(`has candidate ${index} twice`);
     here.add(index);
-    if (finished.has(index)) say(`goes on with candidate ${index} after its end`);
+    if (finished.has(index)) report(`goes on with candidate ${index} after its end`);
     begun.add(index);
     const ends = candidate.finishReason !== undefined;
     if (ends && (typeof candidate.finishReason !== 'string' || candidate.finishReason === ''))
-      say('ends for no reason');
+      report('ends for no reason');
     if (ends) finished.add(index);
-    if (candidate.content !== undefined) checkContent(candidate.content, ends, say);
+    if (candidate.content !== undefined) checkContent(candidate.content, ends, report);
   }
 }
 
-function checkContent(content: JsonValue, ends: boolean, say: (what: string) => void): void {
-  if (!isObject(content)) return say('has a content that is no object');
-  if (content.role !== 'model') say('has a content that is not the model’s');
+function checkContent(content: JsonValue, ends: boolean, report: (what: string) => void): void {
+  if (!isObject(content)) return report('has a content that is no object');
+  if (content.role !== 'model') report('has a content that is not the model’s');
   if (content.parts === undefined) {
-    if (!ends) say('has a content without parts');
+    if (!ends) report('has a content without parts');
     return;
   }
-  if (!Array.isArray(content.parts)) return say('has parts that are no list');
+  if (!Array.isArray(content.parts)) return report('has parts that are no list');
   for (const part of content.parts) {
-    if (isObject(part)) checkPart(part, ends, say);
-    else say('has a part that is no object');
+    if (isObject(part)) checkPart(part, ends, report);
+    else report('has a part that is no object');
   }
 }
 
-function checkPart(part: JsonObject, ends: boolean, say: (what: string) => void): void {
+function checkPart(part: JsonObject, ends: boolean, report: (what: string) => void): void {
   const data = Object.keys(part).filter((key) => dataFields.has(key));
-  if (data.length > 1) say(`has a part of two kinds: ${data.join(', ')}`);
-  if (Object.keys(part).length === 0) say('has an empty part');
-  if (part.text !== undefined && typeof part.text !== 'string') say('has a text that is no string');
-  if (part.text === '' && part.thoughtSignature === undefined && !ends) say('has an empty text');
+  if (data.length > 1) report(`has a part of two kinds: ${data.join(', ')}`);
+  if (Object.keys(part).length === 0) report('has an empty part');
+  if (part.text !== undefined && typeof part.text !== 'string') report('has a text that is no string');
+  if (part.text === '' && part.thoughtSignature === undefined && !ends) report('has an empty text');
   if (part.thought !== undefined && typeof part.thought !== 'boolean')
-    say('has a thought that is no boolean');
+    report('has a thought that is no boolean');
   const { thoughtSignature, functionCall, inlineData } = part;
   if (thoughtSignature !== undefined && (typeof thoughtSignature !== 'string' || thoughtSignature === ''))
-    say('has an empty signature');
-  if (functionCall !== undefined) checkCall(functionCall, say);
+    report('has an empty signature');
+  if (functionCall !== undefined) checkCall(functionCall, report);
   if (inlineData !== undefined) {
     const whole =
       isObject(inlineData) && typeof inlineData.mimeType === 'string' && typeof inlineData.data === 'string';
-    if (!whole) say('has inlineData without type or data');
+    if (!whole) report('has inlineData without type or data');
   }
 }
 
-function checkCall(call: JsonValue, say: (what: string) => void): void {
-  if (!isObject(call)) return say('has a functionCall that is no object');
+function checkCall(call: JsonValue, report: (what: string) => void): void {
+  if (!isObject(call)) return report('has a functionCall that is no object');
   const streamed =
     call.partialArgs !== undefined || call.willContinue !== undefined || Object.keys(call).length === 0;
-  if (!streamed && typeof call.name !== 'string') say('has a functionCall without a name');
-  if (call.args !== undefined && !isObject(call.args)) say('has a functionCall whose args are no object');
+  if (!streamed && typeof call.name !== 'string') report('has a functionCall without a name');
+  if (call.args !== undefined && !isObject(call.args)) report('has a functionCall whose args are no object');
 }
 
-function checkUsage(usage: JsonValue, say: (what: string) => void): void {
-  if (!isObject(usage)) return say('has usageMetadata that is no object');
+function checkUsage(usage: JsonValue, report: (what: string) => void): void {
+  if (!isObject(usage)) return report('has usageMetadata that is no object');
   for (const [key, value] of Object.entries(usage)) {
     if (key.endsWith('TokenCount') && !(typeof value === 'number' && value >= 0))
-      say(`counts ${key} as ${String(value)}`);
+      report(`counts ${key} as ${String(value)}`);
   }
 }
 
-function checkError(chunk: JsonObject, say: (what: string) => void): void {
+function checkError(chunk: JsonObject, report: (what: string) => void): void {
   const { error } = chunk;
-  if (!isObject(error)) return say('has an error that is no object');
+  if (!isObject(error)) return report('has an error that is no object');
   if (typeof error.code !== 'number' || error.code < 400 || error.code > 599)
-    say('has an error without a status code');
-  if (typeof error.message !== 'string' || error.message === '') say('has an error without a message');
+    report('has an error without a status code');
+  if (typeof error.message !== 'string' || error.message === '') report('has an error without a message');
   if (typeof error.status !== 'string' || !/^[A-Z_]+$/.test(error.status))
-    say('has an error without a status word');
+    report('has an error without a status word');
 }

@@ -28,7 +28,7 @@ const knownDeltas: ReadonlySet<string> = new Set(Object.values(deltasOf).flat())
 class Checker {
   readonly #problems: string[] = [];
   readonly #toolIds = new Set<string>();
-  #say: (problem: string) => void = () => {};
+  #report: (problem: string) => void = () => {};
   #started = false;
   #open: Block | undefined;
   #next = 0;
@@ -36,16 +36,16 @@ class Checker {
   #over: 'message_stop' | 'error' | undefined;
 
   frame(frame: WireFrame, at: number): void {
-    this.#say = (problem) => void this.#problems.push(`frame ${at}: ${problem}`);
-    if ('text' in frame) return this.#say(`text ${frame.text}`);
+    this.#report = (problem) => void this.#problems.push(`frame ${at}: ${problem}`);
+    if ('text' in frame) return this.#report(`text ${frame.text}`);
     const { json } = frame;
-    if (frame.event !== json.type) this.#say(`event ${frame.event} holds ${String(json.type)}`);
-    if (this.#over !== undefined) this.#say(`comes after ${this.#over}`);
+    if (frame.event !== json.type) this.#report(`event ${frame.event} holds ${String(json.type)}`);
+    if (this.#over !== undefined) this.#report(`comes after ${this.#over}`);
     if (json.type === 'ping') return;
     if (json.type === 'error') return this.#error(json);
     if (json.type !== 'message_start' && !this.#started)
-      this.#say(`${String(json.type)} before message_start`);
-    if (this.#delta && json.type !== 'message_stop') this.#say(`${String(json.type)} after message_delta`);
+      this.#report(`${String(json.type)} before message_start`);
+    if (this.#delta && json.type !== 'message_stop') this.#report(`${String(json.type)} after message_delta`);
     this.#known(json);
   }
 
@@ -67,7 +67,7 @@ class Checker {
       case 'message_delta':
         return this.#messageDelta(json);
       case 'message_stop':
-        if (!this.#delta) this.#say('message_stop before message_delta');
+        if (!this.#delta) this.#report('message_stop before message_delta');
         this.#over = 'message_stop';
         return;
       default:
@@ -78,60 +78,63 @@ class Checker {
     this.#over = 'error';
     const { error } = json;
     if (!isObject(error) || typeof error.type !== 'string' || typeof error.message !== 'string') {
-      this.#say('an error without type or message');
+      this.#report('an error without type or message');
     }
   }
 
   #start(json: JsonObject): void {
-    if (this.#started) this.#say('a second message_start');
+    if (this.#started) this.#report('a second message_start');
     this.#started = true;
     const { message } = json;
-    if (!isObject(message)) return this.#say('message_start without a message');
-    if (typeof message.id !== 'string' || !/^msg_./.test(message.id)) this.#say(`id ${String(message.id)}`);
-    if (message.type !== 'message' || message.role !== 'assistant') this.#say('type or role of the message');
-    if (typeof message.model !== 'string') this.#say('no model');
-    if (!Array.isArray(message.content) || message.content.length > 0) this.#say('content is not empty');
-    if (message.stop_reason !== null || message.stop_sequence !== null) this.#say('stop_reason is not null');
+    if (!isObject(message)) return this.#report('message_start without a message');
+    if (typeof message.id !== 'string' || !/^msg_./.test(message.id))
+      this.#report(`id ${String(message.id)}`);
+    if (message.type !== 'message' || message.role !== 'assistant')
+      this.#report('type or role of the message');
+    if (typeof message.model !== 'string') this.#report('no model');
+    if (!Array.isArray(message.content) || message.content.length > 0) this.#report('content is not empty');
+    if (message.stop_reason !== null || message.stop_sequence !== null)
+      this.#report('stop_reason is not null');
     this.#usage(message.usage, ['input_tokens', 'output_tokens']);
   }
 
   #blockStart(json: JsonObject): void {
-    if (this.#open !== undefined) this.#say(`a block starts inside block ${this.#open.index}`);
-    if (json.index !== this.#next) this.#say(`index ${String(json.index)} instead of ${this.#next}`);
+    if (this.#open !== undefined) this.#report(`a block starts inside block ${this.#open.index}`);
+    if (json.index !== this.#next) this.#report(`index ${String(json.index)} instead of ${this.#next}`);
     this.#next += 1;
     const content = json.content_block;
-    if (!isObject(content) || typeof content.type !== 'string') return this.#say('a block without a type');
-    if (content.type === 'text' && content.text !== '') this.#say('a text block does not start empty');
+    if (!isObject(content) || typeof content.type !== 'string') return this.#report('a block without a type');
+    if (content.type === 'text' && content.text !== '') this.#report('a text block does not start empty');
     if (content.type === 'thinking' && (content.thinking !== '' || content.signature !== '')) {
-      this.#say('a thinking block does not start empty');
+      this.#report('a thinking block does not start empty');
     }
     if (content.type === 'tool_use') this.#tool(content);
     this.#open = { index: this.#next - 1, type: content.type, pieces: 0, input: '', signed: false };
   }
 
   #tool({ id, name, input }: JsonObject): void {
-    if (typeof id !== 'string' || !/^[A-Za-z0-9_-]+$/.test(id)) this.#say(`tool id ${String(id)}`);
-    else if (this.#toolIds.has(id)) this.#say(`tool id ${id} twice`);
+    if (typeof id !== 'string' || !/^[A-Za-z0-9_-]+$/.test(id)) this.#report(`tool id ${String(id)}`);
+    else if (this.#toolIds.has(id)) this.#report(`tool id ${id} twice`);
     else this.#toolIds.add(id);
-    if (typeof name !== 'string') this.#say('a tool without a name');
+    if (typeof name !== 'string') this.#report('a tool without a name');
     if (!isObject(input) || Object.keys(input).length > 0)
-      this.#say('a tool does not start with an empty input');
+      this.#report('a tool does not start with an empty input');
   }
 
   #blockDelta(json: JsonObject): void {
     const open = this.#open;
     if (open === undefined || open.index !== json.index)
-      return this.#say('a piece of a block that is not open');
+      return this.#report('a piece of a block that is not open');
     const { delta } = json;
-    if (!isObject(delta) || typeof delta.type !== 'string') return this.#say('a piece without a type');
+    if (!isObject(delta) || typeof delta.type !== 'string') return this.#report('a piece without a type');
     const allowed = deltasOf[open.type];
     if (allowed !== undefined && knownDeltas.has(delta.type) && !allowed.includes(delta.type)) {
-      this.#say(`${delta.type} in ${open.type}`);
+      this.#report(`${delta.type} in ${open.type}`);
     }
-    if (open.signed) this.#say('a piece after the signature');
-    if (delta.type === 'text_delta' && typeof delta.text !== 'string') this.#say('text is no string');
+    if (open.signed) this.#report('a piece after the signature');
+    if (delta.type === 'text_delta' && typeof delta.text !== 'string') this.#report('text is no string');
     if (delta.type === 'text_delta' && delta.text === '' && open.pieces === 0)
-      this.#say('a text block starts with nothing');
+      this.#report('a text block starts with nothing');
     if (delta.type === 'signature_delta') open.signed = true;
     if (typeof delta.partial_json === 'string') open.input += delta.partial_json;
     open.pieces += 1;
@@ -141,22 +144,23 @@ class Checker {
     const open = this.#open;
     this.#open = undefined;
     if (open === undefined || open.index !== json.index)
-      return this.#say('the end of a block that is not open');
+      return this.#report('the end of a block that is not open');
     if ((open.type === 'text' || open.type === 'thinking') && open.pieces === 0)
-      this.#say(`an empty ${open.type} block`);
+      this.#report(`an empty ${open.type} block`);
   }
 
   #messageDelta(json: JsonObject): void {
-    if (this.#open !== undefined) this.#say(`message_delta inside block ${this.#open.index}`);
+    if (this.#open !== undefined) this.#report(`message_delta inside block ${this.#open.index}`);
     this.#delta = true;
-    if (!isObject(json.delta) || typeof json.delta.stop_reason !== 'string') this.#say('no stop_reason');
-    else if (json.delta.stop_sequence === undefined) this.#say('no stop_sequence');
+    if (!isObject(json.delta) || typeof json.delta.stop_reason !== 'string') this.#report('no stop_reason');
+    else if (json.delta.stop_sequence === undefined) this.#report('no stop_sequence');
     this.#usage(json.usage, ['output_tokens']);
   }
 
   #usage(usage: unknown, required: readonly string[]): void {
-    if (!isObject(usage)) return this.#say('no usage');
-    for (const name of required) if (typeof usage[name] !== 'number') this.#say(`usage.${name} is no number`);
+    if (!isObject(usage)) return this.#report('no usage');
+    for (const name of required)
+      if (typeof usage[name] !== 'number') this.#report(`usage.${name} is no number`);
   }
 }
 

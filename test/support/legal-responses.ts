@@ -88,7 +88,7 @@ interface Piece {
   text: string;
   annotations: JsonValue[];
   /** The text, or the part, was said whole. */
-  said: string | undefined;
+  announcedText: string | undefined;
 }
 
 interface Item {
@@ -98,7 +98,7 @@ interface Item {
   readonly summary: JsonObject[];
   part: Piece | undefined;
   input: string;
-  inputSaid: string | undefined;
+  announcedInput: string | undefined;
 }
 
 class Checker {
@@ -106,7 +106,7 @@ class Checker {
   readonly #output: JsonObject[] = [];
   readonly #ids = new Set<string>();
   readonly #callIds = new Set<string>();
-  #say: (problem: string) => void = () => {};
+  #report: (problem: string) => void = () => {};
   #id: unknown;
   #item: Item | undefined;
   #over = false;
@@ -115,13 +115,13 @@ class Checker {
   #closed = false;
 
   frame(frame: WireFrame, at: number): void {
-    this.#say = (problem) => void this.#problems.push(`frame ${at}: ${problem}`);
+    this.#report = (problem) => void this.#problems.push(`frame ${at}: ${problem}`);
     if ('text' in frame) return this.#text(frame.text);
     const { json } = frame;
-    if (frame.event !== json.type) this.#say(`event ${frame.event} holds ${String(json.type)}`);
-    if (json.sequence_number !== at) this.#say(`sequence_number ${String(json.sequence_number)}`);
-    if (this.#over || this.#closed) this.#say(`${String(json.type)} comes after the end`);
-    if (this.#broken && json.type !== 'response.failed') this.#say(`${String(json.type)} after an error`);
+    if (frame.event !== json.type) this.#report(`event ${frame.event} holds ${String(json.type)}`);
+    if (json.sequence_number !== at) this.#report(`sequence_number ${String(json.sequence_number)}`);
+    if (this.#over || this.#closed) this.#report(`${String(json.type)} comes after the end`);
+    if (this.#broken && json.type !== 'response.failed') this.#report(`${String(json.type)} after an error`);
     this.#official(json);
     if (json.type === 'error') return this.#error(json);
     this.#order(json, at);
@@ -129,7 +129,7 @@ class Checker {
   }
 
   #text(text: string): void {
-    if (text !== '[DONE]' || !this.#over || this.#closed) this.#say(`text ${text}`);
+    if (text !== '[DONE]' || !this.#over || this.#closed) this.#report(`text ${text}`);
     this.#closed = true;
   }
 
@@ -143,18 +143,18 @@ class Checker {
       ? required[json.type as keyof typeof required]
       : [];
     for (const field of fields)
-      if (json[field] === undefined) this.#say(`${String(json.type)} without ${field}`);
+      if (json[field] === undefined) this.#report(`${String(json.type)} without ${field}`);
   }
 
   #error(json: JsonObject): void {
     this.#broken = true;
-    if (typeof json.message !== 'string') this.#say('an error without a message');
+    if (typeof json.message !== 'string') this.#report('an error without a message');
   }
 
   #order(json: JsonObject, at: number): void {
     const { type } = json;
-    if ((at === 0) !== (type === 'response.created')) this.#say(`${String(type)} in place ${at}`);
-    if ((at === 1) !== (type === 'response.in_progress')) this.#say(`${String(type)} in place ${at}`);
+    if ((at === 0) !== (type === 'response.created')) this.#report(`${String(type)} in place ${at}`);
+    if ((at === 1) !== (type === 'response.in_progress')) this.#report(`${String(type)} in place ${at}`);
   }
 
   #known(json: JsonObject): void {
@@ -165,58 +165,58 @@ class Checker {
     const item = this.#item;
     if (json.output_index === undefined) return;
     if (item === undefined || json.output_index !== item.index)
-      return this.#say(`${String(type)} of an item that is not open`);
+      return this.#report(`${String(type)} of an item that is not open`);
     if (json.item_id !== undefined && json.item_id !== item.added.id)
-      this.#say(`item_id ${String(json.item_id)}`);
+      this.#report(`item_id ${String(json.item_id)}`);
     if (type === 'response.output_item.done') return this.#done(json, item);
     if (item.added.type === 'message' || item.added.type === 'reasoning') this.#part(json, item);
     else this.#call(json, item);
   }
 
   #lifecycle({ type, response }: JsonObject): void {
-    if (!isObject(response)) return this.#say('no response');
-    for (const field of responseFields) if (response[field] === undefined) this.#say(`no ${field}`);
-    if (response.object !== 'response') this.#say(`object ${String(response.object)}`);
+    if (!isObject(response)) return this.#report('no response');
+    for (const field of responseFields) if (response[field] === undefined) this.#report(`no ${field}`);
+    if (response.object !== 'response') this.#report(`object ${String(response.object)}`);
     if (typeof response.id !== 'string' || !/^resp_./.test(response.id))
-      this.#say(`id ${String(response.id)}`);
+      this.#report(`id ${String(response.id)}`);
     this.#id ??= response.id;
-    if (response.id !== this.#id) this.#say('the id changed');
+    if (response.id !== this.#id) this.#report('the id changed');
     if (!finals.has(type)) {
-      if (response.status !== 'in_progress') this.#say(`status ${String(response.status)}`);
-      if (JSON.stringify(response.output) !== '[]') this.#say('output at the beginning');
+      if (response.status !== 'in_progress') this.#report(`status ${String(response.status)}`);
+      if (JSON.stringify(response.output) !== '[]') this.#report('output at the beginning');
       return;
     }
     this.#over = true;
-    if (this.#item !== undefined && type !== 'response.failed') this.#say('an item is still open');
-    if (`response.${String(response.status)}` !== type) this.#say(`status ${String(response.status)}`);
-    if (!same(response.output, this.#output)) this.#say('the output is not what was streamed');
+    if (this.#item !== undefined && type !== 'response.failed') this.#report('an item is still open');
+    if (`response.${String(response.status)}` !== type) this.#report(`status ${String(response.status)}`);
+    if (!same(response.output, this.#output)) this.#report('the output is not what was streamed');
     if ((type === 'response.incomplete') !== isObject(response.incomplete_details))
-      this.#say('incomplete_details');
-    if ((type === 'response.failed') !== isObject(response.error)) this.#say('error');
+      this.#report('incomplete_details');
+    if ((type === 'response.failed') !== isObject(response.error)) this.#report('error');
     if (type !== 'response.failed') this.#usage(response.usage);
   }
 
   #usage(usage: JsonValue | undefined): void {
-    if (!isObject(usage)) return this.#say('no usage');
+    if (!isObject(usage)) return this.#report('no usage');
     for (const name of ['input_tokens', 'output_tokens', 'total_tokens'])
-      if (typeof usage[name] !== 'number') this.#say(`usage.${name} is no number`);
+      if (typeof usage[name] !== 'number') this.#report(`usage.${name} is no number`);
     for (const name of ['input_tokens_details', 'output_tokens_details'])
-      if (!isObject(usage[name])) this.#say(`usage.${name} is missing`);
+      if (!isObject(usage[name])) this.#report(`usage.${name} is missing`);
   }
 
   #added({ output_index: index, item }: JsonObject): void {
-    if (this.#item !== undefined) this.#say('an item is added inside another');
-    if (index !== this.#output.length) this.#say(`output_index ${String(index)}`);
-    if (!isObject(item) || typeof item.type !== 'string') return this.#say('an item without a type');
-    if (typeof item.id !== 'string' || item.id === '') this.#say('an item without an id');
-    else if (this.#ids.has(item.id)) this.#say(`item id ${item.id} twice`);
+    if (this.#item !== undefined) this.#report('an item is added inside another');
+    if (index !== this.#output.length) this.#report(`output_index ${String(index)}`);
+    if (!isObject(item) || typeof item.type !== 'string') return this.#report('an item without a type');
+    if (typeof item.id !== 'string' || item.id === '') this.#report('an item without an id');
+    else if (this.#ids.has(item.id)) this.#report(`item id ${item.id} twice`);
     else this.#ids.add(item.id);
     if (typeof item.call_id === 'string' && item.type.endsWith('_call')) {
-      if (this.#callIds.has(item.call_id)) this.#say(`call id ${item.call_id} twice`);
+      if (this.#callIds.has(item.call_id)) this.#report(`call id ${item.call_id} twice`);
       this.#callIds.add(item.call_id);
     }
-    if (item.type === 'message' && !same(item.content, [])) this.#say('a message does not begin empty');
-    if (item.type === 'reasoning' && !same(item.summary, [])) this.#say('reasoning does not begin empty');
+    if (item.type === 'message' && !same(item.content, [])) this.#report('a message does not begin empty');
+    if (item.type === 'reasoning' && !same(item.summary, [])) this.#report('reasoning does not begin empty');
     this.#item = {
       index: this.#output.length,
       added: item,
@@ -224,31 +224,31 @@ class Checker {
       summary: [],
       part: undefined,
       input: '',
-      inputSaid: undefined,
+      announcedInput: undefined,
     };
   }
 
   #done({ item: done }: JsonObject, item: Item): void {
     this.#item = undefined;
-    if (!isObject(done)) return this.#say('no item');
+    if (!isObject(done)) return this.#report('no item');
     this.#output.push(done);
-    if (item.part !== undefined) this.#say('a part is still open');
+    if (item.part !== undefined) this.#report('a part is still open');
     for (const field of ['id', 'type', 'call_id', 'name'])
-      if (done[field] !== item.added[field]) this.#say(`${field} changed`);
+      if (done[field] !== item.added[field]) this.#report(`${field} changed`);
     switch (done.type) {
       case 'message':
-        if (!same(done.content, item.parts)) this.#say('content is not what was streamed');
+        if (!same(done.content, item.parts)) this.#report('content is not what was streamed');
         break;
       case 'reasoning':
-        if (!same(done.summary, item.summary)) this.#say('summary is not what was streamed');
-        if (!same(done.content ?? [], item.parts)) this.#say('content is not what was streamed');
+        if (!same(done.summary, item.summary)) this.#report('summary is not what was streamed');
+        if (!same(done.content ?? [], item.parts)) this.#report('content is not what was streamed');
         break;
       case 'function_call':
       case 'custom_tool_call': {
         const input = done.type === 'function_call' ? done.arguments : done.input;
-        if (item.inputSaid === undefined) this.#say('the input was not said whole');
-        if (input !== item.input || item.inputSaid !== item.input)
-          this.#say('the input is not what was streamed');
+        if (item.announcedInput === undefined) this.#report('the input was not said whole');
+        if (input !== item.input || item.announcedInput !== item.input)
+          this.#report('the input is not what was streamed');
         break;
       }
       default:
@@ -262,34 +262,35 @@ class Checker {
     const summary = type.startsWith('reasoning_summary');
     const list = summary ? item.summary : item.parts;
     const index = summary ? json.summary_index : json.content_index;
-    if (index !== undefined && index !== list.length) this.#say(`${type} of part ${String(index)}`);
+    if (index !== undefined && index !== list.length) this.#report(`${type} of part ${String(index)}`);
     if (type.endsWith('part.added')) {
-      if (item.part !== undefined) this.#say('a part begins inside another');
-      item.part = { index: list.length, text: '', annotations: [], said: undefined };
+      if (item.part !== undefined) this.#report('a part begins inside another');
+      item.part = { index: list.length, text: '', annotations: [], announcedText: undefined };
       return;
     }
     const { part } = item;
-    if (part === undefined) return this.#say(`${type} without a part`);
+    if (part === undefined) return this.#report(`${type} without a part`);
     if (type.endsWith('.delta')) {
-      if (part.said !== undefined) this.#say('a piece after the whole');
+      if (part.announcedText !== undefined) this.#report('a piece after the whole');
       part.text += String(json.delta);
     } else if (type === 'output_text.annotation.added') {
-      if (json.annotation_index !== part.annotations.length) this.#say('annotation_index');
+      if (json.annotation_index !== part.annotations.length) this.#report('annotation_index');
       part.annotations.push(json.annotation ?? null);
     } else if (type.endsWith('part.done')) this.#partDone(json, item, part, list);
     else if (type.endsWith('.done')) {
-      part.said = String(json.text ?? json.refusal);
-      if (part.said !== part.text) this.#say('the whole is not the sum of the pieces');
+      part.announcedText = String(json.text ?? json.refusal);
+      if (part.announcedText !== part.text) this.#report('the whole is not the sum of the pieces');
     }
   }
 
   #partDone({ part: done }: JsonObject, item: Item, part: Piece, list: JsonObject[]): void {
     item.part = undefined;
-    if (!isObject(done)) return this.#say('no part');
+    if (!isObject(done)) return this.#report('no part');
     list.push(done);
-    if (part.said === undefined) this.#say('a part ends before its whole text was said');
-    if ((done.text ?? done.refusal) !== part.text) this.#say('the part is not the sum of the pieces');
-    if (!same(done.annotations ?? [], part.annotations)) this.#say('annotations are not what was streamed');
+    if (part.announcedText === undefined) this.#report('a part ends before its whole text was said');
+    if ((done.text ?? done.refusal) !== part.text) this.#report('the part is not the sum of the pieces');
+    if (!same(done.annotations ?? [], part.annotations))
+      this.#report('annotations are not what was streamed');
   }
 
   #call({ type, delta, arguments: whole, input }: JsonObject, item: Item): void {
@@ -297,13 +298,13 @@ class Checker {
       type === 'response.function_call_arguments.delta' ||
       type === 'response.custom_tool_call_input.delta'
     ) {
-      if (item.inputSaid !== undefined) this.#say('a piece after the whole');
+      if (item.announcedInput !== undefined) this.#report('a piece after the whole');
       item.input += String(delta);
     } else if (
       type === 'response.function_call_arguments.done' ||
       type === 'response.custom_tool_call_input.done'
     )
-      item.inputSaid = String(whole ?? input);
+      item.announcedInput = String(whole ?? input);
   }
 }
 

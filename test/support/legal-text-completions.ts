@@ -10,28 +10,28 @@ export function checkLegal(frames: WireFrame[]): string[] {
   let envelope: string | undefined;
   let over: 'done' | 'error' | undefined;
   for (const [index, frame] of frames.entries()) {
-    const say = (problem: string): void => void problems.push(`frame ${index}: ${problem}`);
-    if (frame.event !== undefined) say('has an event name');
-    if (over !== undefined) say(`comes after ${over}`);
+    const report = (problem: string): void => void problems.push(`frame ${index}: ${problem}`);
+    if (frame.event !== undefined) report('has an event name');
+    if (over !== undefined) report(`comes after ${over}`);
     if ('text' in frame) {
-      if (frame.text !== '[DONE]') say(`text ${frame.text}`);
+      if (frame.text !== '[DONE]') report(`text ${frame.text}`);
       over = 'done';
       continue;
     }
     const chunk = frame.json;
     if (chunk.error !== undefined) {
       over = 'error';
-      if (!isObject(chunk.error) || typeof chunk.error.message !== 'string') say('error has no message');
+      if (!isObject(chunk.error) || typeof chunk.error.message !== 'string') report('error has no message');
       continue;
     }
     const { id, object, created, model } = chunk;
-    if (typeof id !== 'string' || !/^cmpl-[A-Za-z0-9_-]+$/.test(id)) say(`id ${String(id)}`);
-    if (object !== 'text_completion') say(`object ${String(object)}`);
-    if (!Number.isInteger(created)) say(`created ${String(created)}`);
+    if (typeof id !== 'string' || !/^cmpl-[A-Za-z0-9_-]+$/.test(id)) report(`id ${String(id)}`);
+    if (object !== 'text_completion') report(`object ${String(object)}`);
+    if (!Number.isInteger(created)) report(`created ${String(created)}`);
     const same = JSON.stringify([id, created, model]);
     envelope ??= same;
-    if (same !== envelope) say('id, time or model changed');
-    checkChoices(chunk, answers, say);
+    if (same !== envelope) report('id, time or model changed');
+    checkChoices(chunk, answers, report);
   }
   if (over === undefined) problems.push('no [DONE] and no error');
   if (over !== 'done') return problems;
@@ -44,19 +44,19 @@ export function checkLegal(frames: WireFrame[]): string[] {
 function checkChoices(
   { choices, usage }: JsonObject,
   answers: Map<number, boolean>,
-  say: (problem: string) => void,
+  report: (problem: string) => void,
 ): void {
-  if (!Array.isArray(choices)) return say('choices is no list');
-  if (isObject(usage) && choices.length > 0) say('usage beside an answer');
+  if (!Array.isArray(choices)) return report('choices is no list');
+  if (isObject(usage) && choices.length > 0) report('usage beside an answer');
   for (const choice of choices as readonly JsonValue[]) {
     if (!isObject(choice) || typeof choice.text !== 'string' || typeof choice.index !== 'number') {
-      say('a choice without text or index');
+      report('a choice without text or index');
       continue;
     }
     const { index, finish_reason: finish, logprobs } = choice;
-    if (logprobs === undefined) say('a choice without logprobs');
-    if (answers.get(index) === true) say(`choice ${index} goes on after its end`);
-    if (finish !== null && !finishes.has(finish)) say(`finish_reason ${String(finish)}`);
+    if (logprobs === undefined) report('a choice without logprobs');
+    if (answers.get(index) === true) report(`choice ${index} goes on after its end`);
+    if (finish !== null && !finishes.has(finish)) report(`finish_reason ${String(finish)}`);
     answers.set(index, finish !== null);
   }
 }

@@ -12,7 +12,7 @@ export interface LiveConnection {
   readonly messages: Json[];
   readonly setup: Json;
   readonly closed: Promise<number>;
-  say(message: Json): void;
+  send(message: Json): void;
   close(code: number, reason: string): void;
 }
 
@@ -60,7 +60,7 @@ export async function startLive(
         state = 'setting up';
         setImmediate(() => {
           state = 'ready';
-          connection.say({ setupComplete: {} });
+          connection.send({ setupComplete: {} });
           script(connection, message);
         });
         return;
@@ -89,7 +89,7 @@ function connectionOf(socket: WebSocket, request: IncomingMessage): LiveConnecti
     messages: [],
     setup: {},
     closed: new Promise((resolve) => socket.once('close', (code) => resolve(code))),
-    say: (message) => socket.send(Buffer.from(JSON.stringify(message))),
+    send: (message) => socket.send(Buffer.from(JSON.stringify(message))),
     close: (code, reason) => socket.close(code, reason),
   };
 }

@@ -57,8 +57,8 @@ export class LongestFirst extends BaseSequencer {
   }
 
   #rank({ moduleId, project }: TestSpecification): number {
-    const place = longest.indexOf(relative(this.ctx.config.root, moduleId));
-    if (place >= 0) return place;
+    const position = longest.indexOf(relative(this.ctx.config.root, moduleId));
+    if (position >= 0) return position;
     return longest.length + (project.config.isolate ? 1 : 0);
   }
 }

@@ -181,9 +181,9 @@ function ofBlock(block: Block, role: string): Statement[] {
         .join('\n')
         .replace(/^Error: /, '')
         .replace(/\n?\[(?:image|file): see the next user message\]$/, '');
-      const said =
+      const content =
         text === '' ? [] : [{ at: block.content[0]?.at ?? at, core: `${name} text ${text}`, details: marks }];
-      return [{ at, core: `result ${spellToolId(block.id)}`, details }, ...said, ...others];
+      return [{ at, core: `result ${spellToolId(block.id)}`, details }, ...content, ...others];
     }
     case 'opaque':
       return [{ at, core: `${role} opaque ${block.format} ${JSON.stringify(block.value)}`, details }];

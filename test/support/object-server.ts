@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 export type Json = Record<string, unknown>;
 
 /** What a provider was asked. */
-export interface AskedObject {
+export interface ObjectRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -19,7 +19,7 @@ export type Answer = (status: number, value: unknown, headers?: Record<string, s
 /** A server that answers in place of a provider. */
 export interface ObjectServer {
   readonly url: string;
-  readonly requests: AskedObject[];
+  readonly requests: ObjectRequest[];
   /** Answers wait for this. */
   delays: Promise<void> | undefined;
   close(): Promise<void>;
@@ -27,9 +27,9 @@ export interface ObjectServer {
 
 /** Starts a server on a free port that answers each request when all of it has come. */
 export async function startObjectServer(
-  handle: (asked: AskedObject, answer: Answer) => void,
+  handle: (request: ObjectRequest, answer: Answer) => void,
 ): Promise<ObjectServer> {
-  const requests: AskedObject[] = [];
+  const requests: ObjectRequest[] = [];
   const answerTo =
     (response: ServerResponse): Answer =>
     (status, value, headers = {}) => {
@@ -43,15 +43,15 @@ export async function startObjectServer(
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const url = new URL(request.url ?? '/', 'http://provider');
-      const asked: AskedObject = {
+      const received: ObjectRequest = {
         method: request.method ?? '',
         path: url.pathname,
         query: url.searchParams,
         headers: request.headers,
         body: Buffer.concat(chunks),
       };
-      requests.push(asked);
-      const answer = (): void => handle(asked, answerTo(response));
+      requests.push(received);
+      const answer = (): void => handle(received, answerTo(response));
       if (started.delays === undefined) answer();
       else void started.delays.then(answer);
     });

@@ -101,13 +101,13 @@ export async function startOpenaiObjects(prefix = 'a', root = ''): Promise<Opena
         send(200, { id, object: 'file', deleted: true });
       } else send(200, file.object);
     } else if (name === 'batches' && seen.method === 'POST' && id === '') {
-      const asked = JSON.parse(body.toString()) as Json;
+      const fields = JSON.parse(body.toString()) as Json;
       const batch = {
         id: newId('batch_'),
         object: 'batch',
         status: 'validating',
         created_at: 1_700_000_000,
-        ...asked,
+        ...fields,
       };
       batches.set(batch.id, batch);
       send(200, batch);

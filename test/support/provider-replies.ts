@@ -2,7 +2,7 @@ import { parseObject } from '../../core/json/parse.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
 
 /** What an answer says, in no format's words. A call's `input` is JSON text, or the beginning of one that was cut. */
-export type Said =
+export type ReplyPart =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
   | { readonly kind: 'call'; readonly name: string; readonly input: string };
 
@@ -11,7 +11,7 @@ export type Telling = 'nothing' | 'zeros' | 'all';
 
 /** An answer, for a provider of any format to give. */
 export interface Answer {
-  readonly said: readonly Said[];
+  readonly parts: readonly ReplyPart[];
   readonly end: 'stop' | 'length' | 'filter';
   readonly telling: Telling;
   /** In how many pieces each text and each call's arguments are streamed. Default 1. */
@@ -23,7 +23,7 @@ export interface Answer {
 export type ChatFormat = 'chat-completions' | 'messages' | 'generate-content' | 'responses' | 'converse';
 
 /** Tokens that a provider tells that tells all. */
-export const told = { input: 1234, output: 5678 } as const;
+export const reportedUsage = { input: 1234, output: 5678 } as const;
 
 interface Replies {
   /** The provider's stream, an SSE event each. */
@@ -50,11 +50,11 @@ function cut(text: string, pieces = 1): readonly string[] {
 
 const data = (json: JsonObject): string => `data: ${JSON.stringify(json)}`;
 const named = (json: JsonObject): string => `event: ${String(json.type)}\n${data(json)}`;
-const hasCall = ({ said }: Answer): boolean => said.some(({ kind }) => kind === 'call');
+const hasCall = ({ parts }: Answer): boolean => parts.some(({ kind }) => kind === 'call');
 
 function tokens(telling: Telling, names: readonly [string, string, string?]): JsonObject {
   if (telling === 'nothing') return {};
-  const { input, output } = telling === 'zeros' ? { input: 0, output: 0 } : told;
+  const { input, output } = telling === 'zeros' ? { input: 0, output: 0 } : reportedUsage;
   const [first, second, sum] = names;
   return {
     usage: { [first]: input, [second]: output, ...(sum === undefined ? {} : { [sum]: input + output }) },
@@ -71,12 +71,12 @@ function chatFinish(answer: Answer): string {
 
 const chat: Replies = {
   stream(answer) {
-    const { said, pieces, telling } = answer;
+    const { parts, pieces, telling } = answer;
     const chunk = (choices: JsonValue, more: JsonObject = {}): string =>
       data({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more });
     const delta = (fields: JsonObject): string => chunk([{ index: 0, delta: fields, finish_reason: null }]);
     let calls = 0;
-    const frames = said.flatMap((one) => {
+    const frames = parts.flatMap((one) => {
       if (one.kind !== 'call') {
         const field = one.kind === 'text' ? 'content' : 'reasoning_content';
         return cut(one.text, pieces).map((text) => delta({ [field]: text }));
@@ -100,10 +100,10 @@ const chat: Replies = {
     ];
   },
   whole(answer) {
-    const { said, telling } = answer;
-    const words = (kind: Said['kind']): string =>
-      said.map((one) => (one.kind === kind && one.kind !== 'call' ? one.text : '')).join('');
-    const calls = said.flatMap((one, index) =>
+    const { parts, telling } = answer;
+    const words = (kind: ReplyPart['kind']): string =>
+      parts.map((one) => (one.kind === kind && one.kind !== 'call' ? one.text : '')).join('');
+    const calls = parts.flatMap((one, index) =>
       one.kind === 'call'
         ? [{ id: `call_${index}`, type: 'function', function: { name: one.name, arguments: one.input } }]
         : [],
@@ -129,10 +129,10 @@ function stopReason(answer: Answer): string {
 
 const messages: Replies = {
   stream(answer) {
-    const { said, pieces, telling } = answer;
+    const { parts, pieces, telling } = answer;
     const counts = messagesUsage(telling);
     const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [] };
-    const blocks = said.flatMap((one, index) => {
+    const blocks = parts.flatMap((one, index) => {
       const start = (content_block: JsonObject): string =>
         named({ type: 'content_block_start', index, content_block });
       const delta = (fields: JsonObject): string =>
@@ -175,7 +175,7 @@ const messages: Replies = {
     ];
   },
   whole(answer) {
-    const content = answer.said.map((one, index) => {
+    const content = answer.parts.map((one, index) => {
       if (one.kind === 'call')
         return {
           type: 'tool_use',
@@ -203,7 +203,7 @@ const messages: Replies = {
 function generateUsage(telling: Telling): JsonObject {
   if (telling === 'nothing') return {};
   if (telling === 'zeros') return { usageMetadata: { trafficType: 'ON_DEMAND' } };
-  const { input, output } = told;
+  const { input, output } = reportedUsage;
   return {
     usageMetadata: { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output },
   };
@@ -233,8 +233,8 @@ function streamedCall(name: string, args: JsonObject, pieces: number | undefined
 const generateFinish = { stop: 'STOP', length: 'MAX_TOKENS', filter: 'SAFETY' } as const;
 
 const generate: Replies = {
-  stream({ said, pieces, streamsArguments, end, telling }) {
-    const parts = said.flatMap((one): readonly JsonObject[] => {
+  stream({ parts: ownParts, pieces, streamsArguments, end, telling }) {
+    const parts = ownParts.flatMap((one): readonly JsonObject[] => {
       if (one.kind === 'call') {
         const args = parseObject(one.input) ?? {};
         if (streamsArguments === true) return streamedCall(one.name, args, pieces);
@@ -258,8 +258,8 @@ const generate: Replies = {
       }),
     );
   },
-  whole({ said, end, telling }) {
-    const parts = said.map((one) => {
+  whole({ parts: ownParts, end, telling }) {
+    const parts = ownParts.map((one) => {
       if (one.kind === 'call')
         return { functionCall: { name: one.name, args: parseObject(one.input) ?? {} } };
       return { text: one.text, ...(one.kind === 'reasoning' ? { thought: true } : {}) };
@@ -270,7 +270,7 @@ const generate: Replies = {
 };
 
 /** The item that says it. */
-function itemOf(one: Said, index: number): JsonObject {
+function itemOf(one: ReplyPart, index: number): JsonObject {
   const id = `item_${index}`;
   switch (one.kind) {
     case 'text': {
@@ -300,7 +300,7 @@ const echo: JsonObject = {
 };
 
 /** What the whole response says. */
-function responseOf({ said, end, telling }: Answer): JsonObject {
+function responseOf({ parts, end, telling }: Answer): JsonObject {
   return {
     ...echo,
     id: 'resp_1',
@@ -308,7 +308,7 @@ function responseOf({ said, end, telling }: Answer): JsonObject {
     created_at: 1,
     model: 'm',
     status: end === 'stop' ? 'completed' : 'incomplete',
-    output: said.map(itemOf),
+    output: parts.map(itemOf),
     ...(end === 'stop'
       ? {}
       : { incomplete_details: { reason: end === 'length' ? 'max_output_tokens' : 'content_filter' } }),
@@ -328,7 +328,7 @@ function responsesUsage(telling: Telling): JsonObject {
 const responses: Replies = {
   stream(answer) {
     const response = responseOf(answer);
-    const items = answer.said.flatMap((one, index) => {
+    const items = answer.parts.flatMap((one, index) => {
       const item = itemOf(one, index);
       const at = { output_index: index, item_id: item.id };
       const empty = { text: { content: [] }, reasoning: { summary: [] }, call: { arguments: '' } }[one.kind];
@@ -374,7 +374,7 @@ const converse: Replies = {
   stream(answer) {
     const event = (name: string, json: JsonObject): string =>
       `event: ${name}\n${data({ ...json, p: 'abc' })}`;
-    const blocks = answer.said.flatMap((one, contentBlockIndex) => {
+    const blocks = answer.parts.flatMap((one, contentBlockIndex) => {
       const piece = (delta: JsonObject): string => event('contentBlockDelta', { contentBlockIndex, delta });
       const toolUse = {
         toolUseId: `tooluse_${contentBlockIndex}`,
@@ -403,7 +403,7 @@ const converse: Replies = {
     ];
   },
   whole(answer) {
-    const content = answer.said.map((one, index): JsonObject => {
+    const content = answer.parts.map((one, index): JsonObject => {
       switch (one.kind) {
         case 'text':
           return { text: one.text };

@@ -6,7 +6,7 @@ export interface TestProxy {
   /** `http://127.0.0.1:port`. */
   readonly url: string;
   /** What it was asked for. */
-  readonly asked: readonly IncomingMessage[];
+  readonly requests: readonly IncomingMessage[];
   /** How many tunnels are open. */
   open(): number;
   close(): Promise<void>;
@@ -17,12 +17,12 @@ export async function startProxy(
   port: number,
   allows: (request: IncomingMessage) => number | undefined = () => 200,
 ): Promise<TestProxy> {
-  const asked: IncomingMessage[] = [];
+  const requests: IncomingMessage[] = [];
   const tunnels = new Set<Socket>();
   const clients = new Set<Socket>();
   const server = createServer((_, response) => void response.writeHead(405).end());
   server.on('connect', (request, client: Socket) => {
-    asked.push(request);
+    requests.push(request);
     client.on('error', () => {});
     clients.add(client);
     client.on('close', () => clients.delete(client));
@@ -48,7 +48,7 @@ export async function startProxy(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    requests,
     open: () => tunnels.size,
     close: () =>
       new Promise((resolve) => {

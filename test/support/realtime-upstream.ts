@@ -11,7 +11,7 @@ export interface SeenSession {
   /** Every message that came, in order. */
   readonly messages: { readonly data: Buffer; readonly binary: boolean }[];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  say(event: unknown): void;
+  send(event: unknown): void;
 }
 
 /** A provider of sessions that does what a test says. */
@@ -54,7 +54,7 @@ export async function startRealtimeUpstream(
         closed: new Promise((resolve) =>
           socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })),
         ),
-        say: (event) => socket.send(JSON.stringify(event)),
+        send: (event) => socket.send(JSON.stringify(event)),
       };
       sessions.push(session);
       socket.on('error', () => {});

@@ -81,16 +81,16 @@ export async function startSentinels(): Promise<RedisTopology & { master(): numb
   const topology = servers.topology(
     `redis+sentinel://:${encoded}@${sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/mymaster`,
   );
-  const ask = (port: number, ...words: string[]): string =>
+  const cli = (port: number, ...words: string[]): string =>
     topology.cli(port, '-a', sentinelPassword, '--no-auth-warning', ...words);
   const masterPort = (): number =>
-    Number(ask(sentinels[0] ?? 0, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster').split('\n')[1]);
+    Number(cli(sentinels[0] ?? 0, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster').split('\n')[1]);
   // A failover needs replicas and other Sentinels that are known.
   for (const port of sentinels)
-    await until(() => /OK 3 usable/.test(ask(port, 'SENTINEL', 'CKQUORUM', 'mymaster')));
+    await until(() => /OK 3 usable/.test(cli(port, 'SENTINEL', 'CKQUORUM', 'mymaster')));
   for (const port of sentinels)
     await until(
-      () => ask(port, 'SENTINEL', 'REPLICAS', 'mymaster').split('master-link-status\nok').length === 3,
+      () => cli(port, 'SENTINEL', 'REPLICAS', 'mymaster').split('master-link-status\nok').length === 3,
     );
   return { ...topology, master: masterPort };
 }
@@ -193,9 +193,9 @@ async function freePorts(count: number): Promise<number[]> {
 }
 
 function isFree(port: number): Promise<boolean> {
-  return new Promise((tell) => {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', () => tell(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => tell(true)));
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 }

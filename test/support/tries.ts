@@ -21,6 +21,6 @@ export function cuts(length: number, near: readonly number[]): number[] {
 }
 
 /** Of cases that each show much the same, one of so many, which ones depends on the turn; all of them with `npm run fuzz`. */
-export function inTurn<T>(cases: readonly T[], turn: number, oneOf = cases.length): readonly T[] {
-  return cases.filter((_, index) => everything || (index + turn) % oneOf === 0);
+export function selectRotating<T>(cases: readonly T[], offset: number, oneOf = cases.length): readonly T[] {
+  return cases.filter((_, index) => everything || (index + offset) % oneOf === 0);
 }

@@ -29,7 +29,7 @@ export interface Outcome {
   /** Where the rule that was broken is known from. */
   readonly source?: string;
   /** Of requests that wish for thinking: `reached`, `lost`, or nothing where the model cannot be told. */
-  readonly wish?: 'reached' | 'lost';
+  readonly effort?: 'reached' | 'lost';
   readonly losses?: string;
 }
 
@@ -150,15 +150,18 @@ async function runRow(run: Run): Promise<readonly Outcome[]> {
     for (const request of ordinary) {
       if (request.sees === true && !sees.test(row.model)) continue;
       if (!isChosen(row, client, request.name)) continue;
-      found.push(await ask(run, client, request.name, row.model, bodyFor(client, request), request.wish));
+      found.push(
+        await tryRequest(run, client, request.name, row.model, bodyFor(client, request), request.effort),
+      );
     }
     for (const { name, body } of client === 'messages' ? agents : [])
-      if (isChosen(row, client, name)) found.push(await ask(run, client, name, row.model, body, undefined));
+      if (isChosen(row, client, name))
+        found.push(await tryRequest(run, client, name, row.model, body, undefined));
     if (row.control === 'never' || row.control === 'always') continue;
     for (const suffix of suffixes)
       if (isChosen(row, client, suffix))
         found.push(
-          await ask(
+          await tryRequest(
             run,
             client,
             suffix,
@@ -172,13 +175,13 @@ async function runRow(run: Run): Promise<readonly Outcome[]> {
   return found;
 }
 
-async function ask(
+async function tryRequest(
   { index, row, gateway, refusing }: Run,
   client: Client,
   request: string,
   model: string,
   body: Json,
-  wish: Ordinary['wish'] | (typeof suffixes)[number],
+  requestedEffort: Ordinary['effort'] | (typeof suffixes)[number],
 ): Promise<Outcome> {
   const { path, named } = pathFor(client, model, body['stream'] === true);
   const { stream, ...rest } = body;
@@ -202,7 +205,7 @@ async function ask(
     client,
     request,
     ...became(answer.status, text, judged),
-    ...wished(row, client, judged, wish),
+    ...wished(row, client, judged, requestedEffort),
     ...(losses === null ? {} : { losses }),
   };
 }
@@ -230,20 +233,21 @@ function wished(
   row: Row,
   client: Client,
   judged: Judged | undefined,
-  wish: string | undefined,
-): Pick<Outcome, 'wish'> {
+  requestedEffort: string | undefined,
+): Pick<Outcome, 'effort'> {
   const { control } = row;
   const byDefault = row.byDefault === true;
   const stops = row.stops === true;
-  if (wish === undefined || judged === undefined || control === 'never' || control === 'always') return {};
+  if (requestedEffort === undefined || judged === undefined || control === 'never' || control === 'always')
+    return {};
   const { body } = judged;
   const isReached =
-    wish === 'none'
+    requestedEffort === 'none'
       ? asksForNone(body, byDefault, stops)
-      : wish === 'high' || wish === '-high'
-        ? asksForMuch(body, control, byDefault, wish === 'high' && saysBudget.has(client))
+      : requestedEffort === 'high' || requestedEffort === '-high'
+        ? asksForMuch(body, control, byDefault, requestedEffort === 'high' && saysBudget.has(client))
         : asksForSome(body, byDefault);
-  return { wish: isReached ? 'reached' : 'lost' };
+  return { effort: isReached ? 'reached' : 'lost' };
 }
 
 /** The report of a run: what was refused, by whom and why, and which wishes were lost. */
@@ -252,26 +256,26 @@ export function reportOf(outcomes: readonly Outcome[]): string {
     list.filter((one) => one.result === result).length;
   const lines = [
     `requests ${outcomes.length}: accepted ${count(outcomes, 'accepted')}, refused ${count(outcomes, 'refused')}, declined by the gateway ${count(outcomes, 'declined')}, failed ${count(outcomes, 'failed')}`,
-    `wishes ${outcomes.filter(({ wish }) => wish !== undefined).length}: lost ${outcomes.filter(({ wish }) => wish === 'lost').length}`,
+    `wishes ${outcomes.filter(({ effort }) => effort !== undefined).length}: lost ${outcomes.filter(({ effort: ownEffort }) => ownEffort === 'lost').length}`,
     '',
     'by client:',
     ...clients.map((client) => {
       const own = outcomes.filter((one) => one.client === client);
-      return `  ${client}: ${own.length} requests, refused ${count(own, 'refused')}, declined ${count(own, 'declined')}, failed ${count(own, 'failed')}, wishes lost ${own.filter(({ wish }) => wish === 'lost').length} of ${own.filter(({ wish }) => wish !== undefined).length}`;
+      return `  ${client}: ${own.length} requests, refused ${count(own, 'refused')}, declined ${count(own, 'declined')}, failed ${count(own, 'failed')}, wishes lost ${own.filter(({ effort }) => effort === 'lost').length} of ${own.filter(({ effort: ownEffort }) => ownEffort !== undefined).length}`;
     }),
     '',
     'by kind and model:',
   ];
   const byRow = Map.groupBy(outcomes, ({ row: { kind, model } }) => `${kind} ${model}`);
   for (const [name, own] of byRow) {
-    const bad = own.filter(({ result, wish }) => result !== 'accepted' || wish === 'lost');
+    const bad = own.filter(({ result, effort }) => result !== 'accepted' || effort === 'lost');
     lines.push(
-      `${name}: ${count(own, 'accepted')} of ${own.length} accepted, wishes lost ${own.filter(({ wish }) => wish === 'lost').length}`,
+      `${name}: ${count(own, 'accepted')} of ${own.length} accepted, wishes lost ${own.filter(({ effort }) => effort === 'lost').length}`,
     );
     const byReason = Map.groupBy(
       bad,
-      ({ request, result, reason, wish }) =>
-        `${request}: ${result === 'accepted' ? `wish ${wish ?? ''}` : `${result}: ${reason ?? ''}`}`,
+      ({ request, result, reason, effort }) =>
+        `${request}: ${result === 'accepted' ? `wish ${effort ?? ''}` : `${result}: ${reason ?? ''}`}`,
     );
     for (const [reason, list] of byReason) {
       const [first] = list;

@@ -17,7 +17,7 @@ type Open = Record<string, Record<string, OpenCase>>;
 export const unexplained = 'unexplained';
 
 /** A case that does not hold. */
-export const isOpen = ({ result, wish }: Outcome): boolean => result !== 'accepted' || wish === 'lost';
+export const isOpen = ({ result, effort }: Outcome): boolean => result !== 'accepted' || effort === 'lost';
 
 const open = JSON.parse(readFileSync(file, 'utf8')) as Open;
 

@@ -9,14 +9,18 @@ export interface Ordinary {
   readonly name: string;
   readonly wanted: Wanted;
   /** What must reach the provider. */
-  readonly wish?: 'high' | 'none';
+  readonly effort?: 'high' | 'none';
   /** Only models that see are asked. */
   readonly sees?: true;
 }
 
-const asked: readonly Turn[] = [{ user: 'What is the weather in Oslo?' }];
-const called: readonly Turn[] = [...asked, { calls: ['Oslo'] }, { gave: ['Oslo'] }];
-const calledTwice: readonly Turn[] = [...asked, { calls: ['Oslo', 'Rome'] }, { gave: ['Oslo', 'Rome'] }];
+const weatherQuestion: readonly Turn[] = [{ user: 'What is the weather in Oslo?' }];
+const called: readonly Turn[] = [...weatherQuestion, { calls: ['Oslo'] }, { gave: ['Oslo'] }];
+const calledTwice: readonly Turn[] = [
+  ...weatherQuestion,
+  { calls: ['Oslo', 'Rome'] },
+  { gave: ['Oslo', 'Rome'] },
+];
 
 /** Requests as ordinary clients send them. */
 export const ordinary: readonly Ordinary[] = [
@@ -52,17 +56,20 @@ export const ordinary: readonly Ordinary[] = [
   { name: 'a stop sequence', wanted: { stop: 'END' } },
   { name: 'top_k or seed', wanted: { topK: 40, seed: 7 } },
   { name: 'penalties', wanted: { penalties: true } },
-  { name: 'effort high', wanted: { effort: 'high', most: 8000 }, wish: 'high' },
-  { name: 'no thinking', wanted: { effort: 'none' }, wish: 'none' },
-  { name: 'tools', wanted: { tools: true, turns: asked } },
-  { name: 'any tool', wanted: { tools: true, turns: asked, choice: 'any' } },
-  { name: 'one tool', wanted: { tools: true, turns: asked, choice: 'weather' } },
+  { name: 'effort high', wanted: { effort: 'high', most: 8000 }, effort: 'high' },
+  { name: 'no thinking', wanted: { effort: 'none' }, effort: 'none' },
+  { name: 'tools', wanted: { tools: true, turns: weatherQuestion } },
+  { name: 'any tool', wanted: { tools: true, turns: weatherQuestion, choice: 'any' } },
+  { name: 'one tool', wanted: { tools: true, turns: weatherQuestion, choice: 'weather' } },
   { name: 'what a tool gave', wanted: { tools: true, turns: called } },
   { name: 'what two tools gave', wanted: { tools: true, turns: calledTwice } },
   { name: 'a schema', wanted: { schema: true } },
   { name: 'JSON', wanted: { json: true, turns: [{ user: 'A city in JSON, please.' }] } },
   { name: 'an image', wanted: { turns: [{ user: 'What is this?', image: true }] }, sees: true },
-  { name: 'a cache mark', wanted: { system: 'Be brief.', cached: true, tools: true, turns: asked } },
+  {
+    name: 'a cache mark',
+    wanted: { system: 'Be brief.', cached: true, tools: true, turns: weatherQuestion },
+  },
   {
     name: 'an agent',
     wanted: {

@@ -19,7 +19,7 @@ export interface Row {
   readonly made?: string;
 }
 
-type Told = readonly [
+type RowTuple = readonly [
   kind: string,
   model: string,
   control: Control,
@@ -28,7 +28,7 @@ type Told = readonly [
 ];
 
 /** `on`: it thinks by default. `off`: thinking can be switched off. */
-const told: readonly Told[] = [
+const tuples: readonly RowTuple[] = [
   ['openai', 'gpt-4.1', 'never'],
   ['openai', 'gpt-4o', 'never'],
   ['openai', 'gpt-5-mini', 'effort', 'on'],
@@ -176,7 +176,7 @@ const told: readonly Told[] = [
 ];
 
 /** Each kind that chats, with models that are told apart by what they refuse. */
-export const rows: readonly Row[] = told.map(([kind, model, control, more = '', made]) => ({
+export const rows: readonly Row[] = tuples.map(([kind, model, control, more = '', made]) => ({
   kind,
   model,
   control,

@@ -36,13 +36,13 @@ const low: ReadonlySet<unknown> = new Set<unknown>(['minimal', 'MINIMAL', 'low',
 const high: ReadonlySet<unknown> = new Set<unknown>(['high', 'HIGH', 'xhigh', 'max']);
 
 /** What a request says of thinking, wherever it says it. */
-interface Told {
+interface ReasoningControls {
   readonly effort: unknown;
   readonly budget: unknown;
   readonly switched: unknown;
 }
 
-function toldIn(body: Json): Told {
+function reasoningControlsIn(body: Json): ReasoningControls {
   const first = (paths: readonly string[]): unknown =>
     paths.map((path) => valueAt(body, path)).find((value) => value !== undefined && value !== null);
   const think = body['think'];
@@ -61,7 +61,7 @@ function toldIn(body: Json): Told {
  * at least that there be some where there is a switch alone.
  */
 export function asksForMuch(body: Json, control: string, byDefault: boolean, isBudget: boolean): boolean {
-  const { effort, budget, switched } = toldIn(body);
+  const { effort, budget, switched } = reasoningControlsIn(body);
   const isOff = off.has(effort) || off.has(budget) || off.has(switched);
   if (isOff) return false;
   if (control === 'switch') return byDefault || switched !== undefined || effort !== undefined;
@@ -79,16 +79,16 @@ export function asksForMuch(body: Json, control: string, byDefault: boolean, isB
 
 /** True where it asks for some thought, however much. */
 export function asksForSome(body: Json, byDefault: boolean): boolean {
-  const { effort, budget, switched } = toldIn(body);
+  const { effort, budget, switched } = reasoningControlsIn(body);
   if ([effort, budget, switched].some((value) => off.has(value))) return false;
   return byDefault || [effort, budget, switched].some((value) => value !== undefined);
 }
 
 /** True where it asks for none, or for as little as the model has; also where nothing is said and the model does not think by itself. */
 export function asksForNone(body: Json, byDefault: boolean, stops: boolean): boolean {
-  const told = toldIn(body);
-  const said = [told.effort, told.budget, told.switched].filter((value) => value !== undefined);
-  if (said.some((value) => off.has(value))) return true;
-  if (!stops) return said.length === 0 || said.some((value) => low.has(value) || isJson(value));
-  return !byDefault && said.length === 0;
+  const controls = reasoningControlsIn(body);
+  const values = [controls.effort, controls.budget, controls.switched].filter((value) => value !== undefined);
+  if (values.some((value) => off.has(value))) return true;
+  if (!stops) return values.length === 0 || values.some((value) => low.has(value) || isJson(value));
+  return !byDefault && values.length === 0;
 }

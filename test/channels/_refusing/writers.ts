@@ -207,7 +207,7 @@ function responses({ system, turns = hello, ...wanted }: Wanted): Json {
 
 function messagesOf({ system, turns = hello, ...wanted }: Wanted): Json {
   const mark = wanted.cached === true ? { cache_control: { type: 'ephemeral' } } : {};
-  const said = turns.map((turn): Json => {
+  const messages = turns.map((turn): Json => {
     if ('user' in turn)
       return {
         role: 'user',
@@ -239,7 +239,7 @@ function messagesOf({ system, turns = hello, ...wanted }: Wanted): Json {
     };
   });
   return given({
-    messages: said,
+    messages,
     max_tokens: wanted.most ?? 1024,
     ...when(system, { system: [{ type: 'text', text: system, ...mark }] }),
     stream: wanted.stream,
@@ -319,7 +319,7 @@ function generateContent({ system, turns = hello, ...wanted }: Wanted): Json {
 
 function converse({ system, turns = hello, ...wanted }: Wanted): Json {
   const mark = wanted.cached === true ? [{ cachePoint: { type: 'default' } }] : [];
-  const said = turns.map((turn): Json => {
+  const messages = turns.map((turn): Json => {
     if ('user' in turn)
       return {
         role: 'user',
@@ -351,7 +351,7 @@ function converse({ system, turns = hello, ...wanted }: Wanted): Json {
     ...when(wanted.stop, { stopSequences: [wanted.stop] }),
   });
   return given({
-    messages: said,
+    messages,
     ...when(system, { system: [{ text: system }, ...mark] }),
     ...(Object.keys(config).length === 0 ? {} : { inferenceConfig: config }),
     ...when(wanted.effort, {

@@ -27,7 +27,7 @@ const usageMetadata = {
 const audioOf = (data: string): Json => ({
   serverContent: { modelTurn: { parts: [{ inlineData: { mimeType: 'audio/pcm;rate=24000', data } }] } },
 });
-const said = (text: string): Json => ({ serverContent: { outputTranscription: { text } } });
+const transcriptionOf = (text: string): Json => ({ serverContent: { outputTranscription: { text } } });
 const complete: Json = { serverContent: { turnComplete: true }, usageMetadata };
 
 let provider: LiveUpstream;
@@ -36,21 +36,21 @@ let gateway: TestGateway;
 let act: (connection: LiveConnection, message: Json) => void;
 
 /** Answers each turn with a sound and its transcript. */
-function answers({ say }: LiveConnection, message: Json): void {
+function answers({ send }: LiveConnection, message: Json): void {
   const { clientContent, realtimeInput, toolResponse } = message as Record<string, Json | undefined>;
-  const isAsked =
+  const isTurnComplete =
     clientContent?.['turnComplete'] === true ||
     realtimeInput?.['activityEnd'] !== undefined ||
     toolResponse !== undefined;
-  if (isAsked)
+  if (isTurnComplete)
     for (const one of [
       audioOf(sound),
-      said('Hel'),
-      said('lo'),
+      transcriptionOf('Hel'),
+      transcriptionOf('lo'),
       { serverContent: { generationComplete: true } },
       complete,
     ])
-      say(one);
+      send(one);
 }
 
 beforeEach(async () => {
@@ -264,10 +264,12 @@ describe('a session over the Live API', () => {
   });
 
   test('writes where the client wants text', async () => {
-    act = ({ say }, { clientContent }) => {
+    act = ({ send }, { clientContent }) => {
       if (clientContent === undefined) return;
-      say({ serverContent: { modelTurn: { parts: [{ text: 'thinking', thought: true }, { text: 'Hi' }] } } });
-      say(complete);
+      send({
+        serverContent: { modelTurn: { parts: [{ text: 'thinking', thought: true }, { text: 'Hi' }] } },
+      });
+      send(complete);
     };
     const client = await open();
     client.send({ type: 'session.update', session: { output_modalities: ['text'], max_output_tokens: 50 } });
@@ -284,7 +286,7 @@ describe('a session over the Live API', () => {
   test('calls functions, and goes on with their results, without a further wish', async () => {
     act = (connection, message) => {
       if (message['clientContent'] !== undefined)
-        connection.say({ toolCall: { functionCalls: [{ id: 'f1', name: 'look', args: { at: 'me' } }] } });
+        connection.send({ toolCall: { functionCalls: [{ id: 'f1', name: 'look', args: { at: 'me' } }] } });
       else answers(connection, message);
     };
     const client = await open();
@@ -317,17 +319,17 @@ describe('a session over the Live API', () => {
   });
 
   test('tells of speech that interrupts, and transcribes what is said', async () => {
-    act = ({ say }, { realtimeInput }) => {
+    act = ({ send }, { realtimeInput }) => {
       if (realtimeInput === undefined) return;
       for (const one of [
         { serverContent: { inputTranscription: { text: 'How ' } } },
         { serverContent: { inputTranscription: { text: 'are you?', finished: true } } },
         audioOf(sound),
-        said('I'),
+        transcriptionOf('I'),
         { serverContent: { interrupted: true } },
         complete,
       ])
-        say(one);
+        send(one);
     };
     const client = await open();
     client.send({
@@ -347,8 +349,8 @@ describe('a session over the Live API', () => {
   });
 
   test('that is cancelled is silent, and what was used of it is charged', async () => {
-    act = ({ say }, { clientContent }) => {
-      if (clientContent !== undefined) say(audioOf(sound));
+    act = ({ send }, { clientContent }) => {
+      if (clientContent !== undefined) send(audioOf(sound));
     };
     const client = await open();
     client.send(text('Talk'));
@@ -357,8 +359,8 @@ describe('a session over the Live API', () => {
     client.send({ type: 'response.cancel' });
     const [done] = await client.until(of('response.done'));
     expect(done).toMatchObject({ response: { status: 'cancelled', usage: { input_tokens: 0 } } });
-    provider.connections[0]?.say(audioOf(sound));
-    provider.connections[0]?.say(complete);
+    provider.connections[0]?.send(audioOf(sound));
+    provider.connections[0]?.send(complete);
     act = answers;
     client.send(text('Go on'));
     client.send(respond);
@@ -474,8 +476,8 @@ describe('a connection that ends', () => {
     act = (connection, message) => {
       answers(connection, message);
       if (message['clientContent'] === undefined || provider.connections.length > 1) return;
-      connection.say({ sessionResumptionUpdate: { newHandle: 'h1', resumable: true } });
-      connection.say({ goAway: { timeLeft: '5s' } });
+      connection.send({ sessionResumptionUpdate: { newHandle: 'h1', resumable: true } });
+      connection.send({ goAway: { timeLeft: '5s' } });
     };
     const client = await open();
     client.send(text('Hi'));
@@ -497,10 +499,10 @@ describe('a connection that ends', () => {
 describe('a provider that ends each connection at once', () => {
   /** Ends every connection when it has accepted the settings, and after each answer. */
   function leaves(connection: LiveConnection): void {
-    connection.say({
+    connection.send({
       sessionResumptionUpdate: { newHandle: `h${provider.connections.length}`, resumable: true },
     });
-    connection.say({ goAway: { timeLeft: '5s' } });
+    connection.send({ goAway: { timeLeft: '5s' } });
   }
 
   test('is not dialled for ever: the session ends with an error', async () => {
@@ -525,11 +527,11 @@ describe('a provider that ends each connection at once', () => {
       if (message['clientContent'] !== undefined) leaves(connection);
     };
     const client = await open();
-    for (let turn = 1; turn <= 8; turn += 1) {
+    for (let round = 1; round <= 8; round += 1) {
       client.send(text('Hi'));
       client.send(respond);
       // oxlint-disable-next-line no-await-in-loop -- one turn after the other
-      await client.until(of('response.done'), turn);
+      await client.until(of('response.done'), round);
     }
     expect(provider.connections.length).toBeGreaterThanOrEqual(8);
     client.socket.close(1000);
@@ -558,9 +560,9 @@ describe('what it costs', () => {
   });
 
   test('a client that leaves with the calls, before it gives their results, pays too', async () => {
-    act = ({ say }, { clientContent }) => {
+    act = ({ send }, { clientContent }) => {
       if (clientContent !== undefined)
-        say({ toolCall: { functionCalls: [{ id: 'f', name: 'look', args: {} }] } });
+        send({ toolCall: { functionCalls: [{ id: 'f', name: 'look', args: {} }] } });
     };
     const { value, record } = await gateway.apiKeys.create({
       name: 'k',
@@ -598,7 +600,7 @@ test('Vertex AI is asked at its own address, for its own name of the model, and 
   const there = await startLive(
     (connection, message) => {
       if (message['clientContent'] !== undefined)
-        connection.say({ toolCall: { functionCalls: [{ id: 'f1', name: 'look', args: {} }] } });
+        connection.send({ toolCall: { functionCalls: [{ id: 'f1', name: 'look', args: {} }] } });
       else answers(connection, message);
     },
     { vertex: true },

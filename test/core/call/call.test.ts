@@ -58,13 +58,13 @@ describe('a view of a call', () => {
 
   test('tells the operator’s instructions beside the client’s, until a plugin replaces them all', () => {
     const { call } = testCall({ model: 'x' });
-    const told = (view: Call): unknown => chatOf(view).system.flatMap(({ content }) => content);
+    const systemTextsOf = (view: Call): unknown => chatOf(view).system.flatMap(({ content }) => content);
     const view = call.with({ systemPrompt: { text: 'Be kind.', place: 'before' } });
-    expect(told(view)).toEqual([{ type: 'text', text: 'Be kind.' }]);
-    expect(told(view.with({ model: 'y' }))).toEqual(told(view));
+    expect(systemTextsOf(view)).toEqual([{ type: 'text', text: 'Be kind.' }]);
+    expect(systemTextsOf(view.with({ model: 'y' }))).toEqual(systemTextsOf(view));
     const system = [{ role: 'system', content: [{ type: 'text', text: 'Be short.' }] }] as const;
     const replaced = view.with({ model: 'y', decoded: true }).with({ system });
-    expect(told(replaced)).toEqual([{ type: 'text', text: 'Be short.' }]);
+    expect(systemTextsOf(replaced)).toEqual([{ type: 'text', text: 'Be short.' }]);
     expect(replaced.edits).toEqual({ model: 'y', decoded: true, system });
   });
 

@@ -99,10 +99,10 @@ describe('a call that goes on without its client', () => {
 
   test('is told to all who asked for that', () => {
     const { call } = testCall({ model: 'x' });
-    const told: string[] = [];
-    for (const name of ['one', 'other']) onDetached(call, ({ id }) => told.push(`${name} ${id}`));
+    const calls: string[] = [];
+    for (const name of ['one', 'other']) onDetached(call, ({ id }) => calls.push(`${name} ${id}`));
     const own = new DetachedCalls().detach(call);
-    expect(told).toEqual(['one req_test', 'other req_test']);
+    expect(calls).toEqual(['one req_test', 'other req_test']);
     own.end();
   });
 

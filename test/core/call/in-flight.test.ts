@@ -22,11 +22,11 @@ test('they stand in the order in which they came', () => {
 
 test.for([0, 1, 2])('number %i of three is taken out once, and its place refers to nothing', (index) => {
   const { inFlight, places } = three();
-  const place = places[index];
-  if (place === undefined) throw new Error('There is no such place.');
-  expect(inFlight.remove(place)).toBe(true);
-  expect(inFlight.remove(place)).toBe(false);
-  expect(place).toEqual({ value: undefined, before: undefined, after: undefined });
+  const node = places[index];
+  if (node === undefined) throw new Error('There is no such place.');
+  expect(inFlight.remove(node)).toBe(true);
+  expect(inFlight.remove(node)).toBe(false);
+  expect(node).toEqual({ value: undefined, before: undefined, after: undefined });
   expect(numbers(inFlight)).toEqual([1, 2, 3].filter((number) => number !== index + 1));
   inFlight.add({ number: 4 });
   expect(numbers(inFlight)).toEqual([...[1, 2, 3].filter((number) => number !== index + 1), 4]);
@@ -50,7 +50,7 @@ test('whoever takes some out while all are looked at still sees those that were 
   const seen: number[] = [];
   for (const { number } of inFlight.values()) {
     seen.push(number);
-    for (const place of places) inFlight.remove(place);
+    for (const node of places) inFlight.remove(node);
   }
   expect(seen).toEqual([1, 2, 3]);
   expect(inFlight.values()).toEqual([]);

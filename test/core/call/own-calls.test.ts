@@ -84,13 +84,13 @@ describe('a question about a provider’s task', () => {
   test('goes to its target as it is, in the format in which the task was made', async () => {
     const next = translate();
     const target = targetOf();
-    const asked = request('videos');
-    const task = createTaskCalls(named, next)(asked, target);
+    const operation = request('videos');
+    const task = createTaskCalls(named, next)(operation, target);
     expect(task.call).toMatchObject({ operation: 'get-video', model: 'sora-2', patchable: false });
     expect(await task.send()).toBe(EMPTY);
     const [sent] = next.mock.calls[0] ?? [];
     expect(sent?.target).toBe(target);
-    expect(sent?.request).toBe(asked);
+    expect(sent?.request).toBe(operation);
     task.end();
     expect(task.call.hasEnded).toBe(true);
   });

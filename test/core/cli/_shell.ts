@@ -5,7 +5,7 @@ import { afterAll } from 'vitest';
 import { compiled } from '../../support/compiled.ts';
 
 /** How a command ended, and what it wrote. */
-export interface Told {
+export interface CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -18,21 +18,21 @@ export interface Told {
 export function shell(): (
   args: readonly string[],
   environment?: Readonly<Record<string, string>>,
-) => Promise<Told> {
+) => Promise<CommandResult> {
   let started: Shell | undefined;
   let last: Promise<unknown> = Promise.resolve();
   afterAll(() => void started?.child.kill());
   return function sluiceInShell(args, environment = {}) {
     const { child, ended } = (started ??= start());
-    const told = last.then(async () => {
+    const result = last.then(async () => {
       child.send({ args, environment });
-      const answered = new Promise<Told>((resolve) =>
-        child.once('message', resolve as (told: unknown) => void),
+      const answered = new Promise<CommandResult>((resolve) =>
+        child.once('message', resolve as (result: unknown) => void),
       );
       return Promise.race([answered, ended]);
     });
-    last = told.catch(() => {});
-    return told;
+    last = result.catch(() => {});
+    return result;
   };
 }
 

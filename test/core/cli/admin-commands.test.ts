@@ -31,14 +31,14 @@ afterAll(() => gateway.close());
 
 const at = (...args: string[]) => sluice(args, { SLUICE_GATEWAY: gateway.url, SLUICE_TOKEN: token });
 const json = async <T>(...args: string[]): Promise<T> => {
-  const told = await at(...args, '--json');
-  expect(told).toMatchObject({ code: 0, stderr: '' });
-  return JSON.parse(told.stdout) as T;
+  const result = await at(...args, '--json');
+  expect(result).toMatchObject({ code: 0, stderr: '' });
+  return JSON.parse(result.stdout) as T;
 };
 const id = async (...args: string[]): Promise<string> => {
-  const told = await at(...args);
-  expect(told).toMatchObject({ code: 0 });
-  return told.stdout.trim();
+  const result = await at(...args);
+  expect(result).toMatchObject({ code: 0 });
+  return result.stdout.trim();
 };
 
 /** A gateway in a test's process cannot reload: whether a change was applied is not waited for. */
@@ -325,8 +325,8 @@ describe('sluice on top of the admin API', () => {
     async (group) => {
       expect((await sluice(['help', group])).stdout).toContain(`Usage: sluice ${group} COMMAND`);
       const first = rows.find((row) => row.group === group && row.verb !== '');
-      const told = await at(group, first?.verb ?? '', '--help');
-      expect(told.stdout).toMatch(new RegExp(`^Usage: sluice ${group} ${first?.verb}`));
+      const result = await at(group, first?.verb ?? '', '--help');
+      expect(result.stdout).toMatch(new RegExp(`^Usage: sluice ${group} ${first?.verb}`));
     },
   );
 });
@@ -374,11 +374,11 @@ export default { listen: { port: ${port} }, database: ${JSON.stringify(database)
   });
 
   test('leaves no token behind when it is ended', async () => {
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     // Answers what the command asks first, and keeps it waiting for the rest.
     const silent = createServer((request, response) => {
       if (request.url === '/api/admin/openapi.json') response.end(JSON.stringify(openapiDocument()));
-      else asked.resolve();
+      else requested.resolve();
     });
     onTestFinished(() => {
       silent.closeAllConnections();
@@ -405,7 +405,7 @@ export default { listen: { port: ${port} }, database: ${JSON.stringify(database)
       compiled,
     );
     await Promise.race([
-      asked.promise,
+      requested.promise,
       ended.then((outcome) => Promise.reject(new Error(JSON.stringify(outcome)))),
     ]);
     const stores = openStores(database);

@@ -72,11 +72,11 @@ describe.each([
 describe('sluice key at a gateway', () => {
   test('says what the gateway says, without the token', async () => {
     const { value: weak } = await page.ask('createToken', { body: { name: 'weak', scopes: ['keys:read'] } });
-    const told = await sluice(['key', 'create', '--name', 'x'], {
+    const result = await sluice(['key', 'create', '--name', 'x'], {
       SLUICE_GATEWAY: gateway.url,
       SLUICE_TOKEN: weak,
     });
-    expect(told).toMatchObject({
+    expect(result).toMatchObject({
       code: 3,
       stdout: '',
       stderr: expect.stringContaining('needs the scope keys:write'),
@@ -85,7 +85,7 @@ describe('sluice key at a gateway', () => {
     expect(gone.code).toBe(1);
     const notOne = await sluice(['key', 'list', '--gateway', gateway.url, '--token', gateway.key]);
     expect(notOne).toMatchObject({ code: 2, stderr: expect.stringContaining('begin with sla_') });
-    for (const { stdout, stderr } of [told, gone, notOne])
+    for (const { stdout, stderr } of [result, gone, notOne])
       for (const secret of [weak, gateway.key]) expect(stdout + stderr).not.toContain(secret);
   });
 });

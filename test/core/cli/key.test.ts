@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { budgetOf, expiryOf } from '../../../core/cli/keys/options.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice, startGatewayIn } from './_process.ts';
-import { shell, type Told } from './_shell.ts';
+import { shell, type CommandResult } from './_shell.ts';
 
 const sluiceInShell = shell();
 
@@ -13,12 +13,12 @@ const config = `
   export default defineConfig({ channels: [demo({ models: ['a', 'b'] })] });`;
 
 /** `sluice key …` on the database of a new folder. */
-function keysIn(folder: string, run: (args: readonly string[]) => Promise<Told> = sluiceInShell) {
+function keysIn(folder: string, run: (args: readonly string[]) => Promise<CommandResult> = sluiceInShell) {
   return (...args: string[]) => run(['key', ...args, '--config', join(folder, 'gateway.config.ts')]);
 }
 
 /** Each command in a process of its own. */
-const processes = async (args: readonly string[]): Promise<Told> => {
+const processes = async (args: readonly string[]): Promise<CommandResult> => {
   const { code, ...written } = await sluice(args);
   return { code: code ?? -1, ...written };
 };
@@ -171,20 +171,20 @@ describe('while the gateway runs', () => {
     const gateway = await startGatewayIn(folder);
     const key = keysIn(folder, processes);
     const value = (await key('create', '--name', 'late', '--models', 'a')).stdout.trim();
-    const ask = async (): Promise<Response> =>
+    const sendChat = async (): Promise<Response> =>
       fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${value}` } });
     let status = 0;
     // Seldom enough that the address is not taken for one that guesses keys.
-    const poll = setInterval(() => void ask().then((response) => (status = response.status)), 100);
+    const poll = setInterval(() => void sendChat().then((response) => (status = response.status)), 100);
     try {
       await expect.poll(() => status).toBe(200);
-      expect(await (await ask()).json()).toMatchObject({ data: [{ id: 'a' }] });
+      expect(await (await sendChat()).json()).toMatchObject({ data: [{ id: 'a' }] });
       expect(await key('revoke', 'late')).toMatchObject({ code: 0 });
       await expect.poll(() => status).toBe(401);
     } finally {
       clearInterval(poll);
     }
-    expect(await (await ask()).json()).toMatchObject({ error: { code: 'invalid_api_key' } });
+    expect(await (await sendChat()).json()).toMatchObject({ error: { code: 'invalid_api_key' } });
     expect((await fetch(`${gateway.url}/v1/models`, { headers: { 'x-api-key': gateway.key } })).status).toBe(
       200,
     );

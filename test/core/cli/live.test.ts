@@ -12,7 +12,7 @@ import { shell } from './_shell.ts';
 const sluiceInShell = shell();
 
 /** A provider that speaks chat completions: what it says, and to which key. */
-async function provider(says: (heard: ReceivedRequest) => Script, key?: string): Promise<string> {
+async function provider(says: (request: ReceivedRequest) => Script, key?: string): Promise<string> {
   const voice = await formatVoice('chat-completions');
   const { url, close } = await startUpstream((request, response) => {
     if (key === undefined || request.headers.authorization === `Bearer ${key}`)
@@ -81,11 +81,11 @@ describe('an operator who asks what a provider does', () => {
   });
 
   test('reads of each thing that differs or is refused what it is, and of the others that they hold', async () => {
-    const says = (heard: ReceivedRequest): Script => {
-      const { tools, settings } = heard.request;
+    const says = (request: ReceivedRequest): Script => {
+      const { tools, settings } = request.request;
       if (settings.responseFormat !== undefined) return reply('The city is Oslo.');
       if (tools.length > 0) return reply(toolCall('weather', { city: 'Oslo' }));
-      const script = scriptFor(heard);
+      const script = scriptFor(request);
       return script.map((step) =>
         'type' in step && step.type === 'usage'
           ? { ...step, usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 } }

@@ -28,7 +28,7 @@ const config = `
 /** A gateway whose log goes where a test wants it, so that the test learns by asking that it serves. */
 interface Logging {
   readonly child: ChildProcess;
-  ask(): Promise<number>;
+  call(): Promise<number>;
   metric(name: string): Promise<number>;
   stop(): Promise<number | string>;
 }
@@ -55,7 +55,7 @@ async function startWith(stdout: number | 'pipe'): Promise<Logging> {
     child.once('exit', (code, signal) => resolve(code ?? signal ?? '')),
   );
   const url = `http://127.0.0.1:${port}`;
-  const ask = async (): Promise<number> => {
+  const call = async (): Promise<number> => {
     const reply = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -64,13 +64,13 @@ async function startWith(stdout: number | 'pipe'): Promise<Logging> {
     await reply.text();
     return reply.status;
   };
-  while ((await ask().catch(() => 0)) !== 200) {
+  while ((await call().catch(() => 0)) !== 200) {
     if (child.exitCode !== null) throw new Error(`The gateway ended with ${child.exitCode}.`);
     await pass(150);
   }
   return {
     child,
-    ask,
+    call,
     async metric(name) {
       const text = await (await fetch(`${url}/metrics`)).text();
       return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'm').exec(text)?.[1]);
@@ -95,11 +95,11 @@ const lost = 'sluice_log_lines_lost_total';
 /** Asks until lines have been lost, and then some more: the gateway has seen its log fail, and goes on. */
 async function servesWhileItLoses(gateway: Logging): Promise<void> {
   await until(async () => {
-    expect(await gateway.ask()).toBe(200);
+    expect(await gateway.call()).toBe(200);
     return (await gateway.metric(lost)) > 3;
   });
   const workers = childrenOf(gateway.child.pid ?? 0);
-  for (let calls = 0; calls < 5; calls += 1) expect(await gateway.ask()).toBe(200);
+  for (let calls = 0; calls < 5; calls += 1) expect(await gateway.call()).toBe(200);
   expect(childrenOf(gateway.child.pid ?? 0)).toEqual(workers);
 }
 
@@ -123,7 +123,7 @@ describe('a log that cannot be written', () => {
     const gateway = await startWith('pipe');
     // Nobody has asked for its data: what fits into the pipe is all that is taken.
     for (let round = 0; round < 20; round += 1)
-      expect(new Set(await Promise.all(Array.from({ length: 20 }, () => gateway.ask())))).toEqual(
+      expect(new Set(await Promise.all(Array.from({ length: 20 }, () => gateway.call())))).toEqual(
         new Set([200]),
       );
     expect(await gateway.stop()).toBe(0);
@@ -151,16 +151,16 @@ describe('a log that cannot be written', () => {
       return text;
     };
     await until(async () => {
-      await gateway.ask();
+      await gateway.call();
       return read().includes('log lines were lost');
     });
     const lines = text
       .split('\n')
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Record<string, unknown>);
-    const told = lines.find(({ msg }) => msg === 'log lines were lost: they could not be written');
-    expect(told).toMatchObject({ level: 'warn', why: 'EPIPE' });
-    expect(told?.['lines']).toBeGreaterThan(3);
+    const lostLine = lines.find(({ msg }) => msg === 'log lines were lost: they could not be written');
+    expect(lostLine).toMatchObject({ level: 'warn', why: 'EPIPE' });
+    expect(lostLine?.['lines']).toBeGreaterThan(3);
     expect(lines.filter(({ msg }) => msg === 'a call was answered').length).toBeGreaterThan(0);
     expect(await gateway.stop()).toBe(0);
   });
@@ -181,13 +181,13 @@ describe('a log that cannot be written', () => {
       await servesWhileItLoses(gateway);
       rmSync(join(disk, 'ballast'));
       await until(async () => {
-        await gateway.ask();
+        await gateway.call();
         return readFileSync(path, 'utf8').includes('"why":"ENOSPC"');
       });
       // What was cut by the end of the disk is closed before the next line.
       const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
-      const told = lines.findIndex((line) => line.includes('log lines were lost'));
-      for (const line of lines.slice(told)) expect(() => JSON.parse(line) as unknown).not.toThrow();
+      const lossIndex = lines.findIndex((line) => line.includes('log lines were lost'));
+      for (const line of lines.slice(lossIndex)) expect(() => JSON.parse(line) as unknown).not.toThrow();
       expect(await gateway.stop()).toBe(0);
     },
   );

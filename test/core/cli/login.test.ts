@@ -23,7 +23,7 @@ const pending = { error: 'authorization_pending' };
 
 interface SignedIn {
   readonly token: string;
-  readonly told: readonly string[];
+  readonly printed: readonly string[];
   readonly waits: readonly number[];
   readonly forms: readonly (readonly [url: string, form: Record<string, string>])[];
 }
@@ -31,7 +31,7 @@ interface SignedIn {
 /** Signs in at a provider that gives these answers, one after the other; time passes by waiting alone. */
 async function signIn(...answers: readonly object[]): Promise<SignedIn> {
   const waits: number[] = [];
-  const told: string[] = [];
+  const printed: string[] = [];
   const forms: [string, Record<string, string>][] = [];
   provider = await startUpstream(({ url, headers, body }, response, count) => {
     expect(headers['content-type']).toBe('application/x-www-form-urlencoded');
@@ -47,21 +47,21 @@ async function signIn(...answers: readonly object[]): Promise<SignedIn> {
   };
   const token = await deviceToken(login, {
     ask: (request) => services.ask(request),
-    print: (line) => told.push(line),
+    print: (line) => printed.push(line),
     wait: (milliseconds) => Promise.resolve(void waits.push(milliseconds)),
     now: () => waits.reduce((sum, wait) => sum + wait, 0),
   });
-  return { token, told, waits, forms };
+  return { token, printed, waits, forms };
 }
 
 describe('signing in with a device code', () => {
   test('shows the address and the code, and gives the token once the code was entered', async () => {
-    const { token, told, waits, forms } = await signIn(started, pending, { error: 'slow_down' }, pending, {
+    const { token, printed, waits, forms } = await signIn(started, pending, { error: 'slow_down' }, pending, {
       access_token: 'ghu_token-0123456789',
       token_type: 'bearer',
     });
     expect(token).toBe('ghu_token-0123456789');
-    expect(told).toEqual(['Open https://github.example/login/device and enter the code ABCD-1234.']);
+    expect(printed).toEqual(['Open https://github.example/login/device and enter the code ABCD-1234.']);
     expect(waits).toEqual([5000, 5000, 10_000, 10_000]);
     expect(forms[0]).toEqual(['/device', { client_id: 'client', scope: 'read:user' }]);
     expect(forms[1]).toEqual([

@@ -34,11 +34,11 @@ test('every command of the guide on people and roles works, one after the other'
   expect(commands.length).toBeGreaterThan(20);
   for (const command of commands) {
     // oxlint-disable-next-line no-await-in-loop -- in the order of the guide
-    const told = await sluice(argumentsOf(command).slice(2), {
+    const result = await sluice(argumentsOf(command).slice(2), {
       SLUICE_GATEWAY: gateway.url,
       SLUICE_TOKEN: token,
     });
-    expect({ command, ...told }).toMatchObject({ command, code: 0 });
+    expect({ command, ...result }).toMatchObject({ command, code: 0 });
   }
   const { owners } = gateway.apiKeys;
   expect(owners.list().find(({ name }) => name === 'Research')).toMatchObject({
@@ -52,9 +52,9 @@ test('the configuration in the guide on people and roles is sound', async () => 
   const shown = blocks('ts');
   expect(shown).toHaveLength(1);
   const folder = operatorFolder({ 'gateway.config.ts': shown[0] ?? '' });
-  const told = await sluice(['check', '--config', `${folder}/gateway.config.ts`], {
+  const result = await sluice(['check', '--config', `${folder}/gateway.config.ts`], {
     OIDC_CLIENT_SECRET: 'a secret of the provider',
     SCIM_TOKEN: 'a token of the directory with 32 characters or more',
   });
-  expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('The config is valid.') });
+  expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('The config is valid.') });
 });

@@ -55,8 +55,8 @@ describe('sluice start', () => {
     expect(stdout).toMatch(/\nChannels\n {2}demo +serves demo, /);
     const after = stdout.slice(stdout.indexOf('{'));
     expect(logLines(after)).toHaveLength(after.trim().split('\n').length);
-    const told = logLines(after).filter(({ level }) => level === 'info');
-    expect(told.map(({ msg }) => msg)).toEqual([
+    const infoLines = logLines(after).filter(({ level }) => level === 'info');
+    expect(infoLines.map(({ msg }) => msg)).toEqual([
       'a call was answered',
       'stopping: waiting for running calls',
       'stopped',

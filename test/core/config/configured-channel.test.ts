@@ -189,11 +189,11 @@ describe('members of bodies', () => {
           const { top, ...rest } = after;
           const { top: _, ...before } = plain;
           expect(rest).toEqual(before);
-          let place: unknown = top;
+          let value: unknown = top;
           // A list begins at 0: a path that leads behind its end leads nowhere.
-          for (const step of names) place = (place as Record<string, unknown> | undefined)?.[step];
+          for (const step of names) value = (value as Record<string, unknown> | undefined)?.[step];
           const reachable = names.every((step) => step !== '1');
-          expect(place).toBe(reachable ? 'here' : undefined);
+          expect(value).toBe(reachable ? 'here' : undefined);
         },
       ),
     );

@@ -12,7 +12,7 @@ const secret = 'canary-credential-4711';
 async function failure(
   files: Readonly<Record<string, string>>,
   name = Object.keys(files)[0] ?? '',
-): Promise<{ readonly place: string; readonly message: string }> {
+): Promise<{ readonly location: string; readonly message: string }> {
   const folder = temporaryFolder();
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -22,7 +22,7 @@ async function failure(
   if (!(error instanceof LoadError)) throw new Error('It loads.', { cause: error });
   expect(`${error.location} ${error.message}`).not.toContain(secret);
   const short = (text: string): string => text.replaceAll(`${folder}/`, '');
-  return { place: short(error.location), message: short(error.message) };
+  return { location: short(error.location), message: short(error.message) };
 }
 
 describe('a file that does not load is named with line and column, and its source is not shown:', () => {
@@ -95,8 +95,8 @@ describe('a file that does not load is named with line and column, and its sourc
       /^a\.ts:2:\d+ nothing is not defined$/,
     ],
   ])('%s', async (_, name, text, told) => {
-    const { place, message } = await failure({ [name]: text });
-    expect(`${place} ${message}`).toMatch(told);
+    const { location, message } = await failure({ [name]: text });
+    expect(`${location} ${message}`).toMatch(told);
   });
 
   test('a name that another file does not export', async () => {
@@ -105,7 +105,7 @@ describe('a file that does not load is named with line and column, and its sourc
       'b.ts': `export const key = '${secret}';`,
     };
     expect(await failure(files)).toEqual({
-      place: 'a.ts:1:10',
+      location: 'a.ts:1:10',
       message: "The requested module './b.ts' does not provide an export named 'nothing'",
     });
   });
@@ -116,11 +116,11 @@ describe('a file that does not load is named with line and column, and its sourc
     ['b.mjs', `export const key = '${secret}';\n\n  throw new Error('boom');`, /^boom \(in b\.mjs:3:9\)$/],
     ['b.mjs', `import './c.mjs';`, /^Cannot find module .* \(in b\.mjs:1:8\)$/],
   ])('a file that imports it, %s', async (name, text, told) => {
-    const { place, message } = await failure({
+    const { location, message } = await failure({
       'a.ts': `import './${name}';\nexport default 1;`,
       [name]: text,
     });
-    expect(place).toBe('a.ts');
+    expect(location).toBe('a.ts');
     expect(message).toMatch(told);
   });
 

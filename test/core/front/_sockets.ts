@@ -14,13 +14,13 @@ import type { GatewayEvent } from '../../../core/model/event.ts';
 import { Notices } from '../../../core/sdk/notices.ts';
 
 /** A call that waits for what the test lets it say. */
-export interface Spoken {
+export interface OpenCall {
   readonly call: Call;
   readonly name: string;
   readonly reply: Subscriber<GatewayEvent>;
   /** True when nobody listens any more. */
   ended: boolean;
-  say(text: string): void;
+  sendText(text: string): void;
 }
 
 /** WebSockets of a gateway over a server of their own. */
@@ -28,10 +28,10 @@ export interface Stage {
   readonly url: string;
   readonly server: Server;
   readonly sockets: Sockets;
-  readonly calls: Spoken[];
+  readonly calls: OpenCall[];
   /** The log's lines, parsed. */
   readonly lines: Record<string, unknown>[];
-  called(count: number): Promise<Spoken>;
+  called(count: number): Promise<OpenCall>;
   /** From now on the connections believe that it is so many milliseconds later. */
   pass(ms: number): void;
 }
@@ -102,7 +102,7 @@ export async function startSockets(
   limits: Record<string, number> = {},
   { formats = [format], before = () => Promise.resolve() }: MoreOptions = {},
 ): Promise<Stage> {
-  const calls: Spoken[] = [];
+  const calls: OpenCall[] = [];
   const lines: Record<string, unknown>[] = [];
   const log = createLog('debug', {
     write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>),
@@ -112,16 +112,16 @@ export async function startSockets(
     await call.get(bodyReader)?.();
     await before(call);
     return new Observable((reply) => {
-      const spoken: Spoken = {
+      const openCall: OpenCall = {
         call,
         name: call.model,
         reply,
         ended: false,
-        say: (text) => reply.next({ type: 'text-delta', block: 0, choice: 0, text }),
+        sendText: (text) => reply.next({ type: 'text-delta', block: 0, choice: 0, text }),
       };
-      calls.push(spoken);
+      calls.push(openCall);
       return () => {
-        spoken.ended = true;
+        openCall.ended = true;
       };
     });
   };
@@ -166,7 +166,7 @@ export async function startSockets(
     },
     async called(count) {
       await expect.poll(() => calls.length, { interval: 2 }).toBeGreaterThanOrEqual(count);
-      return calls[count - 1] as Spoken;
+      return calls[count - 1] as OpenCall;
     },
   };
 }

@@ -62,8 +62,8 @@ async function textOf(response: IncomingMessage): Promise<string> {
 
 test('pieces of any length arrive as they were written', async () => {
   const port = await serve((response) => writeAll(response));
-  const asked = request({ port, host: '127.0.0.1' }).end();
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const client = request({ port, host: '127.0.0.1' }).end();
+  const [response] = (await once(client, 'response')) as [IncomingMessage];
   expect(response.headers['transfer-encoding']).toBe('chunked');
   expect(await textOf(response)).toBe(`${pieces.join('')}last`);
 });
@@ -79,8 +79,8 @@ test('pieces that are written in one turn keep their order', async () => {
     }
     response.end('4');
   });
-  const asked = request({ port, host: '127.0.0.1' }).end();
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const client = request({ port, host: '127.0.0.1' }).end();
+  const [response] = (await once(client, 'response')) as [IncomingMessage];
   expect(await textOf(response)).toBe('1122334');
 });
 
@@ -131,8 +131,8 @@ test('a client that reads nothing fills the buffer, and drains it when it reads'
     }
     response.end();
   });
-  const asked = request({ port, host: '127.0.0.1' }).end();
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const client = request({ port, host: '127.0.0.1' }).end();
+  const [response] = (await once(client, 'response')) as [IncomingMessage];
   await expect.poll(() => full).toBeGreaterThan(0);
   expect(await textOf(response)).toHaveLength(20_000_000);
   expect(drained).toBe(full);

@@ -14,7 +14,7 @@ interface Stage {
   /** Responses that are open, in the order of their requests. */
   readonly open: ServerResponse[];
   /** What the application was told to do. */
-  readonly told: string[];
+  readonly commands: string[];
   /** Number of calls that go on without a client. */
   readonly detached: { running: number };
   /** How often everything else was closed. */
@@ -26,11 +26,11 @@ const long = 3_600_000;
 /** A server whose calls end when the test says so. `times`: milliseconds that open calls have. */
 async function stage(times: { readonly drain?: number; readonly reload?: number } = {}): Promise<Stage> {
   const open: ServerResponse[] = [];
-  const told: string[] = [];
+  const commands: string[] = [];
   const detached = { running: 0 };
   let closes = 0;
   const server = createServer((_request, response) => {
-    if (told.length > 0) response.setHeader('connection', 'close');
+    if (commands.length > 0) response.setHeader('connection', 'close');
     open.push(response);
   });
   const connections = new Connections(server);
@@ -39,8 +39,8 @@ async function stage(times: { readonly drain?: number; readonly reload?: number 
   const { port } = server.address() as AddressInfo;
   const ending = new Ending({
     app: {
-      drain: (why: string) => void told.push(why),
-      endAll: () => void told.push('end all'),
+      drain: (why: string) => void commands.push(why),
+      endAll: () => void commands.push('end all'),
     } as unknown as ConstructorParameters<typeof Ending>[0]['app'],
     connections,
     drain: times.drain ?? long,
@@ -53,16 +53,24 @@ async function stage(times: { readonly drain?: number; readonly reload?: number 
     connections.closeAll();
     await ending.stop();
   });
-  return { url: `http://127.0.0.1:${port}`, ending, connections, open, told, detached, closes: () => closes };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    ending,
+    connections,
+    open,
+    commands,
+    detached,
+    closes: () => closes,
+  };
 }
 
-const asked = requestText('GET', '/', {});
+const request = requestText('GET', '/', {});
 
 /** Opens a connection and a call on it. */
 async function call({ url, open }: Stage): Promise<Bare> {
   const client = await Bare.to(url);
   const before = open.length;
-  client.write(asked);
+  client.write(request);
   await eventually(() => open.length > before, 2);
   return client;
 }
@@ -90,13 +98,13 @@ describe('a gateway that stops', () => {
     const client = await call(one);
     const stopped = one.ending.stop();
     void one.ending.stop();
-    expect(one.told).toEqual(['stop']);
+    expect(one.commands).toEqual(['stop']);
     await eventually(() => isRefused(one.url));
     expect([await hasEnded(stopped), one.closes()]).toEqual([false, 0]);
     one.open[0]?.end('whole');
     await client.until(/whole/);
     await stopped;
-    expect([one.closes(), one.told]).toEqual([1, ['stop']]);
+    expect([one.closes(), one.commands]).toEqual([1, ['stop']]);
   });
 
   test('closes the connection behind a call that ended after the stop, even if it was to be kept', async () => {
@@ -124,7 +132,7 @@ describe('a gateway that stops', () => {
     const one = await stage();
     const fresh = await Bare.to(one.url);
     const stopped = one.ending.stop();
-    fresh.write(asked);
+    fresh.write(request);
     await eventually(() => one.open.length === 1, 2);
     one.open[0]?.end('still served');
     expect(await fresh.until(/still served/)).toMatch(/^HTTP\/1\.1 200 /);
@@ -149,7 +157,7 @@ describe('a gateway that stops', () => {
     const stopped = one.ending.stop();
     await client.closed;
     await stopped;
-    expect([one.told, one.closes()]).toEqual([['stop', 'end all'], 1]);
+    expect([one.commands, one.closes()]).toEqual([['stop', 'end all'], 1]);
   });
 
   test('waits for calls without a client, and closes when the last has ended', async () => {
@@ -160,7 +168,7 @@ describe('a gateway that stops', () => {
     expect([await hasEnded(stopped), one.closes()]).toEqual([false, 0]);
     one.detached.running = 0;
     await stopped;
-    expect([one.closes(), one.told]).toEqual([1, ['stop']]);
+    expect([one.closes(), one.commands]).toEqual([1, ['stop']]);
   });
 });
 
@@ -170,11 +178,11 @@ describe('a gateway that another process replaces', () => {
     const client = await call(one);
     const retired = one.ending.retire();
     void one.ending.retire();
-    expect(one.told).toEqual(['replaced']);
+    expect(one.commands).toEqual(['replaced']);
     await eventually(() => isRefused(one.url));
     one.open[0]?.end('first');
     await client.until(/first/);
-    client.write(asked);
+    client.write(request);
     await eventually(() => one.open.length === 2, 2);
     expect(await hasEnded(retired)).toBe(false);
     one.open[1]?.end('second');
@@ -189,7 +197,7 @@ describe('a gateway that another process replaces', () => {
     const retired = one.ending.retire();
     await client.closed;
     await retired;
-    expect([one.told, one.closes()]).toEqual([['replaced', 'end all'], 1]);
+    expect([one.commands, one.closes()]).toEqual([['replaced', 'end all'], 1]);
   });
 
   test('and is stopped then gives open calls the time of a stop, and closes everything once', async () => {
@@ -199,7 +207,7 @@ describe('a gateway that another process replaces', () => {
     const stopped = one.ending.stop();
     await client.closed;
     await Promise.all([retired, stopped]);
-    expect([one.told, one.closes()]).toEqual([['replaced', 'stop', 'end all'], 1]);
+    expect([one.commands, one.closes()]).toEqual([['replaced', 'stop', 'end all'], 1]);
     expect(await hasEnded(one.ending.retire())).toBe(true);
   });
 });

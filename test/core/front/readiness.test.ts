@@ -19,7 +19,7 @@ interface State {
 
 const key = 'sk-right';
 /** Calls that were asked about, and those of them that have ended. */
-const asked: Call[] = [];
+const probedCalls: Call[] = [];
 const ended: string[] = [];
 
 /** What `/readyz` answers in a state. */
@@ -44,7 +44,7 @@ async function readyz(
       operators: state.operators ?? [],
       catalog: { channels: [] },
       identified: (terminal: (call: Call) => unknown) => (call: Call) => {
-        asked.push(call);
+        probedCalls.push(call);
         call.onEnd(() => ended.push(call.id));
         const { headers: sent, query: given } = call.wire;
         if (sent.authorization !== `Bearer ${key}` && given.get('key') !== key)
@@ -53,7 +53,7 @@ async function readyz(
       },
     },
   } as unknown as Front;
-  asked.length = 0;
+  probedCalls.length = 0;
   ended.length = 0;
   const koa = new Koa().use(readinessRoute(front));
   const server = createServer(koa.callback()).listen(0, '127.0.0.1');
@@ -93,7 +93,7 @@ describe('/readyz', () => {
     ],
   ] as const)('says so when %s', async (_what, state, status, body) => {
     expect(await readyz(state)).toEqual({ status, body });
-    expect(asked).toEqual([]);
+    expect(probedCalls).toEqual([]);
   });
 
   test('names channels to a caller whose key is right, in a header or in the query', async () => {
@@ -106,14 +106,14 @@ describe('/readyz', () => {
       const { body } = await readyz({}, headers, query);
       expect(body).toHaveProperty('channels', []);
       expect(body).toHaveProperty('warnings', ['usage-records']);
-      expect(asked).toHaveLength(1);
-      expect([asked[0]?.operation, asked[0]?.wire.method, asked[0]?.wire.path, asked[0]?.wire.ip]).toEqual([
-        'state',
-        'GET',
-        '/readyz',
-        '192.0.2.7',
-      ]);
-      expect(ended).toEqual([asked[0]?.id]);
+      expect(probedCalls).toHaveLength(1);
+      expect([
+        probedCalls[0]?.operation,
+        probedCalls[0]?.wire.method,
+        probedCalls[0]?.wire.path,
+        probedCalls[0]?.wire.ip,
+      ]).toEqual(['state', 'GET', '/readyz', '192.0.2.7']);
+      expect(ended).toEqual([probedCalls[0]?.id]);
     }
   });
 
@@ -122,13 +122,13 @@ describe('/readyz', () => {
     async (name) => {
       const { status, body } = await readyz({}, { [name]: 'wrong' });
       expect([status, body]).toEqual([200, { status: 'ready', database: 'ok', shared: 'ok' }]);
-      expect([asked.length, ended.length]).toEqual([1, 1]);
+      expect([probedCalls.length, ended.length]).toEqual([1, 1]);
     },
   );
 
   test('asks nobody about a request that shows no key', async () => {
     await readyz({}, { cookie: 'a=b' }, '?monkey=1');
-    expect(asked).toEqual([]);
+    expect(probedCalls).toEqual([]);
   });
 
   test('names channels to the operator, whoever recognizes one, and nobody fails where one cannot tell', async () => {
@@ -136,6 +136,6 @@ describe('/readyz', () => {
     const no = (): Promise<boolean> => Promise.resolve(false);
     expect((await readyz({ operators: [no, failing, yes] })).body).toHaveProperty('channels');
     expect((await readyz({ operators: [no, failing] })).body).not.toHaveProperty('channels');
-    expect(asked).toEqual([]);
+    expect(probedCalls).toEqual([]);
   });
 });

@@ -121,7 +121,7 @@ describe('a connection of a gateway that ends', () => {
     const { reply } = await called(1);
     sockets.settle();
     pass(2_000);
-    for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+    for (let round = 0; round < 20; round += 1) await nextTurn();
     for (const client of [busy, talking]) {
       client.send({ type: 'nonsense' });
       await client.until(isError);

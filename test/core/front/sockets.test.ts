@@ -19,8 +19,8 @@ describe('lanes', () => {
     client.send({ type: 'create', model: 'other', lane: 'b' });
     await called(2);
     expect(calls.map(({ name }) => name)).toEqual(['first', 'other']);
-    calls[1]?.say('from b');
-    calls[0]?.say('from a');
+    calls[1]?.sendText('from b');
+    calls[0]?.sendText('from a');
     calls[0]?.reply.complete();
     const second = await called(3);
     expect(second.name).toBe('second');
@@ -59,7 +59,7 @@ describe('lanes', () => {
     client.send({ type: 'create', model: 'long' });
     client.send({ type: 'create', model: 'next' });
     const long = await called(1);
-    long.say('begun');
+    long.sendText('begun');
     client.send({ type: 'cancel' });
     const next = await called(2);
     expect(long.ended).toBe(true);
@@ -84,12 +84,12 @@ describe('what goes wrong in one call', () => {
     await client.until(isError);
     client.send({ type: 'create' });
     const broken = await called(1);
-    broken.say('half');
+    broken.sendText('half');
     broken.reply.error(new GatewayError('upstream_cut', 'It broke.'));
     await client.until(isError, 2);
     client.send({ type: 'create' });
     const odd = await called(2);
-    odd.say('unsayable');
+    odd.sendText('unsayable');
     expect(odd.ended).toBe(true);
     await client.until(isError, 3);
     expect(client.messages).toEqual([
@@ -192,15 +192,15 @@ describe('who opens a connection', () => {
 
   test('is told in the format what is wrong with its handshake, and served as usual when it wants another protocol', async () => {
     const { url } = await startSockets();
-    const ask = async (headers: Record<string, string>): Promise<unknown> => {
+    const upgrade = async (headers: Record<string, string>): Promise<unknown> => {
       const request = send(url, { headers: { connection: 'Upgrade', ...headers } }).end();
       const [response] = (await once(request, 'response')) as [IncomingMessage];
       const chunks: Buffer[] = [];
       for await (const chunk of response) chunks.push(chunk as Buffer);
       return [response.statusCode, JSON.parse(Buffer.concat(chunks).toString())];
     };
-    expect(await ask({ upgrade: 'websocket' })).toEqual([400, { error: 'invalid_request' }]);
-    expect(await ask({ upgrade: 'h2c' })).toEqual([404, {}]);
+    expect(await upgrade({ upgrade: 'websocket' })).toEqual([400, { error: 'invalid_request' }]);
+    expect(await upgrade({ upgrade: 'h2c' })).toEqual([404, {}]);
   });
 
   test('finds on each call what was kept with the connection, and nothing of another one', async () => {
@@ -242,16 +242,16 @@ describe('a client that', () => {
     const quiet = await called(2);
     client.socket.pause();
     const text = 'x'.repeat(64 * 1024);
-    let said = 0;
+    let sent = 0;
     for (let shut = 0; shut < 20; shut = loud.call.gate.closed ? shut + 1 : 0) {
       if (loud.call.gate.closed) {
         await new Promise((resolve) => setTimeout(resolve, 2));
         continue;
       }
-      loud.say(text);
-      said += 1;
+      loud.sendText(text);
+      sent += 1;
     }
-    expect(said).toBeLessThan(1000);
+    expect(sent).toBeLessThan(1000);
     expect(quiet.call.gate.closed).toBe(true);
     client.send({ type: 'create', lane: 'late' });
     const late = await called(3);
@@ -262,17 +262,17 @@ describe('a client that', () => {
       .toBe(false);
     loud.reply.complete();
     await client.until(isDone);
-    expect(client.messages.filter(({ type }) => type === 'text')).toHaveLength(said);
+    expect(client.messages.filter(({ type }) => type === 'text')).toHaveLength(sent);
   });
 
   test('reads nothing for too long is cut off', async () => {
     const { url, called } = await startSockets({ stalled: 60 });
     const client = await SocketClient.open(url);
     client.send({ type: 'create' });
-    const { say, call } = await called(1);
+    const { sendText, call } = await called(1);
     client.socket.pause();
     while (!call.gate.closed) {
-      say('x'.repeat(64 * 1024));
+      sendText('x'.repeat(64 * 1024));
       await new Promise((resolve) => setImmediate(resolve));
     }
     await expect.poll(() => call.signal.aborted, { interval: 5 }).toBe(true);
@@ -340,7 +340,7 @@ describe('the end of a connection', () => {
     await client.until(isError);
     client.send({ type: 'create', lane: 'b' });
     await client.until(isError, 2);
-    running.say('still here');
+    running.sendText('still here');
     running.reply.complete();
     await client.closed;
     expect(client.messages.map(({ type, code, lane }) => [code ?? type, lane])).toEqual([
@@ -373,16 +373,16 @@ describe('the end of a connection', () => {
     const { url, sockets, called } = await startSockets();
     const client = await SocketClient.open(url);
     client.send({ type: 'create' });
-    const { say, call, reply } = await called(1);
+    const { sendText, call, reply } = await called(1);
     client.socket.pause();
-    let said = 0;
+    let sent = 0;
     for (let shut = 0; shut < 20; shut = call.gate.closed ? shut + 1 : 0) {
       if (call.gate.closed) {
         await new Promise((resolve) => setTimeout(resolve, 2));
         continue;
       }
-      say('x'.repeat(64 * 1024));
-      said += 1;
+      sendText('x'.repeat(64 * 1024));
+      sent += 1;
     }
     reply.complete();
     sockets.drain();
@@ -390,15 +390,15 @@ describe('the end of a connection', () => {
     client.socket.resume();
     expect((await client.closed).code).toBe(1001);
     expect(client.messages.at(-1)?.type).toBe('done');
-    expect(client.messages.filter(({ type }) => type === 'text')).toHaveLength(said);
+    expect(client.messages.filter(({ type }) => type === 'text')).toHaveLength(sent);
   });
 
   test('is forced when the gateway has waited long enough', async () => {
     const { url, sockets, called } = await startSockets();
     const client = await SocketClient.open(url);
     client.send({ type: 'create' });
-    const { say, call } = await called(1);
-    say('half');
+    const { sendText, call } = await called(1);
+    sendText('half');
     sockets.endAll(new GatewayError('server_is_overloaded', 'The gateway is shutting down.'));
     expect((await client.closed).code).toBe(1001);
     expect(client.messages.map(({ type, code }) => code ?? type)).toEqual(['text', 'server_is_overloaded']);

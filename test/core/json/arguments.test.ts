@@ -44,22 +44,22 @@ const noise = fc.constantFrom(
   '.',
 );
 const nearly = fc.tuple(json, fc.nat(), fc.nat(), noise).map(([text, kind, at, sign]) => {
-  const place = text.length === 0 ? 0 : at % (text.length + 1);
+  const position = text.length === 0 ? 0 : at % (text.length + 1);
   if (kind % 3 === 0) return text;
-  if (kind % 3 === 1) return text.slice(0, place);
-  return text.slice(0, place) + sign + text.slice(place);
+  if (kind % 3 === 1) return text.slice(0, position);
+  return text.slice(0, position) + sign + text.slice(position);
 });
 
 /** All that is told of a text that comes in pieces of these lengths. */
-function told(text: string, lengths: readonly number[]): string {
+function streamed(text: string, lengths: readonly number[]): string {
   const stream = new ArgumentsText();
-  let said = '';
+  let emitted = '';
   let at = 0;
   for (const length of lengths) {
-    said += stream.push(text.slice(at, at + length));
+    emitted += stream.push(text.slice(at, at + length));
     at += length;
   }
-  return said + stream.push(text.slice(at)) + stream.end();
+  return emitted + stream.push(text.slice(at)) + stream.end();
 }
 
 describe('arguments in formats that want an object', () => {
@@ -67,13 +67,13 @@ describe('arguments in formats that want an object', () => {
     fc.assert(
       fc.property(nearly, fc.array(fc.nat({ max: 7 }), { maxLength: 12 }), (text, lengths) => {
         const object = argumentsObject(text);
-        const said = told(text, lengths);
-        expect(parseObject(said === '' ? '{}' : said)).toEqual(object);
+        const emitted = streamed(text, lengths);
+        expect(parseObject(emitted === '' ? '{}' : emitted)).toEqual(object);
         const whole = text.trim() === '' ? {} : parseObject(text);
         if (whole === undefined) expect(brokenArguments(object)).toBe(text);
         else {
           expect(object).toEqual(whole);
-          expect(said).toBe(
+          expect(emitted).toBe(
             text.trim() === ''
               ? ''
               : text
@@ -117,17 +117,17 @@ describe('arguments in formats that want an object', () => {
     let length = stream.push('{"a":"').length;
     for (let piece = 0; piece < pieces; piece += 1) length += stream.push('x\\n').length;
     expect(length).toBe(6 + 3 * pieces);
-    expect(told(`{"n":${'1'.repeat(300_000)}`, []).length).toBeGreaterThan(600_000);
+    expect(streamed(`{"n":${'1'.repeat(300_000)}`, []).length).toBeGreaterThan(600_000);
   });
 });
 
-const place = { block: 0, choice: 0 };
+const blockPosition = { block: 0, choice: 0 };
 function callOf(pieces: readonly string[]): GatewayEvent[] {
   return [
     { type: 'head', id: 'x', model: 'm' },
-    { type: 'tool-start', ...place, id: 'call_1', name: 'write' },
-    ...pieces.map((input): GatewayEvent => ({ type: 'tool-delta', ...place, input })),
-    { type: 'tool-end', ...place },
+    { type: 'tool-start', ...blockPosition, id: 'call_1', name: 'write' },
+    ...pieces.map((input): GatewayEvent => ({ type: 'tool-delta', ...blockPosition, input })),
+    { type: 'tool-end', ...blockPosition },
     { type: 'finish', choice: 0, reason: 'length' },
   ];
 }

@@ -75,8 +75,8 @@ describe('the JSON of a long request', () => {
       { seed: 20_261_122, numRuns: tries(1000) },
     );
     for (const text of ['é', '߿', 'ࠀ', '퟿', '', '￿', '𐀀', '\u{10ffff}', '\ufeff'])
-      for (let place = 131_050; place < 131_080; place += 1) {
-        const bytes = Buffer.from(JSON.stringify(['x'.repeat(place) + text + 'y']));
+      for (let length = 131_050; length < 131_080; length += 1) {
+        const bytes = Buffer.from(JSON.stringify(['x'.repeat(length) + text + 'y']));
         expect(parseJson(bytes)).toEqual(JSON.parse(bytes.toString()));
       }
   });

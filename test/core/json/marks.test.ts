@@ -27,13 +27,13 @@ function marked(text = words): {
 
 describe('texts that an outline leaves out', () => {
   const { inside, outside, texts } = marked();
-  const said = `${words}!`;
+  const restoredText = `${words}!`;
 
   test('come back wherever their marks are put', () => {
     expect(texts?.restored(outside)).toBe(words);
-    expect(texts?.restored(`a${inside}${outside}\\`)).toBe(`a${said}${words}\\`);
+    expect(texts?.restored(`a${inside}${outside}\\`)).toBe(`a${restoredText}${words}\\`);
     expect(texts?.restoredAll({ a: [inside, 'b', null, { c: outside, ['__proto__']: inside }] })).toEqual({
-      a: [said, 'b', null, { c: words, ['__proto__']: said }],
+      a: [restoredText, 'b', null, { c: words, ['__proto__']: restoredText }],
     });
   });
 
@@ -54,7 +54,7 @@ describe('texts that an outline leaves out', () => {
     const value = { a: outside, b: [inside, outside], c: '\u00fc\u2192' };
     expect(JSON.parse(texts?.write(value).toString() ?? '')).toEqual({
       a: words,
-      b: [said, words],
+      b: [restoredText, words],
       c: '\u00fc\u2192',
     });
   });
@@ -74,7 +74,7 @@ describe('texts that an outline leaves out', () => {
   test('take no longer behind many reverse solidi', () => {
     const many = '\\'.repeat(400_000);
     const value = { a: many, b: outside, c: JSON.stringify({ d: many + inside }) };
-    const wanted = { a: many, b: words, c: JSON.stringify({ d: many + said }) };
+    const wanted = { a: many, b: words, c: JSON.stringify({ d: many + restoredText }) };
     expect(texts?.restored(JSON.stringify(value)) === JSON.stringify(wanted)).toBe(true);
     expect(texts?.write(value).toString() === JSON.stringify(wanted)).toBe(true);
   });

@@ -124,9 +124,9 @@ describe('an outline', () => {
         anyBody.chain((body) => near(body as never)),
         fc.nat(),
         fc.uint8Array({ maxLength: 2 }),
-        (text, place, bytes) => {
+        (text, path, bytes) => {
           const damaged = Buffer.from(text);
-          damaged.set(bytes, Math.min(place % (damaged.length + 1), damaged.length - bytes.length));
+          damaged.set(bytes, Math.min(path % (damaged.length + 1), damaged.length - bytes.length));
           const outline = outlineOf(damaged, limits);
           if (outline === undefined) return;
           const whole: unknown = JSON.parse(damaged.toString());
@@ -165,8 +165,8 @@ describe('an outline', () => {
         fc.option(wrong),
         fc.nat(),
         (pieces, one, at) => {
-          const place = at % (pieces.length + 1);
-          const text = [...pieces.slice(0, place), one ?? '', ...pieces.slice(place)].join('');
+          const position = at % (pieces.length + 1);
+          const text = [...pieces.slice(0, position), one ?? '', ...pieces.slice(position)].join('');
           const bytes = Buffer.from(`{"a":[{"text":"${text}","id":"${text}"}]}`);
           let whole: JsonObject | undefined;
           try {
@@ -328,7 +328,7 @@ describe.each(cases)('what is refused of $format, $operation,', ({ format, codec
     .filter(({ body }) => isObject(body));
 
   /** What becomes of a request: why it is refused, or what its turns are. */
-  const told = (body: JsonObject, params: object): unknown => {
+  const outcomeOf = (body: JsonObject, params: object): unknown => {
     const refused = verdict(() => codec.validate(body, params));
     return refused === 'accepted' ? shape(codec.validate(body, params)) : refused;
   };
@@ -342,7 +342,7 @@ describe.each(cases)('what is refused of $format, $operation,', ({ format, codec
       fc.property(fc.constantFrom(...requests), random, ({ body, params }, numbers) => {
         const next = (): number => numbers.next().value ?? 0;
         const text = JSON.stringify(stretched(body, next));
-        expect(told(outlined(text), params)).toEqual(told(JSON.parse(text) as JsonObject, params));
+        expect(outcomeOf(outlined(text), params)).toEqual(outcomeOf(JSON.parse(text) as JsonObject, params));
       }),
       { seed, numRuns: tries(4000) },
     );
@@ -362,7 +362,9 @@ describe.each(cases)('what is refused of $format, $operation,', ({ format, codec
             return;
           }
           const long = JSON.stringify(stretched(body, () => 0.2));
-          expect(told(outlined(long), params)).toEqual(told(JSON.parse(long) as JsonObject, params));
+          expect(outcomeOf(outlined(long), params)).toEqual(
+            outcomeOf(JSON.parse(long) as JsonObject, params),
+          );
         },
       ),
       { seed, numRuns: tries(8000) },

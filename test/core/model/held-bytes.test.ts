@@ -32,7 +32,7 @@ test('single bytes take little more room than they are long', () => {
   const held = new HeldBytes();
   const before = process.memoryUsage();
   const count = 4 * 1024 * 1024;
-  for (let turn = 0; turn < count; turn += 1) held.push(Buffer.of(turn % 256));
+  for (let index = 0; index < count; index += 1) held.push(Buffer.of(index % 256));
   const { heapUsed, external } = process.memoryUsage();
   const grown = heapUsed + external - before.heapUsed - before.external;
   expect(held.take().length).toBe(count);

@@ -20,8 +20,8 @@ export function channelOf(entry: ChannelEntry): {
     warnings: [],
     log: createLog('silent'),
     format: () => undefined,
-    discovery: (place, ask, log) =>
-      new ModelDiscovery({ cacheKey: place, listModels: ask, log, kept: new Keyv() }),
+    discovery: (cacheKey, listModels, log) =>
+      new ModelDiscovery({ cacheKey, listModels, log, kept: new Keyv() }),
     onClose: () => {},
   });
   return { channel, problems };

@@ -46,8 +46,8 @@ function catalogOf(...entries: readonly ChannelEntry[]): Catalog {
       warnings: [],
       log: createLog('silent'),
       format: () => undefined,
-      discovery: (place, ask, log) =>
-        new ModelDiscovery({ cacheKey: place, listModels: ask, log, kept: new Keyv() }),
+      discovery: (cacheKey, listModels, log) =>
+        new ModelDiscovery({ cacheKey, listModels, log, kept: new Keyv() }),
       onClose: () => {},
     }),
   );
@@ -198,9 +198,9 @@ describe('a model that several channels serve at different prices', () => {
 
   test('is charged as at the dearest by one that has a pattern for it and knows nothing of it', () => {
     const some = createPrices({}, {}, catalogOf(openai({ key }), groq({ key }), openrouter({ key })));
-    const heard = used({ units: { seconds: 60 } });
+    const usage = used({ units: { seconds: 60 } });
     expect(some.most('whisper-1', 0, 0, { seconds: 60 })).toBe(6000);
-    expect(some.cost('whisper-1', heard, { channel: 'groq', model: 'whisper-1' })?.microDollars).toBe(6000);
+    expect(some.cost('whisper-1', usage, { channel: 'groq', model: 'whisper-1' })?.microDollars).toBe(6000);
     expect(some.most('openai/gpt-oss-120b', million, 0)).toBe(150_000);
     const elsewhere = { channel: 'openrouter', model: 'openai/gpt-oss-120b' };
     expect(some.cost('openai/gpt-oss-120b', used({ input: million }), elsewhere)?.microDollars).toBe(150_000);
@@ -560,9 +560,9 @@ describe('a list made from a price list', () => {
     const own = { 'voyage/v-1': { ...list['one/vector'], litellm_provider: 'voyage' }, ...list };
     const folder = operatorFolder({ 'list.json': JSON.stringify(own), terms: 'Take it.\n' });
     const at = (name: string): string => join(folder, name);
-    const asked = ['--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
+    const sourceOptions = ['--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
     const run = (...args: string[]) => sluice(['models', 'import', at('list.json'), ...args]);
-    expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
+    expect(await run(...sourceOptions, '--out', at('known.json'))).toMatchObject({
       code: 0,
       stderr: 'Imported 1 models of 1 providers.\n',
     });
@@ -572,11 +572,11 @@ describe('a list made from a price list', () => {
       licence: 'Take it.',
       models: { voyage: { 'v-1': { operation: 'embed', price: { input: 0.1, output: 0 } } } },
     });
-    expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
+    expect(await run(...sourceOptions, '--out', at('known.json'))).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('--force') as string,
     });
-    expect(await run(...asked)).toMatchObject({
+    expect(await run(...sourceOptions)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('A catalogue needs --source') as string,
     });

@@ -60,10 +60,10 @@ function opened({ recorded = true }: { readonly recorded?: boolean } = {}) {
     report: (error: unknown) => void reported.push(error),
   };
   const claimed = (id: string): CallReservation => {
-    const claim = new CallReservation(bookkeeper as unknown as Bookkeeper);
-    claim.endWith(call);
-    claim.hold({ id, keyId: 'key_1', most: { microDollars: 100, tokens: 100 }, lease: 60_000 });
-    return claim;
+    const reservation = new CallReservation(bookkeeper as unknown as Bookkeeper);
+    reservation.endWith(call);
+    reservation.hold({ id, keyId: 'key_1', most: { microDollars: 100, tokens: 100 }, lease: 60_000 });
+    return reservation;
   };
   const send = (pipeline: Next) => accounted(services, pipeline)(call);
   const end = (): void => {
@@ -84,9 +84,9 @@ function fate({ booked, released, watched }: ReturnType<typeof opened>) {
 }
 
 const metered =
-  (reply: Next, claim?: CallReservation): Next =>
+  (reply: Next, reservation?: CallReservation): Next =>
   (call: Call) =>
-    new FlatMeter(call, claim).send(reply);
+    new FlatMeter(call, reservation).send(reply);
 
 describe('a reservation is settled or released exactly once, and the call is charged once', () => {
   test('when the response is complete', async () => {
@@ -143,9 +143,9 @@ describe('a reservation is settled or released exactly once, and the call is cha
 
   test('when the call has ended before it is sent', () => {
     const one = opened();
-    const claim = one.claimed('a');
+    const reservation = one.claimed('a');
     one.end();
-    expect(() => new FlatMeter(one.call, claim)).toThrow('The client left');
+    expect(() => new FlatMeter(one.call, reservation)).toThrow('The client left');
     expect(() => one.claimed('b')).toThrow('The client left');
     expect(fate(one)).toEqual({ settled: [], charged: [], released: ['a'], watched: [] });
   });
@@ -186,8 +186,8 @@ describe('a reservation is settled or released exactly once, and the call is cha
 
   test('when its figures cannot be made', async () => {
     const one = opened();
-    const claim = one.claimed('a');
-    const reply = await one.send((call) => new BrokenMeter(call, claim).send(async () => of(text)));
+    const reservation = one.claimed('a');
+    const reply = await one.send((call) => new BrokenMeter(call, reservation).send(async () => of(text)));
     reply.subscribe();
     one.end();
     expect(fate(one)).toEqual({ settled: [undefined], charged: [0], released: ['a'], watched: [] });

@@ -24,7 +24,7 @@ export interface AttemptsWorld {
   readonly health: FakeHealth;
   readonly load: TargetLoads;
   /** `channel/key` of each attempt, in order. */
-  readonly asked: string[];
+  readonly attempted: string[];
   /** What others were told of failed attempts. */
   readonly noticed: Parameters<NoticeEvents['attempt-failed']>[0][];
   /** Attempts that run. */
@@ -40,7 +40,7 @@ export function setUp(
   const health = new FakeHealth();
   const load = new TargetLoads();
   const settings: RoutingSettings = routingSchema.parse(routing);
-  const asked: string[] = [];
+  const attempted: string[] = [];
   const noticed: AttemptsWorld['noticed'] = [];
   const notices = new Notices(createLog('silent'));
   notices.on('attempt-failed', (notice) => noticed.push(notice));
@@ -53,12 +53,12 @@ export function setUp(
     translate: (call) => {
       if (call.target === undefined) throw new Error('no target');
       const name = nameOf(call.target);
-      asked.push(name);
+      attempted.push(name);
       return answer(name, call);
     },
   });
   const running = (): number => wanted.reduce((sum, { id }) => sum + load.channel(id).running, 0);
-  return { attempts, health, load, asked, noticed, running };
+  return { attempts, health, load, attempted, noticed, running };
 }
 
 /** A provider's error with this status. */

@@ -81,7 +81,7 @@ export class FakeHealth implements Health {
   /** Those that let nobody in. */
   readonly closed = new Set<string>();
   /** `channel/key outcome`, in the order in which it was told. */
-  readonly told: string[] = [];
+  readonly outcomes: string[] = [];
   readonly errors: GatewayError[] = [];
   /** `channel/key` of visits whose reply has begun. */
   readonly answered: string[] = [];
@@ -106,7 +106,7 @@ export class FakeHealth implements Health {
       if (over) this.doubled += 1;
       else this.open -= 1;
       over = true;
-      this.told.push(`${name} ${how}`);
+      this.outcomes.push(`${name} ${how}`);
     };
     return {
       answered: () => this.answered.push(name),

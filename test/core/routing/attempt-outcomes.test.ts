@@ -23,7 +23,7 @@ const after = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));
 /** Outcomes that health was told, without names. */
 const outcomes = ({ health }: AttemptsWorld): (string | undefined)[] =>
-  health.told.map((told) => told.split(' ')[1]);
+  health.outcomes.map((outcome) => outcome.split(' ')[1]);
 
 describe('a reply', () => {
   test('begins with the request and what was tried before', async () => {
@@ -57,9 +57,9 @@ describe('a reply', () => {
   test('shows that its provider answers when it begins, and how it is when it ends', async () => {
     const world = setUp(two, () => Promise.resolve(new Observable((one) => one.next(event))));
     const subscription = (await world.attempts(testCall({ model: 'm' }).call)).subscribe();
-    expect([world.health.answered, world.health.told]).toEqual([['x/a'], []]);
+    expect([world.health.answered, world.health.outcomes]).toEqual([['x/a'], []]);
     subscription.unsubscribe();
-    expect(world.health.told).toEqual(['x/a left']);
+    expect(world.health.outcomes).toEqual(['x/a left']);
   });
 
   test.each([
@@ -98,7 +98,7 @@ describe('a reply', () => {
     const subscription = (await world.attempts(call)).subscribe();
     exchange.end();
     subscription.unsubscribe();
-    expect([world.health.told, world.health.doubled, world.running()]).toEqual([['x/a left'], 0, 0]);
+    expect([world.health.outcomes, world.health.doubled, world.running()]).toEqual([['x/a left'], 0, 0]);
     expect(reported).toEqual([]);
   });
 
@@ -114,7 +114,11 @@ describe('a reply', () => {
     const failed = world.attempts(testCall({ model: 'm' }).call).catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(1_000);
     // The second one breaks as soon as somebody listens, which nobody hears of.
-    expect([torn, world.health.answered, world.health.told]).toEqual([1, [], ['x/a failed', 'y/a failed']]);
+    expect([torn, world.health.answered, world.health.outcomes]).toEqual([
+      1,
+      [],
+      ['x/a failed', 'y/a failed'],
+    ]);
     expect(await failed).toMatchObject({ code: 'upstream_timeout', origin: 'upstream', status: 504 });
   });
 
@@ -132,11 +136,11 @@ describe('an attempt that fails', () => {
     ['failed', 500, 2],
     ['failed', 429, 2],
     ['succeeded', 400, 1],
-  ])('counts as %s with %i', async (outcome, code, told) => {
+  ])('counts as %s with %i', async (outcome, code, expectedCount) => {
     const world = setUp(two, () => Promise.reject(status(code)));
     const { call } = testCall({ model: 'm' });
     await world.attempts(call).catch(() => {});
-    expect(outcomes(world)).toEqual(Array.from({ length: told }, () => outcome));
+    expect(outcomes(world)).toEqual(Array.from({ length: expectedCount }, () => outcome));
     // The caller's own mistake is no failure of a channel.
     expect([world.noticed.length, accountOf(call).attempts.failures.length]).toEqual(
       code === 400 ? [0, 0] : [2, 2],
@@ -155,14 +159,14 @@ describe('an attempt that fails', () => {
     exchange.end();
     await vi.advanceTimersByTimeAsync(50);
     expect(await failed).toMatchObject({ code: 'client_closed_request' });
-    expect([outcomes(world), world.asked.length, world.noticed]).toEqual([['left'], 1, []]);
+    expect([outcomes(world), world.attempted.length, world.noticed]).toEqual([['left'], 1, []]);
   });
 
   test('as the last that may be made says nothing of those that were not asked', async () => {
     const unknown = () => upstreamError(404, '{"error":{"message":"The model `m` does not exist"}}', {});
     const world = setUp(two, () => Promise.reject(unknown()), { attempts: 1 });
     await expect(world.attempts(testCall({ model: 'm' }).call)).rejects.not.toMatchObject({ param: 'model' });
-    expect(world.asked).toEqual(['x/a']);
+    expect(world.attempted).toEqual(['x/a']);
   });
 });
 
@@ -170,7 +174,10 @@ describe('with a client’s own credential', () => {
   const secret = 'words-of-the-client';
   const quoting = (code: number) => upstreamError(code, `{"error":{"message":"bad key ${secret}"}}`, {});
   const forwarding: readonly Wanted[] = [{ id: 'x', forwards: 'somewhere' }];
-  const asked = (wanted: readonly Wanted[], answer: (call: Call) => Promise<Observable<GatewayEvent>>) => {
+  const withCredential = (
+    wanted: readonly Wanted[],
+    answer: (call: Call) => Promise<Observable<GatewayEvent>>,
+  ) => {
     const world = setUp(wanted, (_name, call) => answer(call), { attempts: 1 });
     const { call } = testCall({ model: 'm' });
     setClientCredential(call, { kind: 'key', value: secret });
@@ -178,14 +185,14 @@ describe('with a client’s own credential', () => {
   };
 
   test('no failure shows it, before the reply or in the middle of it', async () => {
-    const before = asked(forwarding, () => Promise.reject(quoting(500)));
+    const before = withCredential(forwarding, () => Promise.reject(quoting(500)));
     const thrown: unknown = await before.world.attempts(before.call).catch((error: unknown) => error);
     const events = JSON.stringify(accountOf(before.call).attempts.failures);
     expect([`${String(thrown)} ${JSON.stringify(thrown)}`, events].join(' ')).not.toContain(secret);
     expect(JSON.stringify(before.world.health.errors)).not.toContain(secret);
     expect(events).toContain('bad key …');
-    const told = new GatewayError('upstream_cut', `cut: ${secret}`, { origin: 'upstream' });
-    const midway = asked(forwarding, () => Promise.resolve(throwError(() => told)));
+    const cutError = new GatewayError('upstream_cut', `cut: ${secret}`, { origin: 'upstream' });
+    const midway = withCredential(forwarding, () => Promise.resolve(throwError(() => cutError)));
     await expect(midway.world.attempts(midway.call).then(all)).rejects.toMatchObject({
       code: 'upstream_cut',
       message: 'cut: …',
@@ -193,19 +200,19 @@ describe('with a client’s own credential', () => {
   });
 
   test.each([401, 402, 429])('what its account lacks (%i) says nothing against the channel', async (code) => {
-    const { world, call } = asked(forwarding, () => Promise.reject(quoting(code)));
+    const { world, call } = withCredential(forwarding, () => Promise.reject(quoting(code)));
     await world.attempts(call).catch(() => {});
     expect(outcomes(world)).toEqual(['left']);
   });
 
   test('what the provider breaks does', async () => {
-    const { world, call } = asked(forwarding, () => Promise.reject(quoting(500)));
+    const { world, call } = withCredential(forwarding, () => Promise.reject(quoting(500)));
     await world.attempts(call).catch(() => {});
     expect(outcomes(world)).toEqual(['failed']);
   });
 
   test('a channel with keys of its own is judged by them', async () => {
-    const { world, call } = asked([{ id: 'x' }], () => Promise.reject(quoting(401)));
+    const { world, call } = withCredential([{ id: 'x' }], () => Promise.reject(quoting(401)));
     await world.attempts(call).catch(() => {});
     expect([outcomes(world), world.health.errors.length]).toEqual([['failed'], 1]);
   });
@@ -279,21 +286,21 @@ describe('a hedged call', () => {
     { id: 'y', priority: 1 },
     { id: 'z' },
   ];
-  const channelsIn = (asked: readonly string[]): string => asked.map((name) => name[0]).join('');
+  const channelsIn = (attempted: readonly string[]): string => attempted.map((name) => name[0]).join('');
 
   test('goes to another channel first, and to no more than the settings say', async () => {
     const world = setUp(three, silence, { hedge, attempts: 10 });
     const { call, exchange } = testCall({ model: 'm', stream: true });
     const failed = world.attempts(call).catch(() => {});
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(channelsIn(world.asked)).toBe('xyz');
+    expect(channelsIn(world.attempted)).toBe('xyz');
     exchange.end();
     await failed;
     const one = setUp(three, silence, { hedge: { ...hedge, most: 1 }, attempts: 10 });
     const second = testCall({ model: 'm', stream: true });
     const ended = one.attempts(second.call).catch(() => {});
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(channelsIn(one.asked)).toBe('xy');
+    expect(channelsIn(one.attempted)).toBe('xy');
     second.exchange.end();
     await ended;
   });
@@ -303,7 +310,7 @@ describe('a hedged call', () => {
     const { call, exchange } = testCall({ model: 'm', stream: true });
     const failed = world.attempts(call).catch(() => {});
     await vi.advanceTimersByTimeAsync(1_000);
-    expect(world.asked).toHaveLength(2);
+    expect(world.attempted).toHaveLength(2);
     exchange.end();
     await failed;
     const failing = setUp(three, () => after(30).then(() => Promise.reject(status(500))), {
@@ -314,7 +321,7 @@ describe('a hedged call', () => {
       .attempts(testCall({ model: 'm', stream: true }).call)
       .catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect([await all500, failing.asked.length]).toEqual([expect.objectContaining({ status: 502 }), 2]);
+    expect([await all500, failing.attempted.length]).toEqual([expect.objectContaining({ status: 502 }), 2]);
   });
 
   test('waits for the first where there is no other', async () => {
@@ -322,7 +329,7 @@ describe('a hedged call', () => {
     const reply = world.attempts(testCall({ model: 'm', stream: true }).call);
     await vi.advanceTimersByTimeAsync(100);
     expect((await all(await reply)).at(-1)).toEqual(event);
-    expect([world.asked, vi.getTimerCount()]).toEqual([['x/a'], 0]);
+    expect([world.attempted, vi.getTimerCount()]).toEqual([['x/a'], 0]);
   });
 
   test('is over with the mistake of the caller that one provider tells, however silent the others are', async () => {
@@ -335,7 +342,7 @@ describe('a hedged call', () => {
     await vi.advanceTimersByTimeAsync(20);
     expect(await failed).toMatchObject({ status: 400 });
     await vi.advanceTimersByTimeAsync(1_000);
-    expect([world.asked.length, world.running()]).toEqual([2, 0]);
+    expect([world.attempted.length, world.running()]).toEqual([2, 0]);
   });
 
   test('goes on while another may still answer, and tells of who failed and who was beaten', async () => {
@@ -354,7 +361,7 @@ describe('a hedged call', () => {
       one.type === 'attempt' ? `${one.channel} ${one.failure}` : one.type,
     );
     expect(failures).toEqual(['request', 'x upstream_error', 'y hedged', 'head']);
-    expect(world.health.told.map((told) => told.replace(/\/\w/, ''))).toEqual([
+    expect(world.health.outcomes.map((outcome) => outcome.replace(/\/\w/, ''))).toEqual([
       'x failed',
       'y left',
       'z succeeded',
@@ -400,9 +407,9 @@ describe('where every target is held back', () => {
   };
 
   test('the one that is ready soonest is asked first, and each of them once', async () => {
-    const { attempts, asked } = held({ 'x/a': 9_000, 'y/a': 5_000 }, 'resting');
+    const { attempts, attempted } = held({ 'x/a': 9_000, 'y/a': 5_000 }, 'resting');
     await expect(attempts(testCall({ model: 'm' }).call)).rejects.toMatchObject({ status: 502 });
-    expect(asked).toEqual(['y/a', 'x/a']);
+    expect(attempted).toEqual(['y/a', 'x/a']);
   });
 
   test('for different reasons, the client is told that no channel can serve the model', async () => {
@@ -452,7 +459,7 @@ describe('where every target is held back', () => {
     enough.health.closed.clear();
     await vi.advanceTimersByTimeAsync(401);
     await reply;
-    expect(enough.asked).toEqual(['x/a']);
+    expect(enough.attempted).toEqual(['x/a']);
   });
 });
 
@@ -475,6 +482,6 @@ describe('the time of a whole call', () => {
     });
     const failed = world.attempts(testCall({ model: 'm' }).call).catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect([await failed, world.asked]).toEqual([expect.objectContaining({ status: 504 }), ['x/a']]);
+    expect([await failed, world.attempted]).toEqual([expect.objectContaining({ status: 504 }), ['x/a']]);
   });
 });

@@ -50,61 +50,61 @@ async function after(
 
 describe('after a failure', () => {
   test.each([400, 413, 422])('with %i nobody else is asked, and the provider is well', async (code) => {
-    const { asked, thrown, health } = await after([status(code)]);
-    expect(asked).toHaveLength(1);
+    const { attempted, thrown, health } = await after([status(code)]);
+    expect(attempted).toHaveLength(1);
     expect(thrown).toMatchObject({ retryable: false });
-    expect(health.told).toEqual([expect.stringContaining('succeeded')]);
+    expect(health.outcomes).toEqual([expect.stringContaining('succeeded')]);
   });
 
   test.each([401, 403, 402])('with %i the other key is asked, and then the other channel', async (code) => {
-    const { asked } = await after([status(code), status(code)]);
-    expect(asked.slice(0, 2).toSorted()).toEqual(['x/a', 'x/b']);
-    expect(asked[2]).toBe('y/a');
+    const { attempted } = await after([status(code), status(code)]);
+    expect(attempted.slice(0, 2).toSorted()).toEqual(['x/a', 'x/b']);
+    expect(attempted[2]).toBe('y/a');
   });
 
   test.each([404, 500, 502, 503, 504, 529])(
     'with %i the other channel is asked before the other key',
     async (code) => {
-      const { asked } = await after([status(code), status(code)]);
-      expect(asked[1]).toBe('y/a');
-      expect(asked).toHaveLength(3);
-      expect(asked.toSorted()).toEqual(['x/a', 'x/b', 'y/a']);
+      const { attempted } = await after([status(code), status(code)]);
+      expect(attempted[1]).toBe('y/a');
+      expect(attempted).toHaveLength(3);
+      expect(attempted.toSorted()).toEqual(['x/a', 'x/b', 'y/a']);
     },
   );
 
   test.each([408, 409, 425])('with %i the same is asked once more, and then another', async (code) => {
-    const { asked, thrown } = await after([status(code), status(code)]);
-    expect(asked[1]).toBe(asked[0]);
-    expect(asked[2]).toBe('y/a');
+    const { attempted, thrown } = await after([status(code), status(code)]);
+    expect(attempted[1]).toBe(attempted[0]);
+    expect(attempted[2]).toBe('y/a');
     expect(thrown).toBeUndefined();
   });
 
   test('of a connection that was closed unseen the same is asked at once, and nothing is noted', async () => {
     const stale = new GatewayError('upstream_cut', 'closed', { origin: 'upstream', staleConnection: true });
-    const { asked, health, call } = await after([stale], two, { attempts: 1 });
-    expect(asked[1]).toBe(asked[0]);
-    expect(health.told.map((told) => told.split(' ')[1])).toEqual(['left', 'succeeded']);
+    const { attempted, health, call } = await after([stale], two, { attempts: 1 });
+    expect(attempted[1]).toBe(attempted[0]);
+    expect(health.outcomes.map((outcome) => outcome.split(' ')[1])).toEqual(['left', 'succeeded']);
     expect(accountOf(call).attempts.failures).toEqual([]);
     const twice = await after([stale, stale, stale, stale], two);
-    expect(new Set(twice.asked).size).toBe(3);
+    expect(new Set(twice.attempted).size).toBe(3);
   });
 
   test('of a connection that was closed unseen, and of the provider over the next one, the client is told the latter', async () => {
     const stale = new GatewayError('upstream_cut', 'closed', { origin: 'upstream', staleConnection: true });
-    const { asked, thrown, health } = await after([stale, status(400)], two, { attempts: 1 });
-    expect(asked).toHaveLength(2);
+    const { attempted, thrown, health } = await after([stale, status(400)], two, { attempts: 1 });
+    expect(attempted).toHaveLength(2);
     expect(thrown).toMatchObject({ status: 400, message: 'why not' });
     // A request that is wrong says nothing against the provider.
-    expect(health.told.map((told) => told.split(' ')[1])).toEqual(['left', 'succeeded']);
+    expect(health.outcomes.map((outcome) => outcome.split(' ')[1])).toEqual(['left', 'succeeded']);
     const limited = await after([stale, status(429)]);
-    expect([limited.thrown, new Set(limited.asked).size]).toEqual([undefined, 2]);
+    expect([limited.thrown, new Set(limited.attempted).size]).toEqual([undefined, 2]);
   });
 
   test('of the connection, which no provider has put into words, the other channel is asked before the other key', async () => {
     const cut = new GatewayError('upstream_cut', 'cut', { origin: 'upstream' });
-    for (let turn = 0; turn < 5; turn += 1)
+    for (let round = 0; round < 5; round += 1)
       // oxlint-disable-next-line no-await-in-loop -- each sees the keys drawn anew
-      expect((await after([cut, cut])).asked[1]).toBe('y/a');
+      expect((await after([cut, cut])).attempted[1]).toBe('y/a');
   });
 
   test('that asks for the same again another is asked where health lets nobody in any more', async () => {
@@ -114,8 +114,8 @@ describe('after a failure', () => {
       return Promise.reject(status(409));
     });
     (await world.attempts(testCall({ model: 'm' }).call)).subscribe();
-    expect(world.asked.at(-1)).toBe('y/a');
-    expect(new Set(world.asked).size).toBe(world.asked.length);
+    expect(world.attempted.at(-1)).toBe('y/a');
+    expect(new Set(world.attempted).size).toBe(world.attempted.length);
   });
 
   test('a target that was held back in the meantime is asked in its turn', async () => {
@@ -126,7 +126,7 @@ describe('after a failure', () => {
     });
     world.health.closed.add('x/a');
     (await world.attempts(testCall({ model: 'm' }).call)).subscribe();
-    expect(world.asked).toEqual(['y/a', 'x/a']);
+    expect(world.attempted).toEqual(['y/a', 'x/a']);
   });
 
   test('of all, the client hears that nobody knows the model only where every provider says so', async () => {
@@ -144,17 +144,17 @@ describe('after a failure', () => {
 
   test('of the gateway’s own nobody is blamed', async () => {
     const { health } = await after([new GatewayError('internal_error', 'oops')]);
-    expect(health.told.map((told) => told.split(' ')[1])).toEqual(['left', 'succeeded']);
+    expect(health.outcomes.map((outcome) => outcome.split(' ')[1])).toEqual(['left', 'succeeded']);
   });
 
   test('of all, no more are asked than the settings allow', async () => {
     const wanted = Array.from({ length: 9 }, (_, index) => ({ id: `c${index}` }));
-    const { asked, call } = await after(
+    const { attempted, call } = await after(
       Array.from({ length: 9 }, () => status(500)),
       wanted,
       { attempts: 4 },
     );
-    expect(asked).toHaveLength(4);
+    expect(attempted).toHaveLength(4);
     const { failures } = accountOf(call).attempts;
     expect(failures).toHaveLength(4);
     expect(failures[0]).toMatchObject({ key: 'a', failure: 'upstream_error' });
@@ -173,10 +173,10 @@ describe('after a failure', () => {
     const equal = [{ id: 'x', keys: ['a', 'b'] }, { id: 'y' }];
     const seconds = new Set<string>();
     // Each is drawn with even chances.
-    for (let turn = 0; turn < 200; turn += 1) {
+    for (let round = 0; round < 200; round += 1) {
       // oxlint-disable-next-line no-await-in-loop
-      const { asked } = await after([status(429)], equal);
-      if (asked[0]?.startsWith('x') === true) seconds.add(asked[1]?.[0] ?? '');
+      const { attempted } = await after([status(429)], equal);
+      if (attempted[0]?.startsWith('x') === true) seconds.add(attempted[1]?.[0] ?? '');
     }
     expect([...seconds].toSorted()).toEqual(['x', 'y']);
   });
@@ -203,13 +203,13 @@ test('a model that is known to lack what is asked is asked after the others of i
     { id: 'plain-too', known: { cannot: ['reasoning'] } },
     { id: 'thinks', known: { can: ['reasoning'] } },
   ];
-  for (let turn = 0; turn < 20; turn += 1) {
-    const { attempts, asked } = setUp(wanted, () => Promise.reject(status(503)));
+  for (let round = 0; round < 20; round += 1) {
+    const { attempts, attempted } = setUp(wanted, () => Promise.reject(status(503)));
     const { call } = testCall({ model: 'm', settings: { reasoning: { effort: 'high' } } });
     // oxlint-disable-next-line no-await-in-loop -- each sees the channels drawn anew
     await attempts(call).catch(() => {});
-    expect(asked[0]).toBe('thinks/a');
-    expect(asked.toSorted()).toEqual(['plain-too/a', 'plain/a', 'thinks/a']);
+    expect(attempted[0]).toBe('thinks/a');
+    expect(attempted.toSorted()).toEqual(['plain-too/a', 'plain/a', 'thinks/a']);
   }
 });
 
@@ -231,7 +231,7 @@ describe('a deadline', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(ended).toBe(true);
     (await reply).subscribe();
-    expect(health.told).toEqual(['x/a failed', 'y/a succeeded']);
+    expect(health.outcomes).toEqual(['x/a failed', 'y/a succeeded']);
     expect(health.errors).toMatchObject([{ code: 'upstream_timeout', status: 504 }]);
     expect([running(), vi.getTimerCount()]).toEqual([0, 0]);
   });
@@ -250,15 +250,18 @@ describe('a deadline', () => {
   });
 
   test('of the whole call ends it, and does not blame whoever had too little time', async () => {
-    const { attempts, asked, health } = setUp(two, () => new Promise(() => {}), { total: 250, attempt: 200 });
+    const { attempts, attempted, health } = setUp(two, () => new Promise(() => {}), {
+      total: 250,
+      attempt: 200,
+    });
     let thrown: unknown;
     attempts(testCall({ model: 'm' }).call).catch((error: unknown) => (thrown = error));
     await vi.advanceTimersByTimeAsync(249);
     expect(thrown).toBeUndefined();
     await vi.advanceTimersByTimeAsync(1);
     expect(thrown).toMatchObject({ code: 'upstream_timeout', status: 504 });
-    expect(asked).toHaveLength(2);
-    expect(health.told.map((told) => told.split(' ')[1])).toEqual(['failed', 'left']);
+    expect(attempted).toHaveLength(2);
+    expect(health.outcomes.map((outcome) => outcome.split(' ')[1])).toEqual(['failed', 'left']);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -270,9 +273,9 @@ describe('a deadline', () => {
     });
     const subscription = (await attempts(testCall({ model: 'm' }).call)).subscribe();
     await vi.advanceTimersByTimeAsync(10_000);
-    expect(health.told).toEqual([]);
+    expect(health.outcomes).toEqual([]);
     subscription.unsubscribe();
-    expect(health.told).toEqual([expect.stringContaining('left')]);
+    expect(health.outcomes).toEqual([expect.stringContaining('left')]);
   });
 });
 
@@ -288,20 +291,20 @@ describe('where every target is held back', () => {
   };
 
   test('by a limit the client gets 429, and when to come back', async () => {
-    const { attempts, asked } = held('cooling', 7_200);
+    const { attempts, attempted } = held('cooling', 7_200);
     await expect(attempts(testCall({ model: 'm' }).call)).rejects.toMatchObject({
       code: 'rate_limit_exceeded',
       status: 429,
       origin: 'upstream',
       retryAfter: 8,
     });
-    expect(asked).toEqual([]);
+    expect(attempted).toEqual([]);
   });
 
   test('by failures the least bad one is tried; where nobody may find out, the client gets 503', async () => {
     const world = held('resting', 7_200);
     (await world.attempts(testCall({ model: 'm' }).call)).subscribe();
-    expect(world.asked).toEqual(['x/a']);
+    expect(world.attempted).toEqual(['x/a']);
     for (const name of ['x/a', 'y/a']) world.health.closed.add(name);
     await expect(world.attempts(testCall({ model: 'm' }).call)).rejects.toMatchObject({
       code: 'no_available_channel',
@@ -311,35 +314,35 @@ describe('where every target is held back', () => {
   });
 
   test('for a moment only, the call waits', async () => {
-    const { attempts, health, asked } = held('cooling', 400);
+    const { attempts, health, attempted } = held('cooling', 400);
     const reply = attempts(testCall({ model: 'm' }).call);
     await vi.advanceTimersByTimeAsync(300);
-    expect(asked).toEqual([]);
+    expect(attempted).toEqual([]);
     health.waits.clear();
     health.standings.clear();
     health.closed.clear();
     await vi.advanceTimersByTimeAsync(101);
     (await reply).subscribe();
-    expect(asked).toHaveLength(1);
+    expect(attempted).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test('for as long as a call waits, and a moment more: what clocks and timers add does not count', async () => {
-    const { attempts, health, asked } = held('cooling', 1_000);
+    const { attempts, health, attempted } = held('cooling', 1_000);
     const reply = attempts(testCall({ model: 'm' }).call);
     reply.catch(() => {});
     health.waits.set('x/a', 0.4);
     await vi.advanceTimersByTimeAsync(1_001);
-    expect(asked).toEqual([]);
+    expect(attempted).toEqual([]);
     health.closed.clear();
     health.waits.clear();
     await vi.advanceTimersByTimeAsync(100);
     (await reply).subscribe();
-    expect(asked).toHaveLength(1);
+    expect(attempted).toHaveLength(1);
   });
 
   test('again and again, the call waits no longer than once for as long as it may', async () => {
-    const { attempts, asked } = held('cooling', 400);
+    const { attempts, attempted } = held('cooling', 400);
     let thrown: unknown;
     attempts(testCall({ model: 'm' }).call).catch((error: unknown) => (thrown = error));
     // Each time it looks again, the target asks for as long a wait as before: two of them fit.
@@ -347,18 +350,18 @@ describe('where every target is held back', () => {
     expect(thrown).toBeUndefined();
     await vi.advanceTimersByTimeAsync(2);
     expect(thrown).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retryAfter: 1 });
-    expect([asked, vi.getTimerCount()]).toEqual([[], 0]);
+    expect([attempted, vi.getTimerCount()]).toEqual([[], 0]);
   });
 
   test('a client that leaves while its call waits leaves nothing behind', async () => {
-    const { attempts, asked } = held('cooling', 400);
+    const { attempts, attempted } = held('cooling', 400);
     const { call, exchange } = testCall({ model: 'm' });
     const reply = attempts(call);
     const refused = reply.catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(100);
     exchange.end();
     expect(await refused).toMatchObject({ code: 'client_closed_request' });
-    expect([asked, vi.getTimerCount()]).toEqual([[], 0]);
+    expect([attempted, vi.getTimerCount()]).toEqual([[], 0]);
   });
 });
 
@@ -368,40 +371,42 @@ describe('a hedged call', () => {
   const wait = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
   test('is sent nowhere else once it is answered, however long its stream lasts', async () => {
-    const { attempts, asked, running } = setUp(channels, () => Promise.resolve(NEVER), { hedge });
+    const { attempts, attempted, running } = setUp(channels, () => Promise.resolve(NEVER), { hedge });
     const { call, exchange } = testCall({ model: 'm', stream: true });
     const stream = (await attempts(call)).subscribe();
     await vi.advanceTimersByTimeAsync(100 * hedge.after);
-    expect([asked, running(), vi.getTimerCount()]).toEqual([['x/a'], 1, 0]);
+    expect([attempted, running(), vi.getTimerCount()]).toEqual([['x/a'], 1, 0]);
     stream.unsubscribe();
     exchange.end();
     expect(running()).toBe(0);
   });
 
   test('is sent nowhere else once the second target has answered', async () => {
-    const { attempts, asked, running } = setUp(
+    const { attempts, attempted, running } = setUp(
       channels,
       (name) => (name === 'x/a' ? new Promise(() => {}) : Promise.resolve(NEVER)),
-      { hedge },
+      {
+        hedge,
+      },
     );
     const { call, exchange } = testCall({ model: 'm', stream: true });
     const reply = attempts(call);
     await vi.advanceTimersByTimeAsync(hedge.after);
     (await reply).subscribe();
     await vi.advanceTimersByTimeAsync(100 * hedge.after);
-    expect([asked, running(), vi.getTimerCount()]).toEqual([['x/a', 'y/a'], 1, 0]);
+    expect([attempted, running(), vi.getTimerCount()]).toEqual([['x/a', 'y/a'], 1, 0]);
     exchange.end();
   });
 
   test('that failed everywhere is sent nowhere else', async () => {
-    const { attempts, asked } = setUp(channels, () => wait(5).then(() => Promise.reject(status(400))), {
+    const { attempts, attempted } = setUp(channels, () => wait(5).then(() => Promise.reject(status(400))), {
       hedge,
     });
     const { call, exchange } = testCall({ model: 'm', stream: true });
     const failed = attempts(call).catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(100 * hedge.after);
     expect(await failed).toMatchObject({ status: 400 });
-    expect([asked, vi.getTimerCount()]).toEqual([['x/a'], 0]);
+    expect([attempted, vi.getTimerCount()]).toEqual([['x/a'], 0]);
     exchange.end();
   });
 });
@@ -493,7 +498,7 @@ describe('whatever happens', () => {
           expect([world.running(), world.health.open, world.health.doubled]).toEqual([0, 0, 0]);
           expect([settled, vi.getTimerCount()]).toEqual([1, 0]);
           const stale = plays.filter((script) => script === 'stale').length;
-          expect(world.asked.length).toBeLessThanOrEqual(most + stale);
+          expect(world.attempted.length).toBeLessThanOrEqual(most + stale);
         },
       ),
       { numRuns: tries(300) },

@@ -3,17 +3,20 @@ import { upstreamError } from '../../../core/formats/_shared/upstream-error/inde
 import { isRepeatable, movesOn, nobodyKnows, spoils, tellingError } from '../../../core/routing/failures.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 
-const said = (status: number, message = 'why not', headers: Record<string, string> = {}): GatewayError =>
-  upstreamError(status, JSON.stringify({ error: { message } }), headers);
+const upstreamErrorOf = (
+  status: number,
+  message = 'why not',
+  headers: Record<string, string> = {},
+): GatewayError => upstreamError(status, JSON.stringify({ error: { message } }), headers);
 const limit = (seconds?: number): GatewayError =>
-  said(429, 'slow down', seconds === undefined ? {} : { 'retry-after': String(seconds) });
+  upstreamErrorOf(429, 'slow down', seconds === undefined ? {} : { 'retry-after': String(seconds) });
 
 describe('another target is asked', () => {
   test.each([
-    ['after a failure of the provider', said(500), true],
+    ['after a failure of the provider', upstreamErrorOf(500), true],
     ['after a limit of the provider', limit(), true],
     ['after a failure of the gateway, which may be that of one channel', new Error('oops'), true],
-    ['not after a request that is wrong', said(400), false],
+    ['not after a request that is wrong', upstreamErrorOf(400), false],
     ['not after a limit of the caller’s own', new GatewayError('rate_limit_exceeded', 'too many'), false],
     ['not after a body that came too late', new GatewayError('request_timeout', 'too late'), false],
     [
@@ -26,29 +29,29 @@ describe('another target is asked', () => {
   });
 
   test.each([408, 409, 425])('only after the same once more where the provider answers %i', (status) => {
-    expect(isRepeatable(said(status))).toBe(true);
+    expect(isRepeatable(upstreamErrorOf(status))).toBe(true);
   });
 
   test('at once after any other failure, with or without words of the provider', () => {
     for (const status of [400, 401, 404, 429, 500, 503])
-      expect([status, isRepeatable(said(status))]).toEqual([status, false]);
+      expect([status, isRepeatable(upstreamErrorOf(status))]).toEqual([status, false]);
     expect(isRepeatable(new GatewayError('upstream_cut', 'cut', { origin: 'upstream' }))).toBe(false);
   });
 });
 
 test('a failure spoils a key, of which another is the next best, or the limit of one, or the channel', () => {
-  expect([spoils(said(401)), spoils(said(402))]).toEqual([
+  expect([spoils(upstreamErrorOf(401)), spoils(upstreamErrorOf(402))]).toEqual([
     ['key', true],
     ['key', true],
   ]);
   expect(spoils(limit())).toEqual(['key', false]);
-  for (const error of [said(500), said(404), new GatewayError('upstream_cut', 'cut')])
+  for (const error of [upstreamErrorOf(500), upstreamErrorOf(404), new GatewayError('upstream_cut', 'cut')])
     expect(spoils(error)).toEqual(['channel', false]);
 });
 
 describe('what the client is told', () => {
   test('of several failures is the latest that is no limit', () => {
-    const [first, second] = [said(500, 'first'), said(500, 'second')];
+    const [first, second] = [upstreamErrorOf(500, 'first'), upstreamErrorOf(500, 'second')];
     expect(tellingError([first, second, limit(3)])).toBe(second);
     expect(tellingError([limit(3), first])).toBe(first);
   });
@@ -84,7 +87,7 @@ describe('what the client is told', () => {
   });
 
   test('of a model that no provider has is that, and that asking again is of no use', () => {
-    const unknown = said(404, 'The model `m` does not exist');
+    const unknown = upstreamErrorOf(404, 'The model `m` does not exist');
     expect(nobodyKnows([unknown, unknown], 'm')).toMatchObject({
       code: 'no_available_channel',
       status: 503,
@@ -94,7 +97,7 @@ describe('what the client is told', () => {
       retryable: false,
       cause: unknown.cause,
     });
-    expect(nobodyKnows([unknown, said(404, 'No item with id x')], 'm')).toBeUndefined();
-    expect(nobodyKnows([said(500), unknown], 'm')).toBeUndefined();
+    expect(nobodyKnows([unknown, upstreamErrorOf(404, 'No item with id x')], 'm')).toBeUndefined();
+    expect(nobodyKnows([upstreamErrorOf(500), unknown], 'm')).toBeUndefined();
   });
 });

@@ -159,9 +159,13 @@ describe('of channels of one rank those come first that fit', () => {
   });
 
   test('what the config says of reasoning counts for more than the list', async () => {
-    const told: Wanted = { id: 'told', traits: { reasoning: 'effort' }, known: { cannot: ['reasoning'] } };
+    const configured: Wanted = {
+      id: 'told',
+      traits: { reasoning: 'effort' },
+      known: { cannot: ['reasoning'] },
+    };
     const silent: Wanted = { id: 'silent', traits: { reasoning: 'none' }, known: { can: ['reasoning'] } };
-    expect(await order([silent, told], { reasoning_effort: 'high' })).toBe('told | silent');
+    expect(await order([silent, configured], { reasoning_effort: 'high' })).toBe('told | silent');
   });
 });
 

@@ -32,10 +32,10 @@ class Counted {
     });
   }
 
-  #counting<Arguments extends unknown[], Result>(ask: (...given: Arguments) => Result) {
+  #counting<Arguments extends unknown[], Result>(compute: (...given: Arguments) => Result) {
     return (...given: Arguments): Result => {
       this.asked += 1;
-      return ask(...given);
+      return compute(...given);
     };
   }
 }

@@ -11,11 +11,11 @@ import {
 const hour = 3_600_000;
 
 function discovering(
-  ask: () => Promise<readonly unknown[]>,
+  listModels: () => Promise<readonly unknown[]>,
   options: Partial<Omit<DiscoveryOptions, 'ask'>> = {},
 ) {
   const lines: Record<string, unknown>[] = [];
-  let asked = 0;
+  let requestCount = 0;
   let changed = 0;
   const kept = options.kept ?? new Keyv<DiscoveredModels>();
   const discovery = new ModelDiscovery({
@@ -25,8 +25,8 @@ function discovering(
     ...options,
     kept,
     listModels: () => {
-      asked += 1;
-      return ask() as Promise<readonly string[]>;
+      requestCount += 1;
+      return listModels() as Promise<readonly string[]>;
     },
   });
   onTestFinished(() => discovery.close());
@@ -34,7 +34,7 @@ function discovering(
     discovery,
     kept,
     lines,
-    asked: () => asked,
+    requestCount: () => requestCount,
     changed: () => changed,
     begin: () => discovery.begin(() => void (changed += 1)),
     names: () => [...(discovery.names ?? [])],
@@ -54,19 +54,19 @@ describe('what a provider lists', () => {
     expect(one.discovery.names).toBeUndefined();
     await expect.poll(one.names).toEqual(['a', 'b']);
     await expect.poll(one.changed).toBe(1);
-    expect(one.asked()).toBe(1);
+    expect(one.requestCount()).toBe(1);
   });
 
   test('is asked for again and again, and others hear of it only when it is another', async () => {
     let names = ['a', 'b'];
     const one = discovering(() => Promise.resolve(names), { every: 10 });
     one.begin();
-    await expect.poll(one.asked).toBeGreaterThan(3);
+    await expect.poll(one.requestCount).toBeGreaterThan(3);
     const first = one.discovery.names;
     expect(one.changed()).toBe(1);
     names = ['b', 'a', 'a'];
-    const before = one.asked();
-    await expect.poll(one.asked).toBeGreaterThan(before + 3);
+    const before = one.requestCount();
+    await expect.poll(one.requestCount).toBeGreaterThan(before + 3);
     expect(one.discovery.names).toBe(first);
     names = ['b'];
     await expect.poll(one.names).toEqual(['b']);
@@ -82,8 +82,8 @@ describe('what a provider lists', () => {
     one.begin();
     await expect.poll(one.names).toEqual(['a']);
     fails = true;
-    const before = one.asked();
-    await expect.poll(one.asked).toBeGreaterThan(before + 3);
+    const before = one.requestCount();
+    await expect.poll(one.requestCount).toBeGreaterThan(before + 3);
     expect(one.names()).toEqual(['a']);
     fails = false;
     await expect
@@ -128,7 +128,7 @@ describe('what a provider lists', () => {
     expect(second.names()).toEqual(['a']);
     second.begin();
     await pause(20);
-    expect(second.asked()).toBe(0);
+    expect(second.requestCount()).toBe(0);
 
     await first.kept.set('here', { at: Date.now() - 2 * hour, names: ['a'] });
     const third = discovering(ok('c'), { kept: first.kept });
@@ -146,7 +146,7 @@ describe('what a provider lists', () => {
     await kept.set('here', { at: Date.now() + 1000, names: ['of the other'] });
     one.begin();
     await expect.poll(one.names).toEqual(['of the other']);
-    expect(one.asked()).toBe(0);
+    expect(one.requestCount()).toBe(0);
   });
 
   test.each([
@@ -170,11 +170,11 @@ describe('what a provider lists', () => {
     let answer: (names: readonly string[]) => void = () => {};
     const one = discovering(() => new Promise((resolve) => (answer = resolve)), { every: 5 });
     one.begin();
-    await expect.poll(one.asked).toBe(1);
+    await expect.poll(one.requestCount).toBe(1);
     one.discovery.close();
     answer(['late']);
     await pause(30);
-    expect(one.asked()).toBe(1);
+    expect(one.requestCount()).toBe(1);
     expect(one.changed()).toBe(0);
     expect(one.discovery.names).toBeUndefined();
   });

@@ -106,9 +106,9 @@ describe('what is noted of a request', () => {
   test('is which targets were asked, where several may be', async () => {
     const { call, target } = onItsWay({ open: opens });
     await sendToChannel(call);
-    const asked = accountOf(call).attempts.watch();
-    expect([...asked.keys()]).toEqual([]);
+    const watched = accountOf(call).attempts.watch();
+    expect([...watched.keys()]).toEqual([]);
     await sendToChannel(call);
-    expect([...asked.keys()]).toEqual([target]);
+    expect([...watched.keys()]).toEqual([target]);
   });
 });

@@ -36,7 +36,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-async function ask(model: string): Promise<unknown> {
+async function sendChat(model: string): Promise<unknown> {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -60,19 +60,19 @@ async function listed(): Promise<string[]> {
 describe('a channel that is switched off', () => {
   test('gets no calls, and others take its place, until it is on again', async () => {
     const { catalog } = gateway.gateway;
-    expect(await ask('both')).toBe('one');
+    expect(await sendChat('both')).toBe('one');
     catalog.switchOff(new Set(['one']));
     expect(catalog.isOn('one')).toBe(false);
-    expect(await ask('both')).toBe('two');
+    expect(await sendChat('both')).toBe('two');
     catalog.switchOff(new Set());
-    expect(await ask('both')).toBe('one');
+    expect(await sendChat('both')).toBe('one');
   });
 
   test('leaves models that nobody else serves without a channel, and out of the lists', async () => {
     const { catalog } = gateway.gateway;
     expect(await listed()).toEqual(['both', 'two']);
     catalog.switchOff(new Set(['two']));
-    expect(await ask('two')).toBe('no_available_channel');
+    expect(await sendChat('two')).toBe('no_available_channel');
     expect(await listed()).toEqual(['both']);
     catalog.switchOff(new Set());
     expect(await listed()).toEqual(['both', 'two']);

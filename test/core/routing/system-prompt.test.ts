@@ -7,7 +7,7 @@ import { addressed } from '../../../core/routing/target.ts';
 import { withSystemPrompt } from '../../../core/routing/system-prompt.ts';
 import { testCall } from '../../support/call.ts';
 
-const said = (...texts: readonly string[]): Message => ({
+const systemMessage = (...texts: readonly string[]): Message => ({
   role: 'system',
   content: texts.map((text) => ({ type: 'text', text })),
 });
@@ -31,7 +31,7 @@ const bodyWith = (...system: readonly Message[]): JsonObject =>
 /** A call with the instruction A, on its way to a channel with the prompt. */
 function call(edits: CallEdits = {}, own: SystemPrompt | undefined = prompt): Call {
   const { call: plain } = testCall({ model: 'm' });
-  return addressed(plain.with({ body: bodyWith(said('A')), ...edits }), target(own));
+  return addressed(plain.with({ body: bodyWith(systemMessage('A')), ...edits }), target(own));
 }
 const systemOf = (one: Call): readonly (readonly string[])[] => textsOf(chatOf(one).system);
 
@@ -39,11 +39,11 @@ describe('instructions of the operator', () => {
   test.each<[SystemPrompt['place'], readonly Message[], readonly (readonly string[])[]]>([
     ['before', [], [['P']]],
     ['after', [], [['P']]],
-    ['instead', [said('A'), said('B')], [['P']]],
-    ['before', [said('A'), said('B')], [['P\n\nA'], ['B']]],
-    ['after', [said('A'), said('B')], [['A'], ['B\n\nP']]],
-    ['before', [said('A', 'B')], [['P', 'A', 'B']]],
-    ['after', [said('A', 'B')], [['A', 'B', 'P']]],
+    ['instead', [systemMessage('A'), systemMessage('B')], [['P']]],
+    ['before', [systemMessage('A'), systemMessage('B')], [['P\n\nA'], ['B']]],
+    ['after', [systemMessage('A'), systemMessage('B')], [['A'], ['B\n\nP']]],
+    ['before', [systemMessage('A', 'B')], [['P', 'A', 'B']]],
+    ['after', [systemMessage('A', 'B')], [['A', 'B', 'P']]],
   ])('stand %s those of the client: %j', (place, system, whole) => {
     expect(textsOf(withSystemPrompt(system, { text: 'P', place }))).toEqual(whole);
   });
@@ -60,21 +60,21 @@ describe('instructions of the operator', () => {
   });
 
   test('are added to whatever becomes of the request on its way', () => {
-    expect(systemOf(call({ system: [said('B')] }))).toEqual([['P\n\nB']]);
-    const body = bodyWith(said('C'));
+    expect(systemOf(call({ system: [systemMessage('B')] }))).toEqual([['P\n\nB']]);
+    const body = bodyWith(systemMessage('C'));
     expect(systemOf(call({ body }))).toEqual([['P\n\nC']]);
     expect(systemOf(call().with({ body }))).toEqual([['P\n\nC']]);
   });
 
   test('are not added twice by who has read them', () => {
     const before = call();
-    const system = [...chatOf(before).system, said('D')];
+    const system = [...chatOf(before).system, systemMessage('D')];
     expect(systemOf(before.with({ system }))).toEqual([['P\n\nA'], ['D']]);
   });
 
   test('are not part of what a plugin asks for a purpose of its own', () => {
     const { codec } = call();
-    const asking = call().with({ codec, body: bodyWith(said('Summarise.')) });
+    const asking = call().with({ codec, body: bodyWith(systemMessage('Summarise.')) });
     expect(systemOf(asking)).toEqual([['Summarise.']]);
   });
 });

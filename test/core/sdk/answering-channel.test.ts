@@ -67,7 +67,7 @@ async function begin(
   });
 }
 
-function ask(path: string, body: object, signal?: AbortSignal): Promise<Response> {
+function post(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   return fetch(`${gateway.url}${path}`, {
     method: 'POST',
     headers: {
@@ -82,7 +82,7 @@ function ask(path: string, body: object, signal?: AbortSignal): Promise<Response
 
 const messages = [{ role: 'user', content: 'Hi' }];
 const chat = (more: object = {}, signal?: AbortSignal): Promise<Response> =>
-  ask('/v1/chat/completions', { model: 'lines', messages, ...more }, signal);
+  post('/v1/chat/completions', { model: 'lines', messages, ...more }, signal);
 
 describe('a channel that answers in events', () => {
   test('serves whole replies to clients of every chat format', async () => {
@@ -94,7 +94,7 @@ describe('a channel that answers in events', () => {
       usage: { prompt_tokens: 3, completion_tokens: 5 },
     });
     expect(
-      await (await ask('/v1/messages', { model: 'lines', max_tokens: 50, messages })).json(),
+      await (await post('/v1/messages', { model: 'lines', max_tokens: 50, messages })).json(),
     ).toMatchObject({
       content: [
         { type: 'thinking', thinking: 'hm' },
@@ -103,10 +103,10 @@ describe('a channel that answers in events', () => {
       stop_reason: 'end_turn',
     });
     const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }];
-    expect(await (await ask('/v1beta/models/lines:generateContent', { contents })).json()).toMatchObject({
+    expect(await (await post('/v1beta/models/lines:generateContent', { contents })).json()).toMatchObject({
       usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 5 },
     });
-    expect(await (await ask('/v1/responses', { model: 'lines', input: 'Hi' })).json()).toMatchObject({
+    expect(await (await post('/v1/responses', { model: 'lines', input: 'Hi' })).json()).toMatchObject({
       status: 'completed',
     });
   });
@@ -230,7 +230,7 @@ describe('a channel that answers in events', () => {
     provider = await startUpstream(() => {});
     gateway = await startGateway({ channels: [endless()] });
     const leaving = new AbortController();
-    const reply = await ask(
+    const reply = await post(
       '/v1/chat/completions',
       { model: 'endless', messages, stream: true },
       leaving.signal,
@@ -256,7 +256,7 @@ describe('a channel that answers in events', () => {
     gateway = await startGateway({ channels: [broken()] });
     for (const model of ['broken', 'wrong']) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const reply = await ask('/v1/chat/completions', { model, messages });
+      const reply = await post('/v1/chat/completions', { model, messages });
       expect(reply.status).toBe(502);
     }
     expect(JSON.stringify(gateway.lines)).toContain('no such thing');

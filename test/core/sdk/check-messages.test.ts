@@ -9,11 +9,11 @@ const message = (text: string): SocketMessage => ({ data: Buffer.from(text), bin
 
 /** A session with these messages, in a format whose failures are the error itself. */
 function session(input: Observable<SocketMessage> | undefined, operations = ['realtime']) {
-  const told: GatewayError[] = [];
+  const errors: GatewayError[] = [];
   const tunnels = operations.map((operation) => ({
     operation,
     failure(error: GatewayError) {
-      told.push(error);
+      errors.push(error);
       return 'refused';
     },
   }));
@@ -26,13 +26,13 @@ function session(input: Observable<SocketMessage> | undefined, operations = ['re
     gate: new Gate(),
     with: (edits: object) => ({ ...call, ...edits }),
   } as unknown as Call;
-  return { call, told };
+  return { call, errors };
 }
 
 describe('messages of a session', () => {
   test('that are refused keep everything that the author said of the error', async () => {
     const cause = new Error('the list is old');
-    const { call, told } = session(
+    const { call, errors } = session(
       from([message('{"event_id":"e1"}'), message('[]'), message('{"ok":true}')]),
     );
     const sent: string[] = [];
@@ -64,8 +64,8 @@ describe('messages of a session', () => {
     );
     await firstValueFrom(events.pipe(toArray()));
     expect(sent).toEqual(['[]', '{"ok":true}']);
-    expect(told).toHaveLength(1);
-    expect(told[0]).toMatchObject({
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatchObject({
       code: 'forbidden',
       message: 'No.',
       param: 'session',

@@ -6,7 +6,7 @@ import type { GatewayEvent } from '../../../core/model/event.ts';
 import { testCall } from '../../support/call.ts';
 import { tries } from '../../support/tries.ts';
 
-const text = (said: string): GatewayEvent => ({ type: 'text-delta', block: 0, choice: 0, text: said });
+const text = (words: string): GatewayEvent => ({ type: 'text-delta', block: 0, choice: 0, text: words });
 const finish: GatewayEvent = { type: 'finish', choice: 0, reason: 'stop' };
 const usage: GatewayEvent = {
   type: 'usage',

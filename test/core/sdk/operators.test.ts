@@ -73,15 +73,15 @@ test('an observer that throws and says nowhere what to do with it is a warning o
 
 test('onUsage tells the last usage once, also when the client left early', () => {
   const usage = (output: number): GatewayEvent => ({ type: 'usage', usage: { output } as Usage });
-  const told: (Usage | undefined)[] = [];
+  const reported: (Usage | undefined)[] = [];
   const source = new Subject<GatewayEvent>();
-  const { stop } = collect(source.pipe(onUsage((last) => told.push(last))));
+  const { stop } = collect(source.pipe(onUsage((last) => reported.push(last))));
   source.next(usage(1));
   source.next(usage(2));
   stop();
-  expect(told).toEqual([{ output: 2 }]);
-  collect(of(text('a')).pipe(onUsage((last) => told.push(last))));
-  expect(told).toEqual([{ output: 2 }, undefined]);
+  expect(reported).toEqual([{ output: 2 }]);
+  collect(of(text('a')).pipe(onUsage((last) => reported.push(last))));
+  expect(reported).toEqual([{ output: 2 }, undefined]);
 });
 
 describe('eachInOrder', () => {

@@ -104,7 +104,7 @@ test('whatever deltas come, blocks nest and words stay in their order', () => {
       );
       const reply = shaped([...events, finish(0), finish(1), finish(2)]);
       const open = new Map<number, number>();
-      const said = new Map<number, string>();
+      const texts = new Map<number, string>();
       for (const event of reply) {
         if (!('block' in event)) continue;
         const { block, choice } = event;
@@ -112,13 +112,13 @@ test('whatever deltas come, blocks nest and words stay in their order', () => {
           expect([...open.values()]).not.toContain(choice);
           open.set(block, choice);
         } else expect(open.get(block)).toBe(choice);
-        if (event.type === 'text-delta') said.set(choice, (said.get(choice) ?? '') + event.text);
+        if (event.type === 'text-delta') texts.set(choice, (texts.get(choice) ?? '') + event.text);
         if (event.type.endsWith('-end')) open.delete(block);
       }
       expect(open.size).toBe(0);
       for (const choice of [0, 1, 2]) {
         const words = deltas.filter((one) => one.choice === choice && !one.isThought).map((one) => one.words);
-        expect(said.get(choice) ?? '').toBe(words.join(''));
+        expect(texts.get(choice) ?? '').toBe(words.join(''));
       }
     }),
     { seed: 20261125 },

@@ -5,7 +5,7 @@ import { mapText, transformText } from '../../../core/sdk/text-operators.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { tries } from '../../support/tries.ts';
 
-const place = { block: 0, choice: 0 };
+const position = { block: 0, choice: 0 };
 
 function textOf(events: readonly GatewayEvent[]): string {
   return events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('');
@@ -13,9 +13,9 @@ function textOf(events: readonly GatewayEvent[]): string {
 
 function streamOf(pieces: readonly string[]): GatewayEvent[] {
   return [
-    { type: 'text-start', ...place },
-    ...pieces.map((text): GatewayEvent => ({ type: 'text-delta', ...place, text })),
-    { type: 'text-end', ...place },
+    { type: 'text-start', ...position },
+    ...pieces.map((text): GatewayEvent => ({ type: 'text-delta', ...position, text })),
+    { type: 'text-end', ...position },
   ];
 }
 
@@ -66,27 +66,27 @@ describe('mapText', () => {
     const other = { block: 1, choice: 1 };
     const events = await through(
       [
-        { type: 'text-delta', ...place, text: 'moon' },
+        { type: 'text-delta', ...position, text: 'moon' },
         { type: 'text-delta', ...other, text: 'shine moon' },
         { type: 'reasoning-delta', block: 2, choice: 0, text: 'moonshine' },
-        { type: 'text-delta', ...place, text: 'shine' },
-        { type: 'text-end', ...place },
+        { type: 'text-delta', ...position, text: 'shine' },
+        { type: 'text-end', ...position },
         { type: 'text-end', ...other },
       ],
       mapText((text) => text.replaceAll('moonshine', '*'), { window: 8 }),
     );
-    const said = (block: number): string =>
+    const textIn = (block: number): string =>
       events
         .flatMap((event) =>
           'text' in event && 'block' in event && event.block === block ? [event.text] : [],
         )
         .join('');
-    expect([said(0), said(1), said(2)]).toEqual(['*', 'shine moon', 'moonshine']);
+    expect([textIn(0), textIn(1), textIn(2)]).toEqual(['*', 'shine moon', 'moonshine']);
   });
 
   test('gives what it holds at the end of a reply whose block did not end', async () => {
     const events = await through(
-      [{ type: 'text-delta', ...place, text: 'abc' }],
+      [{ type: 'text-delta', ...position, text: 'abc' }],
       mapText((text) => text.toUpperCase(), { window: 8 }),
     );
     expect(textOf(events)).toBe('ABC');
@@ -106,9 +106,9 @@ describe('transformText', () => {
     const seen: string[] = [];
     const events = await through(
       [
-        { type: 'tool-start', ...place, id: 'call_1', name: 'mail', custom: true },
-        { type: 'tool-delta', ...place, input: 'a' },
-        { type: 'tool-end', ...place },
+        { type: 'tool-start', ...position, id: 'call_1', name: 'mail', custom: true },
+        { type: 'tool-delta', ...position, input: 'a' },
+        { type: 'tool-end', ...position },
         { type: 'reasoning-delta', block: 1, choice: 0, text: 'b' },
         { type: 'refusal-delta', block: 2, choice: 0, text: 'c' },
         { type: 'media-delta', block: 3, choice: 0, transcript: 'd', data: 'AAAA' },
@@ -121,10 +121,10 @@ describe('transformText', () => {
     );
     expect(seen).toEqual(['arguments mail true', 'reasoning', 'refusal', 'transcript', 'text']);
     expect(events).toEqual([
-      { type: 'tool-start', ...place, id: 'call_1', name: 'mail', custom: true },
-      { type: 'tool-delta', ...place, input: 'A' },
-      { type: 'tool-delta', ...place, input: '!' },
-      { type: 'tool-end', ...place },
+      { type: 'tool-start', ...position, id: 'call_1', name: 'mail', custom: true },
+      { type: 'tool-delta', ...position, input: 'A' },
+      { type: 'tool-delta', ...position, input: '!' },
+      { type: 'tool-end', ...position },
       { type: 'reasoning-delta', block: 1, choice: 0, text: 'B' },
       { type: 'refusal-delta', block: 2, choice: 0, text: 'C' },
       { type: 'media-delta', block: 3, choice: 0, transcript: 'D', data: 'AAAA' },

@@ -74,7 +74,7 @@ beforeEach(() => {
   answers = [];
 });
 
-const ask = async (): Promise<void> => {
+const sendChat = async (): Promise<void> => {
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -86,7 +86,7 @@ const ask = async (): Promise<void> => {
 
 describe('headers that a plugin adds to requests to providers', () => {
   test('are sent beside those of the channel, which win', async () => {
-    await ask();
+    await sendChat();
     expect(upstream.requests[0]?.headers).toMatchObject({
       'x-call': expect.stringMatching(/^req_/),
       'x-second': '2',
@@ -101,7 +101,7 @@ describe('headers that a plugin adds to requests to providers', () => {
 
   test('are made for each attempt, by its target', async () => {
     answers = [500];
-    await ask();
+    await sendChat();
     expect(seen.map(({ channel }) => channel.id)).toEqual(['first', 'other']);
     expect(
       upstream.requests.map(({ headers }) => [headers['x-call'] !== undefined, headers['x-second']]),
@@ -114,7 +114,7 @@ describe('headers that a plugin adds to requests to providers', () => {
 
 test('the outcome of a call has the key and the times of each attempt', async () => {
   answers = [500];
-  await ask();
+  await sendChat();
   const [{ attempts = [], times: { totalMs = 0 } = {} } = {}] = outcomes;
   expect(attempts).toMatchObject([
     { channel: 'first', key: expect.any(String), failure: 'upstream_error' },
@@ -127,7 +127,7 @@ test('the outcome of a call has the key and the times of each attempt', async ()
 });
 
 test('whoever watches plugins is told of the time that each took before it passed a call on', async () => {
-  await ask();
+  await sendChat();
   const names = times.map(({ plugin }) => plugin);
   expect(names).toEqual(expect.arrayContaining(['adding', 'auth', 'quota', 'translation']));
   for (const { startedAt, endedAt } of times) expect(endedAt).toBeGreaterThanOrEqual(startedAt);

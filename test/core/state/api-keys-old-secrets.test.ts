@@ -103,14 +103,14 @@ describe.each(newDatabases())('a key that was rotated with a grace period: $kind
       const [mine = '', theirs = ''] = made.map(({ record }) => record.id);
       await keys.rotate(mine, day);
       await other.rotate(theirs, day);
-      const asked = vi.spyOn(stores, 'changes');
+      const changesSpy = vi.spyOn(stores, 'changes');
       const read = vi.spyOn(stores, 'namespace');
       await keys.endOldSecret(mine);
       await keys.rotate(mine);
       await keys.revoke(mine);
       // What the other process wrote is known all the same.
       expect(await keys.endOldSecret(theirs)).toBe(true);
-      expect(asked).toHaveBeenCalledWith('api-keys-old', expect.any(Number));
+      expect(changesSpy).toHaveBeenCalledWith('api-keys-old', expect.any(Number));
       // One deletion for each old secret that there was.
       expect(read.mock.calls.filter(([name]) => name === 'api-keys-old')).toHaveLength(2);
     },

@@ -109,11 +109,15 @@ test.each(kinds)(
     const writers = Array.from({ length: 4 }, async (_, writer) => {
       while (!load.isOver) {
         const keyId = `key_${writer}`;
-        const claim = await ledger.reserve(keyId, [{ unit: 'micro-dollar', period: 'total', amount: 1e12 }], {
-          microDollars: 50,
-          tokens: 0,
-        });
-        await ledger.settle([settlementOf(keyId, claim, 7)]);
+        const reservation = await ledger.reserve(
+          keyId,
+          [{ unit: 'micro-dollar', period: 'total', amount: 1e12 }],
+          {
+            microDollars: 50,
+            tokens: 0,
+          },
+        );
+        await ledger.settle([settlementOf(keyId, reservation, 7)]);
         settled += 1;
         await new Promise((resolve) => setImmediate(resolve));
       }

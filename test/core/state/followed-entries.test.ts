@@ -115,13 +115,13 @@ test('one refresh runs at a time, also where one is asked for as another ends', 
   const first = followed.refresh();
   const second = followed.refresh();
   // Asks at each moment between the end of the first and the beginning of the second.
-  const asked: Promise<void>[] = [];
+  const refreshes: Promise<void>[] = [];
   await first;
-  for (let turn = 0; turn < 5; turn += 1) {
-    asked.push(followed.refresh());
+  for (let index = 0; index < 5; index += 1) {
+    refreshes.push(followed.refresh());
     // oxlint-disable-next-line no-await-in-loop
     await Promise.resolve();
   }
-  await Promise.all([second, ...asked]);
+  await Promise.all([second, ...refreshes]);
   expect(most).toBe(1);
 });

@@ -380,7 +380,7 @@ describe('what a channel may read and write', () => {
 });
 
 describe('the addresses of a call', () => {
-  const asked = (body: JsonObject, operation: 'chat' | 'state' | 'realtime' | 'list-models' = 'chat') => {
+  const callWith = (body: JsonObject, operation: 'chat' | 'state' | 'realtime' | 'list-models' = 'chat') => {
     const { call, exchange } = testCall({ operation });
     exchange.understand(Buffer.from(JSON.stringify(body)), { model: 'm', stream: false, ...body });
     return call;
@@ -389,17 +389,17 @@ describe('the addresses of a call', () => {
     addressesOf(call).map(({ value }) => value);
 
   test('are those of its body, and none where there is nothing to send', () => {
-    expect(values(asked({ image: cloud }))).toEqual([cloud]);
-    expect(values(asked({ image: web }))).toEqual([]);
+    expect(values(callWith({ image: cloud }))).toEqual([cloud]);
+    expect(values(callWith({ image: web }))).toEqual([]);
     expect(values(testCall().call)).toEqual([]);
   });
 
   test.each(['state', 'realtime', 'list-models'] as const)('of %s are judged elsewhere', (operation) => {
-    expect(values(asked({ image: cloud }, operation))).toEqual([]);
+    expect(values(callWith({ image: cloud }, operation))).toEqual([]);
   });
 
   test('are also those that a plugin has put in, in the body or in the history', () => {
-    const call = asked({ image: cloud });
+    const call = callWith({ image: cloud });
     expect(values(call)).toEqual([cloud]);
     const edited = call.with({ body: { model: 'm', image: 's3://edited/a' } });
     expect(values(edited)).toEqual(['s3://edited/a']);
@@ -425,7 +425,7 @@ describe('the addresses of a call', () => {
   });
 
   test('that is about an object of the provider stand in the body that goes out', () => {
-    const call = asked({}, 'state');
+    const call = callWith({}, 'state');
     const text = JSON.stringify({ input_blob: 'https://ours/a' });
     for (const body of [text, Buffer.from(text)])
       expect(refusedRequest(call, request({ body }), {} as never)).toMatchObject({
@@ -440,12 +440,12 @@ describe('the addresses of a call', () => {
   });
 
   test('that asks a model are those of the call', () => {
-    const call = asked({ image: cloud });
+    const call = callWith({ image: cloud });
     expect(refusedRequest(call, request({ operation: 'chat' }), {} as never)).toMatchObject({
       param: 'image',
     });
     expect(
-      refusedRequest(asked({}), request({ operation: 'chat', body: '{"image":"gs://a"}' }), {} as never),
+      refusedRequest(callWith({}), request({ operation: 'chat', body: '{"image":"gs://a"}' }), {} as never),
     ).toBeUndefined();
   });
 });

@@ -82,13 +82,13 @@ async function heldBack(): Promise<void> {
   });
 }
 
-const ask = (client = http): Promise<Upstream> => begin(upstream.url, client).answer;
+const send = (client = http): Promise<Upstream> => begin(upstream.url, client).answer;
 
 describe('a provider', () => {
   it('gets the body as it is, and its answer comes as it is', async () => {
     script = (_, response) =>
       void response.writeHead(200, { 'content-type': 'application/json' }).end(wholeBody);
-    const answer = await ask();
+    const answer = await send();
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toBe('application/json');
     expect((await all(answer)).toString()).toBe(wholeBody);
@@ -103,7 +103,7 @@ describe('a provider', () => {
       response.writeHead(200, stream).write(frames[0]);
       finish = (): void => void response.end(frames.slice(1).join(''));
     };
-    const answer = await ask();
+    const answer = await send();
     const seen: string[] = [];
     await new Promise<void>((resolve, reject) => {
       answer.bytes.subscribe({
@@ -122,7 +122,7 @@ describe('a provider', () => {
   it.each([429, 500])('that answers %i is heard with its headers and body', async (status) => {
     script = (_, response) =>
       void response.writeHead(status, { 'retry-after': '2' }).end('{"error":{"message":"no"}}');
-    const answer = await ask();
+    const answer = await send();
     expect([answer.status, answer.headers['retry-after']]).toEqual([status, '2']);
     expect((await all(answer)).toString()).toBe('{"error":{"message":"no"}}');
   });
@@ -130,7 +130,7 @@ describe('a provider', () => {
   it('that tells of an error after a 200 is heard too', async () => {
     const failure = 'data: {"error":{"message":"overloaded"}}\n\n';
     script = (_, response) => void response.writeHead(200, stream).end(frames[0] + failure);
-    expect((await all(await ask())).toString()).toBe(frames[0] + failure);
+    expect((await all(await send())).toString()).toBe(frames[0] + failure);
   });
 
   it('that writes more than is held before anybody reads is held back, and then read to its end', async () => {
@@ -163,16 +163,16 @@ describe('a provider', () => {
     script = (_, response) => {
       response.writeHead(200, stream).write(`${frames[0]}data: {"n`, () => response.destroy());
     };
-    const { bytes, error } = await outcome(await ask());
+    const { bytes, error } = await outcome(await send());
     expect(`${frames[0]}data: {"n`).toContain(bytes.toString());
     expect(error).toMatchObject({ code: 'upstream_cut', origin: 'upstream', retryable: true });
   });
 
   it('that stays silent is given up, before its answer and in the middle of it', async () => {
     script = silent;
-    await expect(ask(brisk)).rejects.toMatchObject({ code: 'upstream_timeout', origin: 'upstream' });
+    await expect(send(brisk)).rejects.toMatchObject({ code: 'upstream_timeout', origin: 'upstream' });
     script = (_, response) => void response.writeHead(200, stream).write(frames[0]);
-    const { error } = await outcome(await ask(brisk));
+    const { error } = await outcome(await send(brisk));
     expect(error).toMatchObject({ code: 'upstream_timeout', origin: 'upstream' });
   });
 
@@ -185,7 +185,7 @@ describe('a provider', () => {
 
   it('is let go of when the client leaves, in the middle of an answer and before there is one', async () => {
     script = (_, response) => void response.writeHead(200, stream).write(frames[0]);
-    const answer = await ask();
+    const answer = await send();
     await new Promise<void>((resolve) => {
       const subscription = answer.bytes.subscribe(() => {
         setImmediate(() => subscription.unsubscribe());

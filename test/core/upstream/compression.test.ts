@@ -40,7 +40,7 @@ const says = (encoding: string, body: Buffer): void => {
       })
       .end(body);
 };
-async function ask(): Promise<{ readonly upstream: Upstream; readonly gate: Gate }> {
+async function send(): Promise<{ readonly upstream: Upstream; readonly gate: Gate }> {
   const { call, exchange } = testCall();
   exchanges.push(exchange);
   const upstream = await http.send(call, { url: provider.url, headers: {}, body: '{}' });
@@ -59,7 +59,7 @@ describe('a body that was packed although nobody asked for it', () => {
     ['zstd', zstdCompressSync],
   ])('by %s comes as it was, without what described the packed bytes', async (encoding, pack) => {
     says(encoding, pack(words));
-    const { upstream } = await ask();
+    const { upstream } = await send();
     expect((await all(upstream)).equals(words)).toBe(true);
     expect(upstream.headers).toMatchObject({ 'x-a': 'b' });
     for (const name of ['content-encoding', 'content-length', 'etag'])
@@ -68,7 +68,7 @@ describe('a body that was packed although nobody asked for it', () => {
 
   it.each(['identity', 'x-own', 'constructor', 'gzip, br'])('by %s stays as it is', async (encoding) => {
     says(encoding, words);
-    const { upstream } = await ask();
+    const { upstream } = await send();
     expect((await all(upstream)).equals(words)).toBe(true);
     expect(upstream.headers).toMatchObject({
       'content-encoding': encoding,
@@ -83,7 +83,7 @@ describe('a body that was packed although nobody asked for it', () => {
     ['is none', () => Buffer.from('plain words')],
   ])('that %s ends with an error', async (_, spoil) => {
     says('gzip', spoil(gzipSync(words)));
-    const { error } = await outcome((await ask()).upstream);
+    const { error } = await outcome((await send()).upstream);
     expect(error).toMatchObject({
       code: 'upstream_cut',
       origin: 'upstream',
@@ -97,7 +97,7 @@ describe('a body that was packed although nobody asked for it', () => {
       response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length });
       response.write(packed.subarray(0, 60), () => response.destroy());
     };
-    const { error } = await outcome((await ask()).upstream);
+    const { error } = await outcome((await send()).upstream);
     expect(error).toMatchObject({
       message: 'The upstream closed the connection before the response was complete.',
     });
@@ -106,7 +106,7 @@ describe('a body that was packed although nobody asked for it', () => {
   it('unpacks no faster than the client takes it, and then to its end', async () => {
     const zeros = 64 * 1024 * 1024;
     says('gzip', gzipSync(Buffer.alloc(zeros)));
-    const { upstream, gate } = await ask();
+    const { upstream, gate } = await send();
     let taken = 0;
     let pieces = 0;
     let isSlow = true;
@@ -137,7 +137,7 @@ describe('a body that was packed although nobody asked for it', () => {
       response.writeHead(200, { 'content-encoding': 'gzip' });
       response.write(gzipSync(words));
     };
-    const { upstream } = await ask();
+    const { upstream } = await send();
     await new Promise<void>((resolve) => {
       const subscription = upstream.bytes.subscribe(() => {
         setImmediate(() => subscription.unsubscribe());

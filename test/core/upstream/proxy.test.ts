@@ -84,8 +84,8 @@ describe('through a proxy', () => {
     const http = client({ proxy: proxy.url });
     const reply = await send(http, 'http://provider.test:8080/v1/chat?x=1');
     expect((await all(reply)).toString()).toBe('{"a":1}');
-    expect(proxy.asked[0]).toMatchObject({ method: 'CONNECT', url: 'provider.test:8080' });
-    expect(proxy.asked[0]?.headers).not.toHaveProperty('proxy-authorization');
+    expect(proxy.requests[0]).toMatchObject({ method: 'CONNECT', url: 'provider.test:8080' });
+    expect(proxy.requests[0]?.headers).not.toHaveProperty('proxy-authorization');
     const [seen] = provider.requests;
     expect(seen).toMatchObject({ method: 'POST', url: '/v1/chat?x=1' });
     expect(seen?.headers).toMatchObject({ host: 'provider.test:8080', 'x-test': '1' });
@@ -101,8 +101,8 @@ describe('through a proxy', () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     expect(provider.requests).toHaveLength(3);
-    expect(proxy.asked).toHaveLength(1);
-    expect(proxy.asked[0]?.url).toBe('provider.test:80');
+    expect(proxy.requests).toHaveLength(1);
+    expect(proxy.requests[0]?.url).toBe('provider.test:80');
   });
 
   it('the provider is asked for by TLS, whose name it is checked against', async () => {
@@ -110,7 +110,7 @@ describe('through a proxy', () => {
     const proxy = await proxyTo(provider.url);
     const http = client({ proxy: proxy.url, tls: { ca: cert } });
     expect((await all(await send(http, 'https://provider.test/v1'))).toString()).toBe('{}');
-    expect(proxy.asked[0]?.url).toBe('provider.test:443');
+    expect(proxy.requests[0]?.url).toBe('provider.test:443');
     expect(provider.seen[0]?.servername).toBe('provider.test');
     const wrong = await failure(send(http, 'https://other.test/v1'));
     expect(wrong).toMatchObject({ code: 'upstream_error', message: 'The upstream could not be reached.' });
@@ -122,7 +122,7 @@ describe('through a proxy', () => {
     const address = proxy.url.replace('//', '//team:p%40ss%3Aword@');
     await all(await send(client({ proxy: address }), 'http://provider.test/'));
     const basic = `Basic ${Buffer.from('team:p@ss:word').toString('base64')}`;
-    expect(proxy.asked[0]?.headers['proxy-authorization']).toBe(basic);
+    expect(proxy.requests[0]?.headers['proxy-authorization']).toBe(basic);
     expect(JSON.stringify(provider.requests[0]?.headers)).not.toContain(basic);
   });
 

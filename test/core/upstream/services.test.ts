@@ -24,9 +24,9 @@ afterAll(async () => {
 
 describe('a service that an operator has named', () => {
   test('is asked with JSON, with a body as it is, or with none', async () => {
-    const asked = await services.ask({ url: `${service.url}/check?a=b`, json: { text: 'hé' } });
-    expect(asked).toMatchObject({ status: 200, headers: { 'x-kind': 'echo' } });
-    expect(asked.json()).toEqual({
+    const response = await services.ask({ url: `${service.url}/check?a=b`, json: { text: 'hé' } });
+    expect(response).toMatchObject({ status: 200, headers: { 'x-kind': 'echo' } });
+    expect(response.json()).toEqual({
       method: 'POST',
       url: '/check?a=b',
       type: 'application/json',
@@ -93,9 +93,9 @@ describe('a service that an operator has named', () => {
     const failure = services.ask({ url: `${service.url}/silent`, signal: AbortSignal.abort('enough') });
     await expect(failure).rejects.toThrow(/could not be reached: enough\.$/);
     const going = new AbortController();
-    const asked = services.ask({ url: `${service.url}/silent`, signal: going.signal });
+    const pending = services.ask({ url: `${service.url}/silent`, signal: going.signal });
     going.abort(new Error('The call has ended.'));
-    await expect(asked).rejects.toThrow(/could not be reached: The call has ended\.$/);
+    await expect(pending).rejects.toThrow(/could not be reached: The call has ended\.$/);
   });
 
   test('that is not there is named by its host alone', async () => {

@@ -188,11 +188,11 @@ describe('a handshake that the provider refuses', () => {
   });
 
   test('is nobody’s business once the client has left', async () => {
-    const asked = Promise.withResolvers<ServerResponse>();
-    const { url } = await refusing((response) => asked.resolve(response));
+    const received = Promise.withResolvers<ServerResponse>();
+    const { url } = await refusing((response) => received.resolve(response));
     const { exchange, session } = connect(url);
     const error = failure(session);
-    const response = await asked.promise;
+    const response = await received.promise;
     exchange.end();
     expect(await error).toMatchObject({ code: 'client_closed_request' });
     response.end(body('late'));
@@ -221,11 +221,11 @@ describe('a provider that does not answer the handshake', () => {
   });
 
   test('is let go of when the client leaves, and is not asked by one that has left', async () => {
-    const asked = Promise.withResolvers<Socket>();
-    const url = await raw((socket) => asked.resolve(socket));
+    const received = Promise.withResolvers<Socket>();
+    const url = await raw((socket) => received.resolve(socket));
     const { exchange, session } = connect(url);
     const error = failure(session);
-    const socket = await asked.promise;
+    const socket = await received.promise;
     const closed = new Promise((resolve) => socket.on('close', resolve).resume());
     exchange.end();
     expect(await error).toMatchObject({ code: 'client_closed_request' });
@@ -250,13 +250,13 @@ describe('what the provider sends', () => {
     const { call, read } = await connect(provider.url).session;
     call.gate.close();
     const { messages } = read();
-    provider.sessions[0]?.say('early');
+    provider.sessions[0]?.send('early');
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(messages).toEqual([]);
     call.gate.open();
     await eventually(() => messages.length === 1);
     call.gate.close();
-    provider.sessions[0]?.say('later');
+    provider.sessions[0]?.send('later');
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(messages).toHaveLength(1);
     call.gate.open();

@@ -110,7 +110,7 @@ describe('a socket over TLS', () => {
     const proxy = await startProxy(port);
     closers.push(() => proxy.close());
     await connect(sockets({ proxy: proxy.url, tls: { ca: cert, ...tls } }), 'wss://localhost/v1?model=m');
-    expect(proxy.asked[0]?.url).toBe('localhost:443');
+    expect(proxy.requests[0]?.url).toBe('localhost:443');
     expect(seen[0]?.servername).toBe(servername);
   });
 });
@@ -123,7 +123,7 @@ describe('a socket through a proxy', () => {
     const through = sockets({ proxy: proxy.url });
     await connect(through, 'ws://provider.test/v1');
     await connect(through, 'ws://provider.test:8080/v1');
-    expect(proxy.asked.map(({ url, headers }) => [url, headers.host])).toEqual([
+    expect(proxy.requests.map(({ url, headers }) => [url, headers.host])).toEqual([
       ['provider.test:80', 'provider.test:80'],
       ['provider.test:8080', 'provider.test:8080'],
     ]);

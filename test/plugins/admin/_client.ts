@@ -7,7 +7,7 @@ import { failure } from '../../../plugins/admin/schemas/index.ts';
 export const adminPassword = 'a long enough password';
 
 /** An answer of the admin API, whose body fits what the route promises. */
-export interface Told<Body> {
+export interface AdminResponse<Body> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Body;
@@ -30,7 +30,7 @@ export interface Admin {
   /** Asks, and fails unless it went well. */
   ask<Name extends RouteName>(name: Name, words?: Words): Promise<BodyOf<Name>>;
   /** Asks, and fails unless it was refused. */
-  refused(name: RouteName, words?: Words): Promise<Told<z.output<typeof failure>>>;
+  refused(name: RouteName, words?: Words): Promise<AdminResponse<z.output<typeof failure>>>;
   /** Asks, whatever comes of it. */
   send(name: RouteName, words?: Words): Promise<Response>;
 }

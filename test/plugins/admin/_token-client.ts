@@ -17,7 +17,7 @@ export interface TokenAnswer {
 }
 
 /** Asks a route of the admin API with a token, without a cookie. */
-export async function askWithToken(
+export async function sendWithToken(
   url: string,
   token: string,
   name: RouteName,

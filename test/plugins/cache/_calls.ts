@@ -17,7 +17,7 @@ export interface RunningCall {
 }
 
 /** What is asked. */
-export interface Wish {
+export interface CallInput {
   readonly text?: string;
   readonly stream?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export function call(
     key = gateway.key,
     more = {},
     slowly = false,
-  }: Wish = {},
+  }: CallInput = {},
 ): RunningCall {
   const request = send(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
@@ -73,7 +73,7 @@ export class Tap {
     this.#write({ delta: { role: 'assistant', content: '' } });
   }
 
-  say(content: string): boolean {
+  emit(content: string): boolean {
     return this.#write({ delta: { content } });
   }
 

@@ -13,24 +13,28 @@ export interface Read {
 }
 
 /** What is asked: the same in all formats. */
-export interface Asked {
+export interface ClientInput {
   readonly text?: string;
   readonly stream?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Asks with the official client of a format. */
-export async function ask(format: FormatName, access: Access, asked: Asked = {}): Promise<Read> {
-  const { text = 'What is new?', stream = false, headers = {} } = asked;
+export async function sendAndRead(
+  format: FormatName,
+  access: Access,
+  input: ClientInput = {},
+): Promise<Read> {
+  const { text = 'What is new?', stream = false, headers = {} } = input;
   const recorder = new Recorder();
-  const said = await clients[format](access, { text, stream, headers }, recorder);
-  const { headers: told } = recorder.last;
-  return { ...said, cache: told.get('x-sluice-cache'), headers: told };
+  const reply = await clients[format](access, { text, stream, headers }, recorder);
+  const { headers: responseHeaders } = recorder.last;
+  return { ...reply, cache: responseHeaders.get('x-sluice-cache'), headers: responseHeaders };
 }
 
 type Client = (
   access: Access,
-  asked: Required<Asked>,
+  input: Required<ClientInput>,
   recorder: Recorder,
 ) => Promise<Pick<Read, 'text' | 'id' | 'tokens'>>;
 

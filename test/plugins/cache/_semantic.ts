@@ -69,7 +69,7 @@ export async function started(
 }
 
 /** A chat whose last turn has these words. */
-export const asked = (content: string, more: object = {}): object => ({
+export const chatBody = (content: string, more: object = {}): object => ({
   messages: [{ role: 'user', content }],
   ...more,
 });

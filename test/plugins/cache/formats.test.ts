@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import cache from '../../../plugins/cache/index.ts';
 import { startGateway } from '../../support/gateway.ts';
-import { ask } from './_clients.ts';
+import { sendAndRead } from './_clients.ts';
 import { formats, startProvider } from './_provider.ts';
 
 describe.each(formats)('over a channel that speaks %s', (spoken) => {
@@ -12,12 +12,12 @@ describe.each(formats)('over a channel that speaks %s', (spoken) => {
       onTestFinished(() => provider.close());
       const gateway = await startGateway({ plugins: [cache()], channels: [provider.channel] });
       onTestFinished(() => gateway.close());
-      const first = await ask(format, gateway, { stream });
+      const first = await sendAndRead(format, gateway, { stream });
       expect(first).toMatchObject({ text: 'Hello there.', cache: 'miss', tokens: [12, 7] });
       const ids = new Set([first.id]);
       for (const other of formats)
         for (const wish of [false, true]) {
-          const again = await ask(other, gateway, { stream: wish });
+          const again = await sendAndRead(other, gateway, { stream: wish });
           expect([other, wish, again.cache, again.text, again.tokens]).toEqual([
             other,
             wish,
@@ -31,7 +31,7 @@ describe.each(formats)('over a channel that speaks %s', (spoken) => {
       expect(provider.requests).toHaveLength(1);
       // Each response has an id of its own.
       expect(ids.size).toBe(1 + 2 * formats.length);
-      const different = await ask(format, gateway, { stream, text: 'What is old?' });
+      const different = await sendAndRead(format, gateway, { stream, text: 'What is old?' });
       expect(different.cache).toBe('miss');
       expect(provider.requests).toHaveLength(2);
     },

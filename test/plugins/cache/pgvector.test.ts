@@ -9,9 +9,9 @@ import {
   type TestPostgres,
 } from '../../support/postgres.ts';
 import { adminPassword, logIn } from '../admin/_client.ts';
-import { ask } from './_clients.ts';
+import { sendAndRead } from './_clients.ts';
 import { formats } from './_provider.ts';
-import { asked, embedding, started } from './_semantic.ts';
+import { chatBody, embedding, started } from './_semantic.ts';
 import { chat } from './_started.ts';
 
 const shared = { scope: 'shared' } as const;
@@ -38,7 +38,8 @@ describe.skipIf(missing !== undefined)(`questions in PostgreSQL ${missing ?? ''}
     gateway: Pick<TestGateway, 'url' | 'key'>,
     database: string,
     question: string,
-    how: () => Promise<{ readonly cache: string | null | undefined }> = () => chat(gateway, asked(question)),
+    how: () => Promise<{ readonly cache: string | null | undefined }> = () =>
+      chat(gateway, chatBody(question)),
   ): Promise<void> {
     const count = async () =>
       String((await server.run(database, 'SELECT max(number) AS n FROM sluice_vectors'))[0]?.['n']);
@@ -58,18 +59,18 @@ describe.skipIf(missing !== undefined)(`questions in PostgreSQL ${missing ?? ''}
       const one = await started({ store: 'pgvector' }, config);
       const two = await started({}, config);
       await kept(one.gateway, database, '', () =>
-        ask('chat-completions', one.gateway, { text: 'How do I cancel?' }),
+        sendAndRead('chat-completions', one.gateway, { text: 'How do I cancel?' }),
       );
       for (const stream of [false, true])
-        expect(await ask(format, two.gateway, { text: 'How can I cancel?', stream })).toMatchObject({
+        expect(await sendAndRead(format, two.gateway, { text: 'How can I cancel?', stream })).toMatchObject({
           text: 'Answer 1.',
           cache: 'hit',
         });
-      expect((await ask(format, two.gateway, { text: 'What does it cost?' })).cache).toBe('miss');
+      expect((await sendAndRead(format, two.gateway, { text: 'What does it cost?' })).cache).toBe('miss');
       expect(two.provider.requests).toHaveLength(1);
       await one.gateway.close();
       const three = await started({}, config);
-      expect((await ask(format, three.gateway, { text: 'How can I cancel?' })).cache).toBe('hit');
+      expect((await sendAndRead(format, three.gateway, { text: 'How can I cancel?' })).cache).toBe('hit');
       expect(three.provider.requests).toHaveLength(0);
     },
   );
@@ -78,12 +79,14 @@ describe.skipIf(missing !== undefined)(`questions in PostgreSQL ${missing ?? ''}
     const database = await server.createDatabase();
     const { gateway } = await started({}, { database });
     await kept(gateway, database, 'How do I cancel?');
-    expect((await chat(gateway, asked('How do I cancel?'))).cache).toBe('hit');
+    expect((await chat(gateway, chatBody('How do I cancel?'))).cache).toBe('hit');
     expect(embedding.count).toBe(1);
     const other = await gateway.apiKeys.create({ name: 'other' });
-    expect((await chat({ ...gateway, key: other.value }, asked('How can I cancel?'))).cache).toBe('miss');
+    expect((await chat({ ...gateway, key: other.value }, chatBody('How can I cancel?'))).cache).toBe('miss');
     const two = await started({ model: 'e2' }, { database });
-    expect((await chat({ ...two.gateway, key: gateway.key }, asked('How can I cancel?'))).cache).toBe('miss');
+    expect((await chat({ ...two.gateway, key: gateway.key }, chatBody('How can I cancel?'))).cache).toBe(
+      'miss',
+    );
   });
 
   test('are gone after a purge, those of other keys only where everything is purged', async () => {
@@ -99,10 +102,10 @@ describe.skipIf(missing !== undefined)(`questions in PostgreSQL ${missing ?? ''}
     };
     expect(await purge(`?key=${other.record.id}`)).toBe(200);
     expect(await ids(database)).toBe(1);
-    expect((await chat(one.gateway, asked('How can I cancel?'))).cache).toBe('hit');
+    expect((await chat(one.gateway, chatBody('How can I cancel?'))).cache).toBe('hit');
     expect(await purge('')).toBe(200);
     expect(await ids(database)).toBe(0);
-    expect((await chat(one.gateway, asked('How can I cancel?'))).cache).toBe('miss');
+    expect((await chat(one.gateway, chatBody('How can I cancel?'))).cache).toBe('miss');
   });
 
   test('are no longer found when they have expired', async () => {
@@ -110,7 +113,7 @@ describe.skipIf(missing !== undefined)(`questions in PostgreSQL ${missing ?? ''}
     const { gateway } = await started({}, { database });
     await kept(gateway, database, 'How do I cancel?');
     await server.run(database, 'UPDATE sluice_vectors SET expires = 1');
-    expect((await chat(gateway, asked('How can I cancel?'))).cache).toBe('miss');
+    expect((await chat(gateway, chatBody('How can I cancel?'))).cache).toBe('miss');
     const two = await started({}, { database });
     await eventually(
       async () => (await server.run(database, 'SELECT 1 FROM sluice_vectors WHERE expires = 1')).length === 0,
@@ -160,16 +163,16 @@ describe.skipIf(missing !== undefined)(`questions in PostgreSQL ${missing ?? ''}
     onTestFinished(() => own.close());
     const database = await own.createDatabase('hasty');
     const { gateway, provider } = await started({}, { database });
-    await chat(gateway, asked('How do I cancel?'));
+    await chat(gateway, chatBody('How do I cancel?'));
     await eventually(async () => (await own.run(database, 'SELECT 1 FROM sluice_vectors')).length === 1);
     await own.run(database, 'ALTER TABLE sluice_vectors RENAME TO hidden');
-    expect((await chat(gateway, asked('How can I cancel?'))).cache).toBe('miss');
+    expect((await chat(gateway, chatBody('How can I cancel?'))).cache).toBe('miss');
     const paid = embedding.count;
-    expect((await chat(gateway, asked('What does it cost?'))).cache).toBe('miss');
+    expect((await chat(gateway, chatBody('What does it cost?'))).cache).toBe('miss');
     expect(embedding.count).toBe(paid);
     await own.kill();
-    expect((await chat(gateway, asked('How can I cancel?'))).cache).toBe('hit');
-    expect((await chat(gateway, asked('Anything else?'))).status).toBe(200);
+    expect((await chat(gateway, chatBody('How can I cancel?'))).cache).toBe('hit');
+    expect((await chat(gateway, chatBody('Anything else?'))).status).toBe(200);
     expect(provider.requests).toHaveLength(4);
     expect(linesWith(gateway, failed)).toBe(1);
   });
@@ -179,15 +182,15 @@ describe.skipIf(missing !== undefined)(`questions in PostgreSQL ${missing ?? ''}
     await server.run(database, 'CREATE SCHEMA "Its own"; CREATE EXTENSION vector SCHEMA "Its own"');
     const { gateway } = await started({ store: 'pgvector' }, { database });
     await kept(gateway, database, 'How do I cancel?');
-    expect((await chat(gateway, asked('How can I cancel?'))).cache).toBe('hit');
+    expect((await chat(gateway, chatBody('How can I cancel?'))).cache).toBe('hit');
   });
 
   test('are in memory when responses are in memory alone', async () => {
     const database = await server.createDatabase();
     const plugin = { databaseEntries: 0 };
     const { gateway } = await started({}, { database, plugin });
-    await chat(gateway, asked('How do I cancel?'));
-    expect((await chat(gateway, asked('How can I cancel?'))).cache).toBe('hit');
+    await chat(gateway, chatBody('How do I cancel?'));
+    expect((await chat(gateway, chatBody('How can I cancel?'))).cache).toBe('hit');
     expect(await server.run(database, "SELECT to_regclass('sluice_vectors') AS name")).toEqual([
       { name: null },
     ]);
@@ -223,8 +226,8 @@ describe.skipIf(noPostgres !== undefined)(`PostgreSQL without the extension ${no
     const database = await server.createDatabase();
     const { gateway } = await started({}, { database });
     expect(linesWith(gateway, fellBack)).toBe(1);
-    await chat(gateway, asked('How do I cancel?'));
-    expect((await chat(gateway, asked('How can I cancel?'))).cache).toBe('hit');
+    await chat(gateway, chatBody('How do I cancel?'));
+    expect((await chat(gateway, chatBody('How can I cancel?'))).cache).toBe('hit');
     await expect(started({ store: 'pgvector' }, { database })).rejects.toThrow(
       /Install pgvector on the server/,
     );

@@ -64,7 +64,7 @@ test.each([{}, { pace: 10_000 }])('a client that reads a hit slowly gets all of 
   const first = call(gateway, { stream: true });
   await eventually(() => taps.length === 1);
   const count = 'pace' in options ? 1 : 1_000;
-  for (let turn = 0; turn < count; turn += 1) taps[0]?.say(words);
+  for (let turn = 0; turn < count; turn += 1) taps[0]?.emit(words);
   taps[0]?.end();
   await first.body;
   await running(gateway, 0);

@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openUsageLog } from '../../../core/money/usage-log/open.ts';
 import { VectorIndex } from '../../../plugins/cache/semantic/vectors.ts';
 import { eventually } from '../../support/eventually.ts';
-import { ask } from './_clients.ts';
+import { sendAndRead } from './_clients.ts';
 import { formats } from './_provider.ts';
-import { asked, embedding, started } from './_semantic.ts';
+import { chatBody, embedding, started } from './_semantic.ts';
 import { chat } from './_started.ts';
 
 beforeEach(() => {
@@ -14,47 +14,47 @@ beforeEach(() => {
 describe('a question that means the same', () => {
   test.each(formats)('has the same answer for clients of %s, whole and streamed', async (format) => {
     const { gateway, provider } = await started();
-    expect(await ask(format, gateway, { text: 'How do I cancel?' })).toMatchObject({
+    expect(await sendAndRead(format, gateway, { text: 'How do I cancel?' })).toMatchObject({
       text: 'Answer 1.',
       cache: 'miss',
     });
     for (const stream of [false, true])
-      expect(await ask(format, gateway, { text: 'How can I cancel?', stream })).toMatchObject({
+      expect(await sendAndRead(format, gateway, { text: 'How can I cancel?', stream })).toMatchObject({
         text: 'Answer 1.',
         cache: 'hit',
       });
-    expect((await ask(format, gateway, { text: 'What does it cost?' })).text).toBe('Answer 2.');
+    expect((await sendAndRead(format, gateway, { text: 'What does it cost?' })).text).toBe('Answer 2.');
     expect(provider.requests).toHaveLength(2);
   });
 
   test('has another answer with other instructions, turns, tools, settings or keys', async () => {
     const { gateway, provider } = await started();
-    await chat(gateway, asked('How do I cancel?'));
+    await chat(gateway, chatBody('How do I cancel?'));
     const other = await gateway.apiKeys.create({ name: 'other' });
     const tool = { type: 'function', function: { name: 'x', parameters: { type: 'object' } } };
     const user = { role: 'user', content: 'How can I cancel?' };
     const misses = [
-      await chat(gateway, asked('How can I cancel?', { temperature: 0.5 })),
-      await chat(gateway, asked('How can I cancel?', { tools: [tool] })),
+      await chat(gateway, chatBody('How can I cancel?', { temperature: 0.5 })),
+      await chat(gateway, chatBody('How can I cancel?', { tools: [tool] })),
       await chat(gateway, { messages: [{ role: 'system', content: 'Be brief.' }, user] }),
       await chat(gateway, {
         messages: [{ role: 'user', content: 'Hi.' }, { role: 'assistant', content: 'Hi.' }, user],
       }),
-      await chat({ ...gateway, key: other.value }, asked('How can I cancel?')),
+      await chat({ ...gateway, key: other.value }, chatBody('How can I cancel?')),
     ];
     expect(misses.map((one) => one.cache)).toEqual(misses.map(() => 'miss'));
     expect(provider.requests).toHaveLength(6);
-    expect((await chat(gateway, asked('How can I cancel?'))).cache).toBe('hit');
+    expect((await chat(gateway, chatBody('How can I cancel?'))).cache).toBe('hit');
   });
 
   test('has the same answer with its age, and only if a client takes one so old', async () => {
     const { gateway, provider } = await started();
-    await chat(gateway, asked('How do I cancel?'));
+    await chat(gateway, chatBody('How do I cancel?'));
     await eventually(async () => {
-      const hit = await chat(gateway, asked('How do I cancel?'));
+      const hit = await chat(gateway, chatBody('How do I cancel?'));
       return Number(hit.headers.get('age')) >= 1;
     });
-    const question = asked('How can I cancel?');
+    const question = chatBody('How can I cancel?');
     const hit = await chat(gateway, question);
     expect([hit.cache, Number(hit.headers.get('age')) >= 1]).toEqual(['hit', true]);
     expect((await chat(gateway, question, { 'cache-control': 'max-age=0' })).cache).toBe('miss');
@@ -65,7 +65,7 @@ describe('a question that means the same', () => {
     for (const chargeTo of ['caller', 'operator']) {
       // oxlint-disable-next-line no-await-in-loop -- one gateway after the other
       const { gateway } = await started({ chargeTo });
-      await chat(gateway, asked('How do I cancel?'));
+      await chat(gateway, chatBody('How do I cancel?'));
       const usageLog = openUsageLog(gateway.stores);
       const records = async () => (await usageLog.page({ channel: 'embedder' }, 10)).records;
       await eventually(async () => (await records()).length === 1);
@@ -83,7 +83,7 @@ test('while the model that embeds fails calls are answered, have exact hits, and
     ['How can I cancel?', 'miss'],
     ['How can I cancel?', 'hit'],
   ] as const)
-    expect((await chat(gateway, asked(question))).cache).toBe(expected);
+    expect((await chat(gateway, chatBody(question))).cache).toBe(expected);
   expect(provider.requests).toHaveLength(2);
   const told = gateway.lines.filter(({ msg }) => String(msg).includes('could not be embedded'));
   expect(told).toHaveLength(1);

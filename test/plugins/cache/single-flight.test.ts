@@ -3,7 +3,7 @@ import cache from '../../../plugins/cache/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { call, wordsIn, type RunningCall } from './_calls.ts';
-import { ask } from './_clients.ts';
+import { sendAndRead } from './_clients.ts';
 import { running, startedByHand as started } from './_held.ts';
 import { formats, startProvider, usual } from './_provider.ts';
 
@@ -50,7 +50,7 @@ describe('equal calls at once', () => {
       return usual();
     });
     const reads = formats.flatMap((format) =>
-      [true, false].map((stream) => ask(format, gateway, { stream })),
+      [true, false].map((stream) => sendAndRead(format, gateway, { stream })),
     );
     await running(gateway, reads.length);
     release.resolve();
@@ -69,11 +69,11 @@ describe('equal calls at once', () => {
     const { gateway, provider, taps } = await started();
     const first = call(gateway, { stream: true });
     await eventually(() => taps.length === 1);
-    taps[0]?.say('One ');
+    taps[0]?.emit('One ');
     await eventually(() => wordsIn(first.text()) === 'One ');
     const second = call(gateway, { stream: true });
     await eventually(() => wordsIn(second.text()) === 'One ');
-    taps[0]?.say('two.');
+    taps[0]?.emit('two.');
     await eventually(() => wordsIn(second.text()) === 'One two.');
     taps[0]?.end();
     expect(wordsIn(await first.body)).toBe('One two.');
@@ -90,12 +90,12 @@ describe('clients that leave', () => {
     const first = call(gateway, { stream: true });
     await eventually(() => taps.length === 1);
     const others = [call(gateway, { stream: true }), call(gateway)];
-    taps[0]?.say('One ');
+    taps[0]?.emit('One ');
     await eventually(() => wordsIn(others[0]?.text() ?? '') === 'One ');
     await running(gateway, 3);
     first.leave();
     await running(gateway, 2);
-    taps[0]?.say('two.');
+    taps[0]?.emit('two.');
     taps[0]?.end();
     expect(wordsIn((await others[0]?.body) ?? '')).toBe('One two.');
     expect(await others[1]?.body).toContain('"content":"One two."');
@@ -106,12 +106,12 @@ describe('clients that leave', () => {
     const { gateway, taps } = await started();
     const first = call(gateway, { stream: true });
     await eventually(() => taps.length === 1);
-    taps[0]?.say('One ');
+    taps[0]?.emit('One ');
     const second = call(gateway, { stream: true });
     await eventually(() => wordsIn(second.text()) === 'One ');
     second.leave();
     await running(gateway, 1);
-    taps[0]?.say('two.');
+    taps[0]?.emit('two.');
     taps[0]?.end();
     expect(wordsIn(await first.body)).toBe('One two.');
   });
@@ -120,7 +120,7 @@ describe('clients that leave', () => {
     const { gateway, provider, taps } = await started();
     const calls = [call(gateway, { stream: true }), call(gateway, { stream: true })];
     await eventually(() => taps.length === 1);
-    taps[0]?.say('One ');
+    taps[0]?.emit('One ');
     await eventually(() => calls.every(({ text }) => wordsIn(text()) === 'One '));
     for (const one of calls) one.leave();
     await eventually(() => taps[0]?.closed === true);
@@ -222,7 +222,7 @@ describe('providers that fail', () => {
     const { gateway, provider, taps } = await started();
     const first = call(gateway, { stream: true });
     await eventually(() => taps.length === 1);
-    taps[0]?.say('One ');
+    taps[0]?.emit('One ');
     await eventually(() => wordsIn(first.text()) === 'One ');
     const whole = call(gateway);
     await running(gateway, 2);
@@ -244,7 +244,7 @@ describe('slow readers', () => {
     await eventually(() => taps.length === 1);
     const fast = call(gateway, { stream: true });
     await running(gateway, 2);
-    for (let at = 0; at < 10_000; at += 1) taps[0]?.say(piece);
+    for (let at = 0; at < 10_000; at += 1) taps[0]?.emit(piece);
     taps[0]?.end();
     expect(wordsIn(await fast.body)).toHaveLength(10_000_000);
     slow.leave();
@@ -261,7 +261,7 @@ describe('slow readers', () => {
     const pour = setInterval(() => {
       for (let turn = 0; turn < 500 && said < count; turn += 1) {
         said += 1;
-        if (taps[0]?.say(piece) === false) break;
+        if (taps[0]?.emit(piece) === false) break;
       }
       if (said < count) return;
       clearInterval(pour);

@@ -3,7 +3,7 @@ import cache from '../../../plugins/cache/index.ts';
 import guard from '../../../plugins/guard/index.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { formats, startProvider, usual } from './_provider.ts';
-import { ask } from './_clients.ts';
+import { sendAndRead } from './_clients.ts';
 
 describe('behind a guard that masks', () => {
   test.each(formats)('what is kept is masked, and each client of %s reads its own words', async (format) => {
@@ -29,7 +29,7 @@ describe('behind a guard that masks', () => {
     ] as const)
       for (const stream of [false, true]) {
         // oxlint-disable-next-line no-await-in-loop -- one after the other
-        const read = await ask(format, gateway, { text: `Write to ${address}.`, stream });
+        const read = await sendAndRead(format, gateway, { text: `Write to ${address}.`, stream });
         expect(read.text).toBe(`I wrote to ${address}.`);
         expect([address, stream, read.cache]).toEqual([address, stream, stream ? 'hit' : kind]);
       }

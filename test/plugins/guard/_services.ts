@@ -11,7 +11,7 @@ import { z } from 'zod';
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 type Answer = { readonly status: number; readonly body: unknown };
 
-interface Asked {
+interface ServiceRequest {
   readonly path: string;
   readonly headers: Headers;
   readonly json: unknown;
@@ -21,7 +21,7 @@ interface Asked {
 const bad = (text: string): boolean => text.includes('bomb');
 const ok = (body: unknown): Answer => ({ status: 200, body });
 
-async function serve(answer: (asked: Asked) => Answer): Promise<ScriptedUpstream> {
+async function serve(answer: (request: ServiceRequest) => Answer): Promise<ScriptedUpstream> {
   const upstream = await startUpstream(({ method, url, headers, body }, response) => {
     const raw = body.toString();
     let answered: Answer;

@@ -24,7 +24,7 @@ function formatOf({ url }: SeenRequest): FormatName {
 function answerTo(body: string): Answer {
   const [placeholder = 'none'] = /\[EMAIL_\w+\]/.exec(body) ?? [];
   return {
-    said: [
+    parts: [
       { kind: 'reasoning', text: `They want ${placeholder}.` },
       { kind: 'text', text: `Done: ${placeholder}, own@model.example.` },
       { kind: 'call', name: 'mail', input: JSON.stringify({ to: [placeholder], note: 'a "quote"' }) },
@@ -59,7 +59,7 @@ function provide(request: SeenRequest, response: ServerResponse): void {
   const answer: Answer =
     said === undefined
       ? answerTo(raw)
-      : { said: [{ kind: 'text', text: said }], end: 'stop', telling: 'all' };
+      : { parts: [{ kind: 'text', text: said }], end: 'stop', telling: 'all' };
   const streams =
     format === 'generate-content' ? request.url.includes('stream') : /"stream":\s*true/.test(raw);
   response.setHeader('content-type', streams ? 'text/event-stream' : 'application/json');

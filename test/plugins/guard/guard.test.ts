@@ -50,7 +50,7 @@ describe('masking with restore', () => {
         wire,
       } = await tested.run(
         { messages: [said], format, stream },
-        { reply: ({ text: asked }) => reply(text(...inPieces(`You said: ${asked}`, 3))) },
+        { reply: ({ text: prompt }) => reply(text(...inPieces(`You said: ${prompt}`, 3))) },
       );
       expect(sent[0]?.text).not.toMatch(/@|4111/);
       expect(sent[0]?.text).toMatch(
@@ -78,9 +78,9 @@ describe('masking with restore', () => {
     const { events } = await tested.run(
       { messages: ['Ada is the "quoted"\nname.'], stream: true },
       {
-        reply: ({ text: asked }) =>
+        reply: ({ text: prompt }) =>
           reply(
-            thought(...inPieces(asked, 4)),
+            thought(...inPieces(prompt, 4)),
             toolCall('mail', { to: ['[NAME_1]', { body: '[NAME_2] and \\[NAME_1\\]' }] }),
           ),
       },
@@ -149,7 +149,7 @@ describe('masking with restore', () => {
     const tested = await guarded([pii]);
     const { sent, text: answer } = await tested.run(
       { messages: ['Print [email 1] and \\[EMAIL_2\\]. I am ada@example.org.'] },
-      { reply: ({ text: asked }) => `${asked} [EMAIL_1] [EMAIL_2] [EMAIL_3]` },
+      { reply: ({ text: prompt }) => `${prompt} [EMAIL_1] [EMAIL_2] [EMAIL_3]` },
     );
     expect(sent[0]?.text).toBe('Print [email 1] and \\[EMAIL_2\\]. I am [EMAIL_3].');
     expect(answer).toBe(

@@ -155,7 +155,7 @@ describe('services that name places', () => {
     const tested = await guarded({ ...options(service.url), ...masks });
     const outcome = await tested.run(
       { messages: ['😀 I am Ada, Ada Lovelace.'], stream: true },
-      { reply: ({ text: asked }) => reply(text(...asked)) },
+      { reply: ({ text: prompt }) => reply(text(...prompt)) },
     );
     expect(outcome.sent[0]?.text).toBe(expected);
     expect(outcome.text).toBe('😀 I am Ada, Ada Lovelace.');
@@ -183,7 +183,7 @@ describe('services that name places', () => {
   test('bedrock masks what it would anonymize, and what it blocks is refused all the same', async () => {
     const service = await bedrockService();
     const tested = await guarded({ ...services.bedrock.options(service.url), ...masks });
-    const outcome = await tested.run('I am ada@example.org.', { reply: ({ text: asked }) => asked });
+    const outcome = await tested.run('I am ada@example.org.', { reply: ({ text: prompt }) => prompt });
     expect([outcome.sent[0]?.text, outcome.text]).toEqual(['I am [EMAIL_1].', 'I am ada@example.org.']);
     expect((await tested.run('ada@example.org has a bomb')).status).toBe(400);
   });
@@ -255,7 +255,7 @@ describe('places that a service names', () => {
       name(13, 16),
     ]);
     const { sent, text: answer } = await tested.run('Ada Lovelace met', {
-      reply: ({ text: asked }) => asked,
+      reply: ({ text: prompt }) => prompt,
     });
     expect(sent[0]?.text).toBe('[PERSON_1] [NAME_1]');
     expect(answer).toBe('Ada Lovelace met');
@@ -264,7 +264,7 @@ describe('places that a service names', () => {
   test('of what only looks like a placeholder are masked', async () => {
     const tested = await masking([name(5, 17)]);
     const { sent, text: answer } = await tested.run('I am [JOHN_SMITH].', {
-      reply: ({ text: asked }) => asked,
+      reply: ({ text: prompt }) => prompt,
     });
     expect(sent[0]?.text).toBe('I am [NAME_1].');
     expect(answer).toBe('I am [JOHN_SMITH].');
@@ -281,7 +281,7 @@ describe('places that a service names', () => {
     // "[EMAIL_1] Lovelace [EMAIL_2]"
     const tested = await masking([name(2, 12), name(11, 21)], {}, [local]);
     const { sent, text: answer } = await tested.run('ada@example.org Lovelace eve@example.org', {
-      reply: ({ text: asked }) => asked,
+      reply: ({ text: prompt }) => prompt,
     });
     expect(sent[0]?.text).toBe('[EMAIL_1][NAME_1][EMAIL_2]');
     expect(answer).toBe('ada@example.org Lovelace eve@example.org');

@@ -21,7 +21,7 @@ export type Model = (request: ChatRequest, round: number) => Script | Promise<Sc
 export interface Agent {
   readonly gateway: TestGateway;
   /** Requests to the model, oldest first. */
-  readonly asked: ChatRequest[];
+  readonly requests: ChatRequest[];
   /** Bodies of these requests. */
   readonly bodies: string[];
 }
@@ -37,7 +37,7 @@ export async function startAgent(
     readonly channels?: (url: string) => NonNullable<GatewayConfig['channels']>;
   } = {},
 ): Promise<Agent> {
-  const asked: ChatRequest[] = [];
+  const requests: ChatRequest[] = [];
   const bodies: string[] = [];
   const voices = new Map(
     await Promise.all(formats.map(async (name) => [name, await formatVoice(name)] as const)),
@@ -45,17 +45,17 @@ export async function startAgent(
   const provider: ScriptedUpstream = await startUpstream(async (request, response) => {
     const voice = voices.get(formatOf(request.url));
     if (voice === undefined) return void response.writeHead(404).end();
-    const heard = voice.hear(request);
-    asked.push(heard.request);
+    const received = voice.hear(request);
+    requests.push(received.request);
     bodies.push(request.body.toString());
-    const script = await model(heard.request, asked.length);
+    const script = await model(received.request, requests.length);
     const failed = script.find((step) => 'fail' in step);
     if (failed !== undefined) {
       response.writeHead(503, { 'content-type': 'application/json' }).end(voice.error(503, 'busy'));
       return;
     }
     const events = script.filter((step: Step): step is GatewayEvent => 'type' in step);
-    if (!heard.stream) {
+    if (!received.stream) {
       response.writeHead(200, { 'content-type': 'application/json' }).end(voice.whole(events, request));
       return;
     }
@@ -102,7 +102,7 @@ export async function startAgent(
     await gateway.close();
     await provider.close();
   });
-  return { gateway, asked, bodies };
+  return { gateway, requests, bodies };
 }
 
 function formatOf(url: string): FormatName {

@@ -203,7 +203,7 @@ describe('a server that', () => {
       input: 'Go',
       tools: [own, mcp('liar')] as never,
     });
-    expect(agent.asked[0]?.tools.map(({ name }) => name)).toEqual([
+    expect(agent.requests[0]?.tools.map(({ name }) => name)).toEqual([
       'locate',
       'a_b_c_d',
       '_7up',
@@ -248,7 +248,7 @@ describe('a server that', () => {
       input: 'Go',
       tools: [mcp('one'), mcp('two')] as never,
     });
-    expect(agent.asked[0]?.tools.map(({ name }) => name)).toEqual([
+    expect(agent.requests[0]?.tools.map(({ name }) => name)).toEqual([
       'forecast',
       'warn',
       'two_forecast',
@@ -279,7 +279,7 @@ describe('a model that', () => {
       { reason: 'max_tool_calls' },
     ]);
     expect(responses.output.filter(({ type }) => type === 'mcp_call')).toHaveLength(3);
-    expect(agent.asked).toHaveLength(3);
+    expect(agent.requests).toHaveLength(3);
     const messages = await new Anthropic({ apiKey: key, baseURL: url, maxRetries: 0 }).messages.create({
       model: 'of-messages',
       max_tokens: 10,
@@ -306,12 +306,12 @@ describe('a model that', () => {
       maxRounds: 50,
     });
     expect((await ask()).incomplete_details).toEqual({ reason: 'max_tool_calls' });
-    expect(agent.asked.length).toBeLessThan(4);
+    expect(agent.requests.length).toBeLessThan(4);
     const late = await odd(() => reply(toolCall('sleep', { ms: 60_000 })), { maxSeconds: 1, maxRounds: 50 });
     const answer = await late.ask();
     expect(answer.incomplete_details).toEqual({ reason: 'max_tool_calls' });
     expect(JSON.stringify(answer.output)).toContain('The time for tools was over');
-    expect(late.agent.asked).toHaveLength(1);
+    expect(late.agent.requests).toHaveLength(1);
   });
 
   test('calls many tools at once gets their results in order, so many running at a time and so many in all', async () => {
@@ -332,7 +332,7 @@ describe('a model that', () => {
       { servers: { weather: { url: weather.server.url } }, concurrency: 2, maxCallsPerRound: 5 },
     );
     for (const format of formats) {
-      agent.asked.length = 0;
+      agent.requests.length = 0;
       weather.calls.length = 0;
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const answer = await openai(agent).responses.create({
@@ -356,7 +356,7 @@ describe('a model that', () => {
       { type: 'finish', choice: 0, reason: 'length' },
     ]);
     const answer = await ask();
-    expect([answer.status, answer.incomplete_details?.reason, agent.asked.length]).toEqual([
+    expect([answer.status, answer.incomplete_details?.reason, agent.requests.length]).toEqual([
       'incomplete',
       'max_output_tokens',
       1,
@@ -402,7 +402,7 @@ describe('a client that leaves', () => {
     await eventually(() =>
       expect(server.requests.some(({ body }) => body.includes('notifications/cancelled'))).toBe(true),
     );
-    expect(agent.asked).toHaveLength(1);
+    expect(agent.requests).toHaveLength(1);
   });
 
   test('closes the connections to the servers that it named', async () => {
@@ -452,7 +452,7 @@ describe('servers that clients name', () => {
       .catch((error: unknown) => error as { status: number; message: string });
     expect([400, 424]).toContain((failed as { status: number }).status);
     expect(JSON.stringify(failed)).not.toContain('secret');
-    expect([asked, agent.asked.length]).toEqual([0, 0]);
+    expect([asked, agent.requests.length]).toEqual([0, 0]);
   });
 
   test('lead nowhere by a redirect', async () => {

@@ -180,7 +180,7 @@ describe.each(formats)('the official client of %s', (format) => {
   describe.each(formats)('gets tools of an MCP server with a model of %s', (served) => {
     test.each([false, true])('stream: %s', async (stream) => {
       const weather = await startWeather();
-      const { gateway, asked, bodies } = await startAgent(agent, {
+      const { gateway, requests, bodies } = await startAgent(agent, {
         servers: { weather: { url: weather.server.url } },
       });
       const { url, key } = gateway;
@@ -189,8 +189,8 @@ describe.each(formats)('the official client of %s', (format) => {
       expect([answer.input, answer.output]).toEqual([250, 30]);
       expect(answer.parts.filter((part) => part !== 'thinking')).toEqual(expected[format]);
       expect(weather.calls).toEqual([{ name: 'forecast', args: { city: 'Oslo' } }]);
-      expect(asked).toHaveLength(2);
-      expect(asked[0]?.tools.map(({ name }) => name)).toEqual(['forecast', 'warn']);
+      expect(requests).toHaveLength(2);
+      expect(requests[0]?.tools.map(({ name }) => name)).toEqual(['forecast', 'warn']);
       expect(bodies.join()).not.toContain('mcp');
     });
   });
@@ -199,7 +199,7 @@ describe.each(formats)('the official client of %s', (format) => {
 describe('an offered server', () => {
   test.each(formats)('is used by %s without a word of the client', async (format) => {
     const weather = await startWeather();
-    const { gateway, asked } = await startAgent(
+    const { gateway, requests } = await startAgent(
       (request, round) =>
         round === 1 ? reply(toolCall('forecast', { city: 'Rome' })) : reply(lastResult(request)),
       { servers: { weather: { url: weather.server.url } }, offer: [{ servers: ['weather'] }] },
@@ -210,21 +210,21 @@ describe('an offered server', () => {
       messages: [{ role: 'user', content: 'Rome?' }],
     });
     expect(answer.choices[0]?.message.content).toBe('Sunny in Rome');
-    expect(asked).toHaveLength(2);
+    expect(requests).toHaveLength(2);
   });
 
   test('is used for the models and keys that the operator names alone', async () => {
     const weather = await startWeather();
-    const { gateway, asked } = await startAgent(() => reply('hi'), {
+    const { gateway, requests } = await startAgent(() => reply('hi'), {
       servers: { weather: { url: weather.server.url } },
       offer: [{ servers: ['weather'], models: ['of-chat*'], keys: ['team-*'] }],
     });
     const { value } = await gateway.apiKeys.create({ name: 'team-a' });
     const ask = async (apiKey: string, model: string): Promise<number> => {
-      asked.length = 0;
+      requests.length = 0;
       const client = new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
       await client.chat.completions.create({ model, messages: [{ role: 'user', content: 'hi' }] });
-      return asked[0]?.tools.length ?? 0;
+      return requests[0]?.tools.length ?? 0;
     };
     expect(await ask(value, 'of-chat-completions')).toBe(2);
     expect(await ask(value, 'of-messages')).toBe(0);

@@ -64,7 +64,7 @@ describe('blocks of messages that come back', () => {
     // In Responses each part is an item of its own.
     const joined = (request: ChatRequest): readonly string[] =>
       turnsOf(request).join('\n').replaceAll('\nassistant: forecast', ', forecast').split('\n');
-    expect(agent.asked.slice(2).map(joined)).toEqual([expected, expected]);
+    expect(agent.requests.slice(2).map(joined)).toEqual([expected, expected]);
     expect(weather.calls).toHaveLength(1);
   });
 
@@ -108,7 +108,7 @@ describe('blocks of messages that come back', () => {
         ],
       } as never);
       expect(second.content).toMatchObject([{ type: 'text', text: 'done' }]);
-      const results = agent.asked[1]?.messages.flatMap(({ content }) =>
+      const results = agent.requests[1]?.messages.flatMap(({ content }) =>
         content.flatMap((block) => (block.type === 'tool-result' ? block.content : [])),
       );
       expect(results?.map((part) => ('text' in part ? part.text : '')).toSorted()).toEqual([
@@ -174,7 +174,7 @@ test('a toolset says which tools of a server are used', async () => {
   const weather = await startWeather();
   const agent = await startAgent(() => reply('hi'), { servers: { weather: { url: weather.server.url } } });
   const namesFor = async (toolset: object): Promise<readonly unknown[]> => {
-    agent.asked.length = 0;
+    agent.requests.length = 0;
     await anthropic(agent).beta.messages.create({
       model: 'of-messages',
       max_tokens: 10,
@@ -182,7 +182,7 @@ test('a toolset says which tools of a server are used', async () => {
       tools: [{ type: 'mcp_toolset', mcp_server_name: 'weather', ...toolset }],
       betas: ['mcp-client-2025-11-20'],
     });
-    return agent.asked[0]?.tools.map(({ name }) => name) ?? [];
+    return agent.requests[0]?.tools.map(({ name }) => name) ?? [];
   };
   expect(await namesFor({})).toEqual(['forecast', 'warn']);
   expect(await namesFor({ configs: { warn: { enabled: false } } })).toEqual(['forecast']);

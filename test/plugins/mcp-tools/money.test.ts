@@ -76,7 +76,7 @@ test('a key whose budget has no room for the next round is refused there, and pa
   } catch (error) {
     failure = error;
   }
-  expect([seen.includes('response.mcp_call.completed'), failure, agent.asked.length]).toEqual([
+  expect([seen.includes('response.mcp_call.completed'), failure, agent.requests.length]).toEqual([
     true,
     expect.anything(),
     1,
@@ -141,7 +141,7 @@ test('many small rounds cannot exceed a budget that has room for each of them', 
     expect(records).toHaveLength(1);
     return records[0];
   });
-  expect(agent.asked.length).toBeGreaterThan(2);
-  expect(found?.microDollars).toBeGreaterThanOrEqual(agent.asked.length * 50_000);
+  expect(agent.requests.length).toBeGreaterThan(2);
+  expect(found?.microDollars).toBeGreaterThanOrEqual(agent.requests.length * 50_000);
   expect(found?.microDollars).toBeLessThanOrEqual(500_000);
 });

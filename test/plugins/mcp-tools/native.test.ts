@@ -170,6 +170,6 @@ test('where the gateway may not call a server the request goes on as it did with
 test('a chat without any server is not touched', async () => {
   const { agent } = await stage({ clientServers: true });
   const answer = await clientOf(agent).responses.create({ model: 'of-responses', input: 'hi' });
-  expect(agent.asked).toHaveLength(1);
+  expect(agent.requests).toHaveLength(1);
   expect(answer.status).toBe('completed');
 });

@@ -81,7 +81,7 @@ describe('approval', () => {
       name: 'forecast',
       arguments: '{"city":"Oslo"}',
     });
-    expect([first.status, weather.calls.length, agent.asked.length]).toEqual(['completed', 0, 1]);
+    expect([first.status, weather.calls.length, agent.requests.length]).toEqual(['completed', 0, 1]);
 
     const second = await client.responses.create({
       model: 'of-chat-completions',
@@ -142,7 +142,7 @@ describe('approval', () => {
       tools: [tool],
     });
     expect(weather.calls).toEqual([]);
-    const [, asked] = agent.asked;
+    const [, asked] = agent.requests;
     expect(asked && lastResult(asked)).toBe('The user has declined this call. Too dear.');
   });
 
@@ -179,7 +179,7 @@ describe('a round with calls of servers and of the client', () => {
   test('runs the first, ends for the client, and goes on with all results', async () => {
     const { weather, agent, client, tool } = await stage(mixed, 'never');
     for (const model of ['of-chat-completions', 'of-responses', 'of-messages', 'of-generate-content']) {
-      agent.asked.length = 0;
+      agent.requests.length = 0;
       weather.calls.length = 0;
       const input: Input = [{ role: 'user', content: 'Where am I, and how is Oslo?' }];
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -212,7 +212,7 @@ describe('what the client chooses', () => {
       tools: [tool],
       tool_choice: { type: 'mcp', server_label: 'weather', name: 'forecast' },
     });
-    expect(agent.asked.map(({ toolChoice }) => toolChoice)).toEqual([
+    expect(agent.requests.map(({ toolChoice }) => toolChoice)).toEqual([
       { type: 'tool', name: 'forecast' },
       { type: 'auto' },
     ]);
@@ -223,13 +223,13 @@ describe('what the client chooses', () => {
     const namesFor = async (
       allowed: OpenAI.Responses.Tool.Mcp['allowed_tools'],
     ): Promise<readonly unknown[]> => {
-      agent.asked.length = 0;
+      agent.requests.length = 0;
       await client.responses.create({
         model: 'of-messages',
         input: 'hi',
         tools: [{ ...tool, allowed_tools: allowed ?? null }],
       });
-      return agent.asked[0]?.tools.map(({ name }) => name) ?? [];
+      return agent.requests[0]?.tools.map(({ name }) => name) ?? [];
     };
     expect(await namesFor(['warn'])).toEqual(['warn']);
     expect(await namesFor({ tool_names: ['forecast'] })).toEqual(['forecast']);
@@ -252,7 +252,7 @@ describe('what the client chooses', () => {
       max_tool_calls: 1,
     });
     expect(answer.output.filter(({ type }) => type === 'mcp_call')).toHaveLength(1);
-    expect([weather.calls.length, agent.asked[1]?.tools]).toEqual([1, []]);
+    expect([weather.calls.length, agent.requests[1]?.tools]).toEqual([1, []]);
     expect(answer.output_text).toBe('0 tools');
   });
 });

@@ -59,7 +59,7 @@ function open(url: string, grant: string, stores = openStores('sqlite::memory:')
 test('the gateway uses the server, also when the token ends and after a restart', async () => {
   const { auth, upstream } = await servers();
   const grant = await signIn(upstream.url);
-  expect(auth.visits[0]?.get('code_challenge_method')).toBe('S256');
+  expect(auth.authorizationRequests[0]?.get('code_challenge_method')).toBe('S256');
   const { server, stores } = open(upstream.url, grant);
   expect((await server.listTools()).map(({ name }) => name)).toContain('echo');
   expect(auth.grants).toEqual(['authorization_code']);
@@ -100,7 +100,7 @@ test('an authorization server that names another issuer gets no sign-in', async 
     const { auth, upstream } = await servers(issuer === undefined ? {} : { issuer });
     if (issuer === undefined) await signIn(upstream.url);
     else await expect(signIn(upstream.url)).rejects.toThrow('name another issuer: https://auth.example.com');
-    expect(auth.visits).toHaveLength(issuer === undefined ? 1 : 0);
+    expect(auth.authorizationRequests).toHaveLength(issuer === undefined ? 1 : 0);
   }
 });
 

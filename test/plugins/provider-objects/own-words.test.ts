@@ -6,14 +6,14 @@ import together from '../../../channels/together/index.ts';
 import voyage from '../../../channels/voyage/index.ts';
 import xai from '../../../channels/xai/index.ts';
 import { openLedger } from '../../../core/money/ledger/open.ts';
-import { fileInForm, startObjectServer, type AskedObject, type Json } from '../../support/object-server.ts';
+import { fileInForm, startObjectServer, type ObjectRequest, type Json } from '../../support/object-server.ts';
 import { batchBody, budget, fileOf, reply, stageOf } from './_providers.ts';
 import { charges } from './_records.ts';
 
 const endpoint = '/v1/chat/completions';
 const line = { custom_id: 'one', method: 'POST', url: endpoint, body: batchBody };
 const asked = { endpoint, completion_window: '24h' } as const;
-const jsonIn = ({ body }: AskedObject): Json => JSON.parse(body.toString()) as Json;
+const jsonIn = ({ body }: ObjectRequest): Json => JSON.parse(body.toString()) as Json;
 const linesIn = (text: string): readonly Json[] =>
   text
     .trim()

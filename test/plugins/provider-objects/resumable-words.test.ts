@@ -2,17 +2,17 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import gemini from '../../../channels/gemini.ts';
 import providerObjects from '../../../plugins/provider-objects/index.ts';
 import { startGateway } from '../../support/gateway.ts';
-import { startObjectServer, type Answer, type AskedObject } from '../../support/object-server.ts';
+import { startObjectServer, type Answer, type ObjectRequest } from '../../support/object-server.ts';
 
 /** What the provider answers to a request of an upload, unless a test says otherwise. */
 interface Provider {
   address: (url: string, path: string) => string | undefined;
   more: Record<string, string>;
-  goOn: (asked: AskedObject, answer: Answer) => void;
+  goOn: (asked: ObjectRequest, answer: Answer) => void;
 }
 
 const active = { 'x-goog-upload-status': 'active' };
-const isStart = ({ headers }: AskedObject): boolean => headers['x-goog-upload-command'] === 'start';
+const isStart = ({ headers }: ObjectRequest): boolean => headers['x-goog-upload-command'] === 'start';
 
 async function startStage(options: Parameters<typeof providerObjects>[0] = {}) {
   const provider: Provider = {

@@ -83,18 +83,18 @@ describe('Vault', () => {
     const source = opened.sources.get('vault');
     const signal = AbortSignal.timeout(5_000);
     expect(await source?.read({ name: 'secret/a', signal })).toEqual({ key: 'vault-secret-a' });
-    expect(manager.asked('auth/approle/login')).toBe(1);
+    expect(manager.countRequests('auth/approle/login')).toBe(1);
     const [login = ''] = [...manager.tokens.keys()].slice(-1);
     manager.tokens.delete(login);
     expect(await source?.read({ name: 'secret/a', signal })).toEqual({ key: 'vault-secret-a' });
-    expect(manager.asked('auth/approle/login')).toBe(2);
+    expect(manager.countRequests('auth/approle/login')).toBe(2);
     await opened.close();
     expect(manager.tokens.size).toBe(before);
   });
 
   test('is asked for one login, however often a policy forbids a secret', async () => {
     const auth = { kind: 'approle', roleId, secretId } as const;
-    const before = { logins: manager.asked('auth/approle/login'), tokens: manager.tokens.size };
+    const before = { logins: manager.countRequests('auth/approle/login'), tokens: manager.tokens.size };
     const options = { timeout: 5_000, log: undefined, problems: [] };
     const { sources, close } = await openSources([vault({ url: manager.url, auth })], 'x', options);
     const secrets = new Secrets({ sources, timeout: 5_000, close });
@@ -107,7 +107,7 @@ describe('Vault', () => {
     await secrets.refresh();
     await secrets.refresh();
     expect(secrets.standing().failing[0]?.reason).toContain('403 (permission denied)');
-    expect(manager.asked('auth/approle/login') - before.logins).toBe(1);
+    expect(manager.countRequests('auth/approle/login') - before.logins).toBe(1);
     manager.forbidden.clear();
     expect(await secrets.refresh()).toEqual(['vault:secret/a#key']);
     await secrets.close();
@@ -117,8 +117,11 @@ describe('Vault', () => {
 
   test('is asked for few logins where no policy lets tokens look themselves up', async () => {
     const auth = { kind: 'approle', roleId, secretId } as const;
-    const before = { logins: manager.asked('auth/approle/login'), tokens: new Set(manager.tokens.keys()) };
-    const logins = (): number => manager.asked('auth/approle/login') - before.logins;
+    const before = {
+      logins: manager.countRequests('auth/approle/login'),
+      tokens: new Set(manager.tokens.keys()),
+    };
+    const logins = (): number => manager.countRequests('auth/approle/login') - before.logins;
     const options = { timeout: 5_000, log: undefined, problems: [] };
     const { sources, close } = await openSources([vault({ url: manager.url, auth })], 'x', options);
     const secrets = new Secrets({ sources, timeout: 5_000, close });
@@ -188,17 +191,17 @@ describe('Vault', () => {
       problems: [],
     });
     await opened.sources.get('vault')?.read({ name: 'secret/a', signal: AbortSignal.timeout(5_000) });
-    await eventually(() => expect(manager.asked('auth/token/renew-self')).toBeGreaterThan(0));
+    await eventually(() => expect(manager.countRequests('auth/token/renew-self')).toBeGreaterThan(0));
     await opened.close();
   });
 
   test('is not asked where the mount ends when the version of its engines is known', async () => {
     const auth = { kind: 'approle', roleId, secretId } as const;
-    const before = manager.asked('sys/');
+    const before = manager.countRequests('sys/');
     expect(await read(vault({ url: manager.url, auth, kv: 2 }), 'vault:secret/a')).toEqual([
       'vault-secret-a',
     ]);
-    expect(manager.asked('sys/')).toBe(before);
+    expect(manager.countRequests('sys/')).toBe(before);
   });
 });
 

@@ -61,16 +61,16 @@ export async function startStored(
 export function clientOf({ url }: { readonly url: string }, key: string, owner: string): Client {
   const send = (path: string, init: RequestInit = {}): Promise<Response> =>
     fetch(url + path, { ...init, headers: { authorization: `Bearer ${key}`, ...init.headers } });
-  const ask = async (path: string, init?: RequestInit): Promise<Answer> => {
+  const sendRequest = async (path: string, init?: RequestInit): Promise<Answer> => {
     const response = await send(path, init);
     return { status: response.status, body: (await response.json()) as AnswerBody };
   };
   return {
     owner,
-    get: (path) => ask(path),
-    delete: (path) => ask(path, { method: 'DELETE' }),
+    get: (path) => sendRequest(path),
+    delete: (path) => sendRequest(path, { method: 'DELETE' }),
     post: (path, body) =>
-      ask(path, {
+      sendRequest(path, {
         method: 'POST',
         ...(body === undefined
           ? {}

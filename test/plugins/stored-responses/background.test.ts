@@ -10,7 +10,7 @@ import {
   responseIn,
   startNative,
   textOf,
-  turn,
+  runTurn,
   type Json,
   type NativeProvider,
 } from '../../flows/_turns.ts';
@@ -56,7 +56,7 @@ const becomes = async (id: unknown, status: string): Promise<void> => {
 
 describe('a response in the background', () => {
   test('is queued at once, made while nobody waits, and can be followed', async () => {
-    const queued = await turn(gateway, { model: 'slow', input: 'My name is Ada', background: true });
+    const queued = await runTurn(gateway, { model: 'slow', input: 'My name is Ada', background: true });
     expect(queued).toMatchObject({
       object: 'response',
       status: 'queued',
@@ -79,13 +79,17 @@ describe('a response in the background', () => {
       usage: { output_tokens: expect.any(Number) },
     });
     expect(textOf(made)).toBe('You said: My name is Ada');
-    const next = await turn(gateway, { model: 'demo', previous_response_id: queued.id, input: '!request' });
+    const next = await runTurn(gateway, {
+      model: 'demo',
+      previous_response_id: queued.id,
+      input: '!request',
+    });
     expect(textOf(next)).toContain('My name is Ada');
   });
 
   test('follows earlier turns and grows a conversation', async () => {
-    const first = await turn(gateway, { model: 'demo', input: 'My name is Ada' });
-    const second = await turn(gateway, {
+    const first = await runTurn(gateway, { model: 'demo', input: 'My name is Ada' });
+    const second = await runTurn(gateway, {
       model: 'demo',
       previous_response_id: first.id,
       input: '!request',
@@ -94,7 +98,7 @@ describe('a response in the background', () => {
     await becomes(second.id, 'completed');
     expect(textOf(await get(second.id))).toContain('My name is Ada');
     const { body: conversation } = await call(gateway, 'POST', '/v1/conversations', {});
-    const third = await turn(gateway, {
+    const third = await runTurn(gateway, {
       model: 'demo',
       conversation: conversation.id,
       input: 'Hello',
@@ -106,12 +110,12 @@ describe('a response in the background', () => {
   });
 
   test('keeps the id it was given, on a provider that gives ids of its own', async () => {
-    const queued = await turn(gateway, { model: 'native-1', input: 'Hello', background: true });
+    const queued = await runTurn(gateway, { model: 'native-1', input: 'Hello', background: true });
     await becomes(queued.id, 'completed');
     expect(queued.id).not.toMatch(/native/);
     expect(textOf(await get(queued.id))).toBe('native 1');
     expect(native.bodies()[0]).not.toHaveProperty('background');
-    await turn(gateway, { model: 'native-1', previous_response_id: queued.id, input: 'Again' });
+    await runTurn(gateway, { model: 'native-1', previous_response_id: queued.id, input: 'Again' });
     expect(JSON.stringify(native.bodies()[1]?.input)).toContain('native 1');
   });
 
@@ -133,20 +137,20 @@ describe('a response in the background', () => {
     await becomes(queued.id, 'completed');
     expect(native.bodies()[0]).not.toHaveProperty('background_options');
     const usual = { completion_window: 'soonest' };
-    const direct = await turn(gateway, { model: 'native-1', input: 'Hello', background_options: usual });
+    const direct = await runTurn(gateway, { model: 'native-1', input: 'Hello', background_options: usual });
     expect(direct.status).toBe('completed');
     expect(native.bodies()[1]).not.toHaveProperty('background_options');
   });
 
   test('that fails says why', async () => {
-    const queued = await turn(gateway, { model: 'demo', input: '!status=400', background: true });
+    const queued = await runTurn(gateway, { model: 'demo', input: '!status=400', background: true });
     await becomes(queued.id, 'failed');
     expect(await get(queued.id)).toMatchObject({
       status: 'failed',
       output: [],
       error: { code: expect.any(String), message: expect.any(String) },
     });
-    const broken = await turn(gateway, { model: 'demo', input: '!error-after=2', background: true });
+    const broken = await runTurn(gateway, { model: 'demo', input: '!error-after=2', background: true });
     await becomes(broken.id, 'failed');
     expect(await get(broken.id)).toMatchObject({ error: { code: 'server_error' } });
   });
@@ -165,7 +169,7 @@ describe('a response in the background', () => {
 
 describe('cancelling', () => {
   test('stops a response that is being made, and its provider', async () => {
-    const queued = await turn(gateway, { model: 'native-1', input: 'hold', background: true });
+    const queued = await runTurn(gateway, { model: 'native-1', input: 'hold', background: true });
     await expect.poll(() => native.requests.length).toBe(1);
     const cancelled = await cancel(queued.id);
     expect(cancelled).toMatchObject({ status: 200, body: { id: queued.id, status: 'cancelled' } });
@@ -181,15 +185,15 @@ describe('cancelling', () => {
   });
 
   test('too late changes nothing', async () => {
-    const queued = await turn(gateway, { model: 'demo', input: 'Hello', background: true });
+    const queued = await runTurn(gateway, { model: 'demo', input: 'Hello', background: true });
     await becomes(queued.id, 'completed');
     expect(await cancel(queued.id)).toMatchObject({ status: 200, body: { status: 'completed' } });
   });
 
   test('is for background responses of the same key', async () => {
-    const { id } = await turn(gateway, { model: 'demo', input: 'Hello' });
+    const { id } = await runTurn(gateway, { model: 'demo', input: 'Hello' });
     expect((await cancel(id)).status).toBe(400);
-    const queued = await turn(gateway, { model: 'slow', input: 'a b c d e', background: true });
+    const queued = await runTurn(gateway, { model: 'slow', input: 'a b c d e', background: true });
     const { value } = await gateway.apiKeys.create({ name: 'stranger' });
     const foreign = await call(
       { url: gateway.url, key: value },
@@ -256,7 +260,7 @@ describe('cancelled at another gateway on the same database', () => {
       const { maker, other, provider, goOn: answerNow } = await twoGateways(answer);
       const { body: conversation } = await call(maker, 'POST', '/v1/conversations', {});
       const request = { model: 'native-1', input: 'hold', background: true, conversation: conversation.id };
-      const queued = await turn(maker, request);
+      const queued = await runTurn(maker, request);
       await expect.poll(() => provider.requests.length).toBe(1);
       const cancelled = await call(other, 'POST', `/v1/responses/${String(queued.id)}/cancel`);
       expect(cancelled).toMatchObject({ status: 200, body: { status: 'cancelled' } });
@@ -289,7 +293,7 @@ test('cancelled at another gateway before it began, it stays cancelled, and no p
       UPDATE responses SET status = 'cancelled', response = json_set(response, '$.status', 'cancelled')
         WHERE owner = NEW.owner AND id = NEW.id;
     END`);
-  const queued = await turn(door, { model: 'native-1', input: 'Hello', background: true });
+  const queued = await runTurn(door, { model: 'native-1', input: 'Hello', background: true });
   await expect
     .poll(() =>
       door.lines.some((line) => line['msg'] === 'a background run ended' && line['response'] === queued.id),
@@ -397,7 +401,9 @@ describe('a stream in the background', () => {
 
 test('more at once than the operator allows are refused, and there is room again afterwards', async () => {
   const held = await Promise.all(
-    Array.from({ length: 20 }, () => turn(gateway, { model: 'native-1', input: 'hold', background: true })),
+    Array.from({ length: 20 }, () =>
+      runTurn(gateway, { model: 'native-1', input: 'hold', background: true }),
+    ),
   );
   const refused = await call(gateway, 'POST', '/v1/responses', {
     model: 'demo',
@@ -406,7 +412,7 @@ test('more at once than the operator allows are refused, and there is room again
   });
   expect(refused.status).toBe(503);
   await Promise.all(held.map(({ id }) => cancel(id)));
-  const queued = await turn(gateway, { model: 'demo', input: 'x', background: true });
+  const queued = await runTurn(gateway, { model: 'demo', input: 'x', background: true });
   await becomes(queued.id, 'completed');
 });
 
@@ -414,7 +420,7 @@ test('a gateway that stops keeps what it was making as failed', async () => {
   const upstream = await startNative({}, () => true);
   const database = temporaryDatabase();
   const door = await startGateway({ database, timeouts: { drain: 100 }, channels: [upstream.channel] });
-  const queued = await turn(door, { model: 'native-1', input: 'x', background: true });
+  const queued = await runTurn(door, { model: 'native-1', input: 'x', background: true });
   await expect.poll(() => upstream.requests.length).toBe(1);
   await door.close();
   await upstream.close();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { call, startNative, turn, type NativeProvider } from '../../flows/_turns.ts';
+import { call, startNative, runTurn, type NativeProvider } from '../../flows/_turns.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 
 let native: NativeProvider;
@@ -16,7 +16,7 @@ afterAll(async () => {
 
 test('a cache is compared with a response of the same key, and with no other', async () => {
   const { value } = await gateway.apiKeys.create({ name: 'another' });
-  const { id } = await turn(gateway, { model: 'native-1', input: 'Hello' });
+  const { id } = await runTurn(gateway, { model: 'native-1', input: 'Hello' });
   const compare = (key: string, response: unknown) =>
     call({ url: gateway.url, key }, 'POST', '/v1/responses', {
       model: 'native-1',

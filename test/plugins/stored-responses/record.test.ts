@@ -7,7 +7,7 @@ import {
   startNative,
   streamed,
   textOf,
-  turn,
+  runTurn,
   type Json,
   type NativeProvider,
 } from '../../flows/_turns.ts';
@@ -98,7 +98,7 @@ describe('what is kept of a reply', () => {
   });
 
   test('is every item with an id, the text of the input as parts', async () => {
-    const { id } = await turn(gateway, { model: 'demo', input: 'Hello' });
+    const { id } = await runTurn(gateway, { model: 'demo', input: 'Hello' });
     const { body } = await call(gateway, 'GET', `/v1/responses/${String(id)}/input_items`);
     expect(body.data).toEqual([
       {
@@ -117,7 +117,7 @@ describe('what is kept of a reply', () => {
     });
     try {
       for (const stream of [false, true]) {
-        const shown = await turn(other, { model: 'mine', input: 'Hello' }, stream);
+        const shown = await runTurn(other, { model: 'mine', input: 'Hello' }, stream);
         expect(shown.model).toBe('mine');
         expect((await call(other, 'GET', `/v1/responses/${String(shown.id)}`)).body).toEqual(shown);
       }
@@ -132,7 +132,7 @@ test('an answer reaches its client although it could not be kept, and the log sa
   try {
     connectionOf(gateway.stores).exec('DROP TABLE responses');
     for (const stream of [false, true]) {
-      const response = await turn(gateway, { model: 'demo', input: 'Hello' }, stream);
+      const response = await runTurn(gateway, { model: 'demo', input: 'Hello' }, stream);
       expect(textOf(response)).toBe('You said: Hello');
     }
     const told = gateway.lines.filter(({ msg }: Json) => msg === 'a response could not be stored');

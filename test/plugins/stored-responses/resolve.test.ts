@@ -7,7 +7,7 @@ import {
   responseIn,
   startNative,
   textOf,
-  turn,
+  runTurn,
   type Json,
   type NativeProvider,
 } from '../../flows/_turns.ts';
@@ -101,7 +101,11 @@ describe('over one WebSocket', () => {
     const second = responseIn(
       await ask(client, { model: 'demo', previous_response_id: first.id, input: 'Keep this' }),
     );
-    const third = await turn(gateway, { model: 'demo', previous_response_id: second.id, input: '!request' });
+    const third = await runTurn(gateway, {
+      model: 'demo',
+      previous_response_id: second.id,
+      input: '!request',
+    });
     for (const part of ['My name is Ada', 'Keep this']) expect(textOf(third)).toContain(part);
     client.vanish();
   });
@@ -194,7 +198,7 @@ describe('an operator', () => {
       expect(error.message).toContain('/v1/chat/completions');
       // The channel that only chats has the highest priority, and the first native one is broken.
       for (const stream of [false, true])
-        expect(textOf(await turn(gateway, { model: 'native-2', input: 'x' }, stream))).toMatch(/^native/);
+        expect(textOf(await runTurn(gateway, { model: 'native-2', input: 'x' }, stream))).toMatch(/^native/);
       const chat = await call(gateway, 'POST', '/v1/chat/completions', {
         model: 'chat',
         messages: [{ role: 'user', content: 'Hello' }],
@@ -211,7 +215,7 @@ describe('an operator', () => {
       let previous: Json = {};
       for (let index = 0; index < 3; index += 1) {
         const follows = previous.id === undefined ? {} : { previous_response_id: previous.id };
-        previous = await turn(gateway, { model: 'demo', input: 'x', ...follows });
+        previous = await runTurn(gateway, { model: 'demo', input: 'x', ...follows });
       }
       const refused = await call(gateway, 'POST', '/v1/responses', {
         model: 'demo',
@@ -238,9 +242,9 @@ describe('an operator', () => {
       ],
     });
     try {
-      const { id } = await turn(gateway, { model: 'native-1', input: 'My name is Ada' });
+      const { id } = await runTurn(gateway, { model: 'native-1', input: 'My name is Ada' });
       down = true;
-      const next = await turn(gateway, { model: 'native-1', previous_response_id: id, input: '!request' });
+      const next = await runTurn(gateway, { model: 'native-1', previous_response_id: id, input: '!request' });
       expect(textOf(next)).toContain('My name is Ada');
     } finally {
       await gateway.close();
@@ -255,7 +259,7 @@ test('a response in the background is cancelled from another process', async () 
   const here = await startGateway({ database, timeouts: { drain: 100 }, channels: [native.channel] });
   const there = await startGateway({ database, channels: [demo()] });
   try {
-    const queued = await turn(here, { model: 'native-1', input: 'x', background: true });
+    const queued = await runTurn(here, { model: 'native-1', input: 'x', background: true });
     await expect.poll(() => native.requests.length).toBe(1);
     const find = connectionOf(there.stores).prepare('SELECT runs_until AS at FROM responses WHERE id = ?');
     const promised = (): number => Number(find.get(String(queued.id))?.at);

@@ -5,12 +5,12 @@ import openaiChannel from '../../../channels/openai.ts';
 import telemetry from '../../../plugins/telemetry/index.ts';
 import { anthropic, genai, openai, type FormatName } from '../../clients/sdks.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
-import { streamOf, told, wholeOf, type Answer } from '../../support/provider-replies.ts';
+import { streamOf, reportedUsage, wholeOf, type Answer } from '../../support/provider-replies.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../../support/upstream.ts';
 
 /** What the providers of these tests answer. */
 export const answer: Answer = {
-  said: [{ kind: 'text', text: 'The weather in Paris is fine today.' }],
+  parts: [{ kind: 'text', text: 'The weather in Paris is fine today.' }],
   end: 'stop',
   telling: 'all',
   pieces: 4,
@@ -28,7 +28,7 @@ export const models = {
 export const price = { input: 2, output: 8 };
 
 /** What a call costs that uses the tokens of the fake providers. */
-export const dollars = (told.input * price.input + told.output * price.output) / 1e6;
+export const dollars = (reportedUsage.input * price.input + reportedUsage.output * price.output) / 1e6;
 
 const format = ({ url }: SeenRequest): FormatName => {
   if (url.includes('/chat/completions')) return 'chat-completions';
@@ -88,7 +88,7 @@ export async function startObserved(
 }
 
 /** Asks with the official client of a format, whole or streamed, and reads the response to its end. */
-export async function ask(
+export async function callWithClient(
   gateway: TestGateway,
   client: FormatName,
   model: string,

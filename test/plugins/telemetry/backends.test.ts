@@ -1,8 +1,8 @@
 import { convertGenAISpanAttributesToOpenInferenceSpanAttributes as converted } from '@arizeai/openinference-genai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { told } from '../../support/provider-replies.ts';
+import { reportedUsage } from '../../support/provider-replies.ts';
 import { startCollector } from './_collector.ts';
-import { answer, ask, dollars, models, respond, startObserved } from './_gateway.ts';
+import { answer, callWithClient, dollars, models, respond, startObserved } from './_gateway.ts';
 import type { SeenPoint, SeenSpan } from './_otlp.ts';
 
 /*
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const { gateway } = await startObserved({ endpoint: collector.url, content: 'full' }, respond, (job) => {
     close = job;
   });
-  await ask(gateway, 'messages', models.messages, true);
+  await callWithClient(gateway, 'messages', models.messages, true);
   const spans = await collector.waitForSpans(2);
   const [first, second] = spans.toSorted((one) => (one.kind === 'SERVER' ? -1 : 1));
   if (first === undefined || second === undefined) throw new Error('There is no span.');
@@ -40,9 +40,9 @@ describe('Phoenix', () => {
       'llm.input_messages.0.message.contents.0.message_content.text': 'What is the weather in Paris?',
       'llm.output_messages.0.message.role': 'assistant',
       'llm.output_messages.0.message.contents.0.message_content.text':
-        answer.said[0] && 'text' in answer.said[0] ? answer.said[0].text : '',
-      'llm.token_count.prompt': told.input,
-      'llm.token_count.completion': told.output,
+        answer.parts[0] && 'text' in answer.parts[0] ? answer.parts[0].text : '',
+      'llm.token_count.prompt': reportedUsage.input,
+      'llm.token_count.completion': reportedUsage.output,
       'llm.invocation_parameters': expect.stringContaining('"temperature":0.5'),
     });
   });
@@ -52,8 +52,8 @@ describe('Phoenix', () => {
     ['gen_ai.operation.name', 'chat'],
     ['gen_ai.provider.name', 'anthropic'],
     ['gen_ai.request.model', models.messages],
-    ['gen_ai.usage.input_tokens', told.input],
-    ['gen_ai.usage.output_tokens', told.output],
+    ['gen_ai.usage.input_tokens', reportedUsage.input],
+    ['gen_ai.usage.output_tokens', reportedUsage.output],
     ['gen_ai.response.finish_reasons', ['end_turn']],
     ['gen_ai.response.id', 'msg_1'],
   ])('reads %s', (name, value) => {
@@ -129,8 +129,8 @@ describe('Grafana', () => {
   test('finds tokens by their type, and the service by its name', () => {
     const tokens = points.filter(({ metric }) => metric === 'gen_ai.client.token.usage');
     expect(tokens.map(({ attributes, value }) => [attributes['gen_ai.token.type'], value])).toEqual([
-      ['input', told.input],
-      ['output', told.output],
+      ['input', reportedUsage.input],
+      ['output', reportedUsage.output],
     ]);
     // Tempo and its service graphs: service.name, the kinds of spans, and the status.
     expect(call).toMatchObject({ kind: 'SERVER', resource: { 'service.name': 'sluice' } });

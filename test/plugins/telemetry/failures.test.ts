@@ -2,14 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { freePort } from '../../support/free-port.ts';
 import type { TestGateway } from '../../support/gateway.ts';
 import { startCollector, type Collector } from './_collector.ts';
-import { ask, models, startObserved } from './_gateway.ts';
+import { callWithClient, models, startObserved } from './_gateway.ts';
 
 const model = models['chat-completions'];
 /** Short, so that what cannot be exported is given up within a test, and long enough for a receiver of a busy machine. */
 const hasty = { timeout: 1_500, metricsInterval: 1_000 };
 
 const chats = async (gateway: TestGateway, count: number): Promise<void> => {
-  await Promise.all(Array.from({ length: count }, () => ask(gateway, 'chat-completions', model, true)));
+  await Promise.all(
+    Array.from({ length: count }, () => callWithClient(gateway, 'chat-completions', model, true)),
+  );
 };
 
 /** What `GET /metrics` counts. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { formats, type FormatName } from '../../clients/sdks.ts';
-import { told } from '../../support/provider-replies.ts';
+import { reportedUsage } from '../../support/provider-replies.ts';
 import { startCollector, type Collector } from './_collector.ts';
-import { ask, dollars, models, respond, startObserved, type Observed } from './_gateway.ts';
+import { callWithClient, dollars, models, respond, startObserved, type Observed } from './_gateway.ts';
 
 /** The channel, and the provider by the GenAI conventions, behind the model that is native to a format. */
 const channels: Readonly<Record<FormatName, readonly [channel: string, provider: string]>> = {
@@ -48,7 +48,7 @@ describe('a chat of an official client', () => {
       const model = models[channel];
       const observed = gateways.get(content);
       if (observed === undefined) throw new Error('There is no such gateway.');
-      await ask(observed.gateway, client, model, stream);
+      await callWithClient(observed.gateway, client, model, stream);
       await collector.waitForSpans(2);
       const [call, attempt, ...others] = collector.spans.toSorted((one) => (one.kind === 'SERVER' ? -1 : 1));
       expect(others).toEqual([]);
@@ -67,8 +67,8 @@ describe('a chat of an official client', () => {
           'gen_ai.request.max_tokens': 100,
           'gen_ai.response.model': expect.any(String),
           'gen_ai.response.finish_reasons': [expect.stringMatching(/^(stop|STOP|end_turn|completed)$/)],
-          'gen_ai.usage.input_tokens': told.input,
-          'gen_ai.usage.output_tokens': told.output,
+          'gen_ai.usage.input_tokens': reportedUsage.input,
+          'gen_ai.usage.output_tokens': reportedUsage.output,
           'gen_ai.usage.cost': dollars,
           'http.request.method': 'POST',
           'http.response.status_code': 200,

@@ -13,7 +13,7 @@ import openaiChannel from '../../../channels/openai.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { startUpstream } from '../../support/upstream.ts';
 import { startCollector } from './_collector.ts';
-import { ask, models, respond, startObserved } from './_gateway.ts';
+import { callWithClient, models, respond, startObserved } from './_gateway.ts';
 import type { SeenSpan } from './_otlp.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -27,7 +27,7 @@ describe('the trace of a client', () => {
   test('is continued, with its state', async () => {
     const collector = await startCollector();
     const { gateway, provider } = await startObserved({ endpoint: collector.url });
-    await ask(gateway, 'chat-completions', models['chat-completions'], false, sampled);
+    await callWithClient(gateway, 'chat-completions', models['chat-completions'], false, sampled);
     const [call] = await collector.waitForSpans(1, isCall);
     expect(call).toMatchObject({ traceId, parentSpanId: spanId, traceState: 'vendor=one,other=two' });
     // Nobody who is not named learns of it.
@@ -40,7 +40,7 @@ describe('the trace of a client', () => {
     async (traceparent) => {
       const collector = await startCollector();
       const { gateway } = await startObserved({ endpoint: collector.url });
-      await ask(gateway, 'messages', models['chat-completions'], false, { traceparent });
+      await callWithClient(gateway, 'messages', models['chat-completions'], false, { traceparent });
       const [call] = await collector.waitForSpans(1, isCall);
       expect(call).toMatchObject({ parentSpanId: '', traceId: expect.stringMatching(/^[0-9a-f]{32}$/) });
     },
@@ -50,7 +50,7 @@ describe('the trace of a client', () => {
     const collector = await startCollector();
     const { gateway } = await startObserved({ endpoint: collector.url });
     const traceparent = `00-${traceId}-${spanId}-00`;
-    await ask(gateway, 'chat-completions', models['chat-completions'], false, { traceparent });
+    await callWithClient(gateway, 'chat-completions', models['chat-completions'], false, { traceparent });
     await expect.poll(() => collector.records.length).toBe(1);
     expect(collector.records[0]).toMatchObject({ traceId, severity: 'INFO' });
     expect(collector.spans).toEqual([]);
@@ -59,8 +59,8 @@ describe('the trace of a client', () => {
   test('is recorded where its caller sampled it, also when no trace begins here', async () => {
     const collector = await startCollector();
     const { gateway } = await startObserved({ endpoint: collector.url, sampling: 0 });
-    await ask(gateway, 'chat-completions', models['chat-completions'], false);
-    await ask(gateway, 'chat-completions', models['chat-completions'], false, sampled);
+    await callWithClient(gateway, 'chat-completions', models['chat-completions'], false);
+    await callWithClient(gateway, 'chat-completions', models['chat-completions'], false, sampled);
     await collector.waitForSpans(2);
     await expect.poll(() => collector.records.length).toBe(2);
     expect(collector.spans.map((span) => span.traceId)).toEqual([traceId, traceId]);
@@ -79,8 +79,8 @@ describe('the trace of a client', () => {
         response.end('{"error":{"message":"Too early."}}');
       },
     );
-    await ask(gateway, 'chat-completions', models['chat-completions'], false, sampled);
-    await ask(gateway, 'messages', models.messages, false, sampled);
+    await callWithClient(gateway, 'chat-completions', models['chat-completions'], false, sampled);
+    await callWithClient(gateway, 'messages', models.messages, false, sampled);
     await collector.waitForSpans(2, isCall);
     const attempts = await collector.waitForSpans(3, isAttempt);
     const sent = provider.requests.map(({ headers }) => headers);
@@ -128,7 +128,7 @@ describe('an attempt that fails', () => {
       await broken.close();
       await working.close();
     });
-    await ask(gateway, 'chat-completions', model, true);
+    await callWithClient(gateway, 'chat-completions', model, true);
     const [call] = await collector.waitForSpans(1, isCall);
     const attempts = await collector.waitForSpans(2, isAttempt);
     const [failed, answered] = attempts.toSorted((one, other) => one.start - other.start);
@@ -190,7 +190,7 @@ describe('a parallel attempt', () => {
       await silent.close();
       await quick.close();
     });
-    await ask(gateway, 'chat-completions', model, true);
+    await callWithClient(gateway, 'chat-completions', model, true);
     const attempts = await collector.waitForSpans(2, isAttempt);
     const [first, second] = attempts.toSorted((one, other) => one.start - other.start);
     expect(first).toMatchObject({
@@ -244,9 +244,9 @@ describe('a call that goes wrong', () => {
         () => response.destroy(),
       );
     });
-    await expect(ask(gateway, 'chat-completions', models['chat-completions'], true)).rejects.toThrow(
-      /broke|stream|upstream|terminated|error/i,
-    );
+    await expect(
+      callWithClient(gateway, 'chat-completions', models['chat-completions'], true),
+    ).rejects.toThrow(/broke|stream|upstream|terminated|error/i);
     const [call] = await collector.waitForSpans(1, isCall);
     const [attempt] = await collector.waitForSpans(1, isAttempt);
     expect(call).toMatchObject({
@@ -316,7 +316,7 @@ describe('calls of plugins', () => {
       channels: [demo()],
     });
     onTestFinished(() => gateway.close());
-    await ask(gateway, 'chat-completions', 'demo', false, sampled);
+    await callWithClient(gateway, 'chat-completions', 'demo', false, sampled);
     const calls = await collector.waitForSpans(2, isCall);
     const outer = calls.find(({ parentSpanId }) => parentSpanId === spanId);
     const inner = calls.find((span) => span !== outer);

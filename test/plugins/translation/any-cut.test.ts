@@ -8,7 +8,7 @@ import type { Call, Target } from 'sluice/internal';
 import { decodeReply } from '../../../plugins/translation/decode-reply.ts';
 import { passReply } from '../../../plugins/translation/pass-reply.ts';
 import { allFormats, fixturesOf } from '../../support/fixtures.ts';
-import { everything, inTurn, tries } from '../../support/tries.ts';
+import { everything, selectRotating, tries } from '../../support/tries.ts';
 
 const seed = 20_261_122;
 const codecs = (await allFormats()).flatMap(({ codecs: { chat } }) =>
@@ -138,7 +138,7 @@ describe.each(codecs.map((codec) => ({ format: codec.format, codec })))(
         'event:error\ndata: {"error":null,"message":"it broke"}\n\n',
       ];
       for (const [nth, error] of errors.entries()) {
-        for (const { text } of inTurn(fixtures, nth, 3)) {
+        for (const { text } of selectRotating(fixtures, nth, 3)) {
           const frames = text.split(/(?<=\n\n)/);
           const sound = frames.slice(0, -2).join('');
           for (const sizes of [[1], [7, 64], [100_000]]) {

@@ -20,16 +20,16 @@ export interface Scenario {
  * Starts a gateway with the server of a scenario in its config, signs in where the scenario wants a person to, and uses all tools of the
  * server through the gateway's endpoint.
  */
-export async function playScenario(asked: Scenario): Promise<void> {
+export async function playScenario(scenario: Scenario): Promise<void> {
   const server = async (scope?: string): Promise<Server> => ({
-    url: asked.url,
+    url: scenario.url,
     protocol: '2025',
     connection: 'session',
-    oauth: await oauth(asked, scope),
+    oauth: await oauth(scenario, scope),
   });
-  const scope = await useTools(asked, await server());
+  const scope = await useTools(scenario, await server());
   if (scope === undefined) return;
-  const missing = await useTools(asked, await server(scope));
+  const missing = await useTools(scenario, await server(scope));
   if (missing !== undefined) throw new Error(`The scope "${missing}" is still missing.`);
 }
 
@@ -62,12 +62,12 @@ async function signIn({ name, url, context }: Scenario, scope?: string): Promise
   }
 }
 
-async function oauth(asked: Scenario, scope?: string): Promise<Extract<Server, { url: string }>['oauth']> {
-  const { name, context } = asked;
+async function oauth(scenario: Scenario, scope?: string): Promise<Extract<Server, { url: string }>['oauth']> {
+  const { name, context } = scenario;
   const { client_id: clientId = '', client_secret: clientSecret, private_key_pem: privateKey } = context;
   if (!name.startsWith('auth/')) return undefined;
-  if (!name.startsWith('auth/client-credentials')) return { signIn: await signIn(asked, scope) };
-  const issuer = await issuerOf(asked);
+  if (!name.startsWith('auth/client-credentials')) return { signIn: await signIn(scenario, scope) };
+  const issuer = await issuerOf(scenario);
   return privateKey === undefined
     ? { clientId, clientSecret, issuer }
     : { clientId, privateKey, algorithm: 'ES256', issuer };

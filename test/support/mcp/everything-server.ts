@@ -29,7 +29,12 @@ const resource = (uri: string, mimeType: string, value: string) =>
 type Arguments = Readonly<Record<string, unknown>>;
 type Tool = (args: Arguments, context: ServerContext) => Promise<CallToolResult['content']>;
 
-const ask = async (context: ServerContext, message: string, properties: object, required: string[] = []) => {
+const elicit = async (
+  context: ServerContext,
+  message: string,
+  properties: object,
+  required: string[] = [],
+) => {
   const { action, content = {} } = await context.mcpReq.elicitInput({
     message,
     requestedSchema: { type: 'object', properties: properties as never, required },
@@ -89,12 +94,12 @@ const tools: Readonly<Record<string, Tool>> = {
   },
   test_elicitation: async ({ message }, context) => [
     text(
-      `User response: ${await ask(context, String(message), { response: { type: 'string', description: "User's response" } }, ['response'])}`,
+      `User response: ${await elicit(context, String(message), { response: { type: 'string', description: "User's response" } }, ['response'])}`,
     ),
   ],
   test_elicitation_sep1034_defaults: async (_, context) => [
     text(
-      `Elicitation completed: ${await ask(context, 'Please review the defaults', {
+      `Elicitation completed: ${await elicit(context, 'Please review the defaults', {
         name: { type: 'string', description: 'User name', default: 'John Doe' },
         age: { type: 'integer', description: 'User age', default: 30 },
         score: { type: 'number', description: 'User score', default: 95.5 },
@@ -110,7 +115,7 @@ const tools: Readonly<Record<string, Tool>> = {
   ],
   test_elicitation_sep1330_enums: async (_, context) => [
     text(
-      `Elicitation completed: ${await ask(context, 'Please select options', {
+      `Elicitation completed: ${await elicit(context, 'Please select options', {
         untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
         titledSingle: { type: 'string', ...options('Option', 'oneOf') },
         legacyEnum: {

@@ -7,7 +7,7 @@ export interface OAuthServer {
   /** Kinds of grants for which tokens were given out. */
   readonly grants: string[];
   /** Queries of the requests of browsers. */
-  readonly visits: URLSearchParams[];
+  readonly authorizationRequests: URLSearchParams[];
   /** Makes the present access token invalid. */
   revoke(): void;
   /** Refuses people who sign in. */
@@ -26,7 +26,7 @@ export async function startOAuthServer(client: {
   readonly issuer?: string;
 }): Promise<OAuthServer> {
   const grants: string[] = [];
-  const visits: URLSearchParams[] = [];
+  const authorizationRequests: URLSearchParams[] = [];
   let isRefusing = false;
   let { refreshToken } = client;
   let access: string | undefined;
@@ -68,7 +68,7 @@ export async function startOAuthServer(client: {
         token_endpoint_auth_method: 'client_secret_basic',
       });
     else if (pathname === '/authorize') {
-      visits.push(query);
+      authorizationRequests.push(query);
       const back = new URL(query.get('redirect_uri') ?? '');
       back.searchParams.set('state', query.get('state') ?? '');
       if (isRefusing) back.searchParams.set('error', 'access_denied');
@@ -93,7 +93,7 @@ export async function startOAuthServer(client: {
   return {
     url,
     grants,
-    visits,
+    authorizationRequests,
     refuse: () => void (isRefusing = true),
     revoke: () => (access = undefined),
     gate(request, response, own) {

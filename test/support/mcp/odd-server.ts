@@ -12,7 +12,7 @@ export function oddServer(name = 'odd'): McpServer {
   server.registerTool(
     'echo',
     { description: 'Repeats a text.', inputSchema: z.object({ text: z.string() }) },
-    async ({ text: said }) => text(`${name}: ${said}`),
+    async ({ text: input }) => text(`${name}: ${input}`),
   );
   server.registerTool('process', { description: 'Tells about the process.' }, async () =>
     text(JSON.stringify({ pid: process.pid, env: process.env })),

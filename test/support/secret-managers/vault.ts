@@ -17,7 +17,7 @@ export interface FakeVault extends FakeManager {
   /** Number of logins for which the secret id is still good. */
   secretIdUses: number;
   /** Number of requests to paths with this beginning. */
-  asked(path: string): number;
+  countRequests(path: string): number;
 }
 
 export const rootToken = 'root-token-of-the-tests';
@@ -46,7 +46,8 @@ export async function startVault(): Promise<FakeVault> {
     forbidden: new Set<string>(),
     namespace: undefined,
     secretIdUses: Infinity,
-    asked: (path: string) => manager.requests.filter(({ url }) => url.startsWith(`/v1/${path}`)).length,
+    countRequests: (path: string) =>
+      manager.requests.filter(({ url }) => url.startsWith(`/v1/${path}`)).length,
   });
   return vault;
 }

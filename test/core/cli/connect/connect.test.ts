@@ -197,17 +197,17 @@ describe('sluice connect', () => {
   });
 
   test('says what the gateway answers when it fails, and asks for names with any characters', async () => {
-    const asked: string[] = [];
+    const paths: string[] = [];
     const other = await startUpstream((request, response) => {
-      asked.push(request.url ?? '');
+      paths.push(request.url ?? '');
       if (request.url === '/healthz') return void response.end('{"status":"ok"}');
-      response.statusCode = request.url === '/v1/models' && asked.length > 3 ? 503 : 200;
+      response.statusCode = request.url === '/v1/models' && paths.length > 3 ? 503 : 200;
       response.end(response.statusCode === 503 ? '{"error":{"message":"Too busy."}}' : '{"data":[]}');
     });
     try {
       const model = 'org/a?b#c%';
       await connect('codex', temporaryFolder(), '--url', other.url, '--model', model);
-      expect(asked).toContain('/v1beta/models/org/a%3Fb%23c%25');
+      expect(paths).toContain('/v1beta/models/org/a%3Fb%23c%25');
       const { stderr } = await connect('codex', temporaryFolder(), '--url', other.url, '--model', 'demo');
       expect(stderr).toContain('GET /v1/models returned status 503. Too busy.');
       expect(stderr).not.toContain('key');

@@ -146,9 +146,9 @@ describe('sluice doctor agents', () => {
   });
 
   test('says that the gateway does not answer, which is waited for as long as the agent', async () => {
-    let asked = 0;
+    let posts = 0;
     const silent = await startUpstream((request, response) => {
-      if (request.method === 'POST') asked += 1;
+      if (request.method === 'POST') posts += 1;
       else response.end('{"status":"ok","data":[{"id":"only"}]}');
     });
     try {
@@ -157,7 +157,7 @@ describe('sluice doctor agents', () => {
         `${codex} setTimeout(() => process.exit(1), 1_500); ask('Hello').catch(() => {});`,
       );
       const { code, tried } = await run('--url', silent.url, '--path', folder, '--timeout', '60');
-      expect([code, asked, tried[0]?.requests]).toEqual([1, 1, 1]);
+      expect([code, posts, tried[0]?.requests]).toEqual([1, 1, 1]);
       expect(tried[0]?.why).toMatch(/^the gateway did not respond to \/v1\/responses: /);
     } finally {
       await silent.close();

@@ -19,12 +19,12 @@ function start(): Bookkeeper {
   const ledger: Ledger = {
     async reserve(keyId, of, most, length = lease, less = undefined, ahead = undefined) {
       reservations += 1;
-      const asked = {
+      const request = {
         most,
         ...(less === undefined ? {} : { less }),
         ...(ahead === undefined ? {} : { ahead }),
       };
-      const outcome = database.reserve(keyId, of, asked, length, Date.now());
+      const outcome = database.reserve(keyId, of, request, length, Date.now());
       if (outcome instanceof BudgetExhausted) throw outcome;
       return outcome;
     },

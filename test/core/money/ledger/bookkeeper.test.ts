@@ -52,7 +52,7 @@ class ScriptedLedger implements Ledger {
   async reserve(keyId: string): Promise<Reservation> {
     this.asked += 1;
     if (!this.room()) throw new BudgetExhausted('The budget is used up.', this.claimed);
-    return { ...claim(`rsv_${this.asked}`, 60_000), keyId };
+    return { ...reservationOf(`rsv_${this.asked}`, 60_000), keyId };
   }
   asked = 0;
   states(): Promise<never> {
@@ -76,7 +76,7 @@ const start = (options = {}): void => {
 };
 const paid = (): Settlement => settlementOf('key_1', undefined, 10);
 const free = (): Settlement => settlementOf('key_1', undefined, 0);
-const claim = (id: string, lease: number): Reservation => ({
+const reservationOf = (id: string, lease: number): Reservation => ({
   id,
   keyId: 'key_1',
   most: { microDollars: 1, tokens: 1 },
@@ -246,7 +246,7 @@ describe('a call is let in', () => {
 describe('claims', () => {
   test('of running calls are renewed three times a lease, until the call has ended', async () => {
     start();
-    const unwatch = bookkeeper.watch(claim('rsv_1', 60_000));
+    const unwatch = bookkeeper.watch(reservationOf('rsv_1', 60_000));
     await vi.advanceTimersByTimeAsync(61_000);
     expect(ledger.renewed).toEqual(['rsv_1', 'rsv_1', 'rsv_1']);
     unwatch();
@@ -256,8 +256,8 @@ describe('claims', () => {
 
   test('that had run out are told of; one whose call ended meanwhile is given back', async () => {
     start();
-    bookkeeper.watch(claim('rsv_1', 60_000));
-    const unwatch = bookkeeper.watch(claim('rsv_2', 60_000));
+    bookkeeper.watch(reservationOf('rsv_1', 60_000));
+    const unwatch = bookkeeper.watch(reservationOf('rsv_2', 60_000));
     ledger.lost = ['rsv_1', 'rsv_2'];
     const renew = ledger.renew.bind(ledger);
     vi.spyOn(ledger, 'renew').mockImplementationOnce((claims) => {
@@ -273,7 +273,7 @@ describe('claims', () => {
 
   test('are renewed though the clock of the machine is set back', async () => {
     start();
-    bookkeeper.watch(claim('rsv_1', 60_000));
+    bookkeeper.watch(reservationOf('rsv_1', 60_000));
     vi.setSystemTime(Date.now() - 86_400_000);
     await vi.advanceTimersByTimeAsync(21_000);
     expect(ledger.renewed).toEqual(['rsv_1']);
@@ -281,7 +281,7 @@ describe('claims', () => {
 
   test('are renewed as soon as the database is back', async () => {
     start();
-    bookkeeper.watch(claim('rsv_1', 6_000));
+    bookkeeper.watch(reservationOf('rsv_1', 6_000));
     ledger.failing = true;
     await vi.advanceTimersByTimeAsync(5_000);
     ledger.failing = false;
@@ -295,7 +295,7 @@ describe('claims', () => {
     expect(ledger.sweeps).toBe(1);
     await vi.advanceTimersByTimeAsync(41_000);
     expect(ledger.sweeps).toBe(3);
-    bookkeeper.watch(claim('rsv_1', 3_000))();
+    bookkeeper.watch(reservationOf('rsv_1', 3_000))();
     await vi.advanceTimersByTimeAsync(5_200);
     expect(ledger.sweeps).toBeGreaterThanOrEqual(6);
   });

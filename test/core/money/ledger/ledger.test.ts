@@ -34,8 +34,8 @@ describe('on an SQLite file', () => {
       const waiting = ledger.reserve('key_1', budgets, most);
       await setTimeout(200);
       other.exec('COMMIT');
-      const claim = await waiting;
-      await ledger.settle([settlementOf('key_1', claim, 5)]);
+      const reservation = await waiting;
+      await ledger.settle([settlementOf('key_1', reservation, 5)]);
       expect(await ledger.states('key_1', budgets)).toMatchObject([{ spent: 5, reserved: 0 }]);
     } finally {
       clearInterval(ticking);
@@ -78,14 +78,14 @@ describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' 
     try {
       at(0);
       const ledger = openLedger(one);
-      const claim = await ledger.reserve('key_skew', budgets, room, 60_000);
+      const reservation = await ledger.reserve('key_skew', budgets, room, 60_000);
       at(8);
       const other = openLedger(ahead);
       await other.sweep();
       await expect(other.reserve('key_skew', budgets, most)).rejects.toThrow('reserved for running calls');
-      expect(await other.renew([claim])).toEqual([]);
+      expect(await other.renew([reservation])).toEqual([]);
       at(0);
-      await ledger.release([claim.id]);
+      await ledger.release([reservation.id]);
       at(8);
       await other.reserve('key_skew', budgets, room, 1);
       at(0);
@@ -103,11 +103,11 @@ describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' 
     try {
       await ledger.states('key_slow', budgets);
       server.pause();
-      const claim = ledger.reserve('key_slow', budgets, most);
+      const reservation = ledger.reserve('key_slow', budgets, most);
       // Longer than the patience that operators get who say nothing.
-      await Promise.race([claim.catch(() => {}), setTimeout(1500)]);
+      await Promise.race([reservation.catch(() => {}), setTimeout(1500)]);
       server.resume();
-      expect(await claim).toMatchObject({ keyId: 'key_slow' });
+      expect(await reservation).toMatchObject({ keyId: 'key_slow' });
     } finally {
       server.resume();
       await stores.close();
@@ -141,14 +141,16 @@ test('calls of several end users of a key wait for one connection to Postgres, a
     },
   } as unknown as PostgresDatabase;
   const ledger = openPostgresLedger(database);
-  const asked = ['ada', 'bob', 'carol'].map((user) =>
+  const reservations = ['ada', 'bob', 'carol'].map((user) =>
     ledger.reserve(
       'key_1',
       [{ ...budgets[0], owner: { id: `usr_${user}`, name: user, scope: 'key_1' } }],
       most,
     ),
   );
-  expect((await Promise.allSettled(asked)).map(({ status }) => status)).toEqual(asked.map(() => 'rejected'));
+  expect((await Promise.allSettled(reservations)).map(({ status }) => status)).toEqual(
+    reservations.map(() => 'rejected'),
+  );
   expect(transactions).toBe(1);
 });
 

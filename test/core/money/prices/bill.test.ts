@@ -44,12 +44,12 @@ async function pricesOfAll() {
       warnings: [],
       log: createLog('silent'),
       format: () => undefined,
-      discovery: (place, ask, log) => {
+      discovery: (cacheKey, listModels, log) => {
         const kept = new Keyv({ store: new Map() });
         const get = () => Promise.resolve({ at: Date.now(), names: [listed.id], prices });
         const discovery = new ModelDiscovery({
-          cacheKey: place,
-          listModels: ask,
+          cacheKey,
+          listModels,
           log,
           kept: Object.assign(kept, { get }),
         });

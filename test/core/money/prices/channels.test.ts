@@ -122,8 +122,8 @@ describe('a channel that knows no price', () => {
 });
 
 test('names of models that have no price are told of up to a bound', () => {
-  const told = new Set<string>();
-  const prices = pricesOf({}, { unknown: (model) => void told.add(model) });
+  const unknownModels = new Set<string>();
+  const prices = pricesOf({}, { unknown: (model) => void unknownModels.add(model) });
   for (let count = 0; count < 1_100; count += 1) prices.cost(`m${count}`, used(1));
-  expect(told.size).toBe(1_000);
+  expect(unknownModels.size).toBe(1_000);
 });

@@ -68,9 +68,9 @@ test('workers share a limit, and the slots of one that has ended are free', asyn
 describe.each(['refuse', 'local'] as const)('while it does not answer (%s)', (whenDown) => {
   test('calls with limits are treated as the config says, and what came too late is given back', async () => {
     const office = new Office();
-    const told: string[] = [];
+    const changes: string[] = [];
     const rates = new PrimaryRates(office.line(1), whenDown, (error) =>
-      told.push(error === undefined ? 'back' : 'gone'),
+      changes.push(error === undefined ? 'back' : 'gone'),
     );
     const subject = newSubject();
     const slots = [{ subject, limit: 1 }];
@@ -82,14 +82,14 @@ describe.each(['refuse', 'local'] as const)('while it does not answer (%s)', (wh
     office.server.forget(1);
     expect(await rates.take([], slots)).toMatchObject({ allowed: true });
     expect(rates.state).toBe('ok');
-    expect(told).toEqual(['gone', 'back']);
+    expect(changes).toEqual(['gone', 'back']);
   });
 });
 
 test('an answer that comes too late keeps no slot', async () => {
   const answers: News[] = [];
   const server = new RatesServer((_worker, answer) => answers.push(answer));
-  let hear: ((news: News) => void) | undefined;
+  let deliver: ((news: News) => void) | undefined;
   const rates = new PrimaryRates(
     {
       send(question) {
@@ -97,7 +97,7 @@ test('an answer that comes too late keeps no slot', async () => {
         return true;
       },
       listen: (listener) => {
-        hear = listener;
+        deliver = listener;
       },
     },
     'refuse',
@@ -105,9 +105,9 @@ test('an answer that comes too late keeps no slot', async () => {
   );
   const slots = [{ subject: newSubject(), limit: 1 }];
   expect((await rates.take([], slots)).allowed).toBe(false);
-  for (const answer of answers.splice(0)) hear?.(answer);
+  for (const answer of answers.splice(0)) deliver?.(answer);
   const second = rates.take([], slots);
-  for (const answer of answers.splice(0)) hear?.(answer);
+  for (const answer of answers.splice(0)) deliver?.(answer);
   expect((await second).allowed).toBe(true);
 });
 

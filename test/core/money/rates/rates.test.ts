@@ -173,7 +173,7 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
       const subject = newSubject();
       expect(await verdictOn(rates, subject)).toMatchObject({ allowed: true });
       expect(rates.state).toBe('ok');
-      const slot = await rates.take([], [{ subject: `${subject}:calls`, limit: 1 }]);
+      const permit = await rates.take([], [{ subject: `${subject}:calls`, limit: 1 }]);
       await own.kill();
       const degraded = [];
       for (let call = 0; call < 4; call += 1) degraded.push(await verdictOn(rates, subject));
@@ -191,7 +191,7 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
         grant?.release();
         expect(allowed).toBe(false);
       });
-      slot.grant?.release();
+      permit.grant?.release();
       expect(reports.map((report) => report instanceof Error)).toEqual([true, false]);
       expect(String(reports[0])).not.toContain('secret');
     });
@@ -222,14 +222,14 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
       const { rates, reports } = openOwn('refuse');
       const subject = newSubject();
       await verdictOn(rates, subject, 10);
-      const asked = rates.take([one(subject, 10)]);
+      const pending = rates.take([one(subject, 10)]);
       await Promise.resolve();
       for (const still of stills) {
         const end = performance.now() + still;
         while (performance.now() < end);
         await new Promise((resolve) => setImmediate(resolve));
       }
-      expect(await asked).toMatchObject({ allowed: true });
+      expect(await pending).toMatchObject({ allowed: true });
       expect(reports).toEqual([]);
     });
 

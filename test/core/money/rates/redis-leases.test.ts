@@ -28,8 +28,8 @@ describe.skipIf(missing !== undefined)(
       return rates;
     };
     const scriptsRun = async (): Promise<number> => {
-      const told = String(await redis.command('INFO', 'commandstats'));
-      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(told)?.[1] ?? 0);
+      const commandStats = String(await redis.command('INFO', 'commandstats'));
+      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(commandStats)?.[1] ?? 0);
     };
     const many = async (
       rates: Rates,

@@ -79,9 +79,13 @@ async function answersOf(log: UsageLog): Promise<readonly unknown[]> {
   for (const [since, until] of times)
     for (const by of groupings)
       for (const filter of filters) {
-        const asked = { ...filter, since: start + since, until: start + until };
+        const filterOf = { ...filter, since: start + since, until: start + until };
         // oxlint-disable-next-line no-await-in-loop -- one question after the other
-        answers.push({ by, asked, ...(await log.sums(asked, by, { limit: 3, order: 'calls' })) });
+        answers.push({
+          by,
+          filterOf,
+          ...(await log.sums(filterOf, by, { limit: 3, order: 'calls' })),
+        });
       }
   return answers;
 }
@@ -117,20 +121,20 @@ function foldsSuite(url: () => string | Promise<string>): void {
 
   /** A log that folds, as a gateway that starts has it. */
   const folding = (): UsageLog => openUsageLog(stores, { fold: 1 });
-  const ask = async (sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+  const query = async (sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
     const { database } = stores;
     if (database.kind === 'postgres') return database.query(sql);
     const statement = database.connection.prepare(sql);
     return statement.all();
   };
   const counted = async (): Promise<number> =>
-    Number((await ask('SELECT COUNT(*) AS count FROM usage_totals WHERE level = 43'))[0]?.['count']);
+    Number((await query('SELECT COUNT(*) AS count FROM usage_totals WHERE level = 43'))[0]?.['count']);
 
   test('sums of any time are the same before and after, by everything and however narrowed', async () => {
     setTime(later);
     const before = await answersOf(unfolded);
     await addAll(folding());
-    const [made] = await ask('SELECT COUNT(DISTINCT level) AS count FROM usage_folds WHERE after IS NULL');
+    const [made] = await query('SELECT COUNT(DISTINCT level) AS count FROM usage_folds WHERE after IS NULL');
     expect(Number(made?.['count'])).toBe(folds.length);
     expect(await answersOf(unfolded)).toEqual(before);
   });
@@ -140,12 +144,12 @@ function foldsSuite(url: () => string | Promise<string>): void {
       for (const [since, until] of [...times, [2 * day, 2 * day + hour]] as const)
         for (const by of ['keyId', 'team', 'member', 'organisation'] as const)
           for (const filter of filters) {
-            const asked = { ...filter, since: start + since, until: start + until };
+            const rangeFilter = { ...filter, since: start + since, until: start + until };
             // oxlint-disable-next-line no-await-in-loop -- one question after the other
-            const { sums } = await unfolded.sums(asked, by);
+            const { sums } = await unfolded.sums(rangeFilter, by);
             const groups = ['key_1', 'key_5', 'team_1', 'mem_2', 'org_1', 'waiting', 'nobody'];
             // oxlint-disable-next-line no-await-in-loop
-            expect(await unfolded.sums(asked, by, { groups, limit: 1 })).toEqual({
+            expect(await unfolded.sums(rangeFilter, by, { groups, limit: 1 })).toEqual({
               sums: sums.filter(({ group }) => groups.includes(String(group))),
             });
           }
@@ -158,33 +162,33 @@ function foldsSuite(url: () => string | Promise<string>): void {
 
   test('a fold is read in the place of what it was made of', async () => {
     await addAll(folding());
-    const asked = { since: start, until: start + 27 * day };
-    const before = await unfolded.sums(asked, 'keyId');
-    await ask('DELETE FROM usage_totals WHERE level IN (5, 6, 40, 41, 42)');
-    expect(await unfolded.sums(asked, 'keyId')).toEqual(before);
-    await ask('UPDATE usage_folds SET after = 0 WHERE level = 43');
-    expect(await unfolded.sums(asked, 'keyId')).toEqual({ sums: [] });
+    const rangeFilter = { since: start, until: start + 27 * day };
+    const before = await unfolded.sums(rangeFilter, 'keyId');
+    await query('DELETE FROM usage_totals WHERE level IN (5, 6, 40, 41, 42)');
+    expect(await unfolded.sums(rangeFilter, 'keyId')).toEqual(before);
+    await query('UPDATE usage_folds SET after = 0 WHERE level = 43');
+    expect(await unfolded.sums(rangeFilter, 'keyId')).toEqual({ sums: [] });
   });
 
   test('the last 30 and 7 days are read from one fold, whatever the hour is, and one day after the other has its own', async () => {
     setTime(later);
     await addAll(folding());
-    const asked = [8.5, 31.5].map((since) => ({ since: start + since * day, until: start + 39 * day }));
+    const ranges = [8.5, 31.5].map((since) => ({ since: start + since * day, until: start + 39 * day }));
     const sums = (): Promise<readonly unknown[]> =>
       Promise.all(
-        asked.flatMap((filter) =>
+        ranges.flatMap((filter) =>
           (['keyId', 'member'] as const).map((by) => unfolded.sums(filter, by, { limit: 3 })),
         ),
       );
     const before = await sums();
     const latest = [(start + 9 * day) / 60_000, (start + 37 * day) / 60_000].join(' AND ');
-    await ask(`DELETE FROM usage_totals WHERE level = 6 AND start BETWEEN ${latest} - 1`);
-    await ask(`DELETE FROM usage_subject_totals WHERE level = 11 AND start BETWEEN ${latest} - 1`);
-    await ask('DELETE FROM usage_folds WHERE level IN (41, 42, 43, 70, 71, 72)');
+    await query(`DELETE FROM usage_totals WHERE level = 6 AND start BETWEEN ${latest} - 1`);
+    await query(`DELETE FROM usage_subject_totals WHERE level = 11 AND start BETWEEN ${latest} - 1`);
+    await query('DELETE FROM usage_folds WHERE level IN (41, 42, 43, 70, 71, 72)');
     expect(await sums()).toEqual(before);
 
     const made = async (): Promise<readonly number[]> =>
-      (await ask('SELECT start FROM usage_folds WHERE level = 48 ORDER BY start')).map(
+      (await query('SELECT start FROM usage_folds WHERE level = 48 ORDER BY start')).map(
         (one) => (Number(one['start']) * 60_000 - start) / day,
       );
     expect(await made()).toEqual([9]);
@@ -196,7 +200,7 @@ function foldsSuite(url: () => string | Promise<string>): void {
     await addAll(folding());
     await unfolded.prune({ days: 1_000, records: 1_000_000, sumDays: 1_000 });
     expect(await made()).toEqual([10, 11]);
-    const left = await ask('SELECT DISTINCT start FROM usage_totals WHERE level = 48');
+    const left = await query('SELECT DISTINCT start FROM usage_totals WHERE level = 48');
     expect(left).toHaveLength(2);
   });
 
@@ -206,7 +210,7 @@ function foldsSuite(url: () => string | Promise<string>): void {
     await addAll(folding());
     setTime(later + day);
     await addAll(folding());
-    const latest = await ask('SELECT level FROM usage_folds WHERE level IN (48, 49, 54, 55, 77, 78)');
+    const latest = await query('SELECT level FROM usage_folds WHERE level IN (48, 49, 54, 55, 77, 78)');
     expect(latest).toHaveLength(12);
     expect(await answersOf(unfolded)).toEqual(before);
   });
@@ -214,15 +218,15 @@ function foldsSuite(url: () => string | Promise<string>): void {
   test('folds are the same when they are made of a few sums at a time', async () => {
     await addAll(folding());
     const all = async (): Promise<readonly unknown[]> => [
-      await ask('SELECT * FROM usage_totals WHERE level IN (43, 44) ORDER BY level, start, key, names'),
-      await ask(
+      await query('SELECT * FROM usage_totals WHERE level IN (43, 44) ORDER BY level, start, key, names'),
+      await query(
         'SELECT * FROM usage_subject_totals WHERE level IN (53, 76) ORDER BY level, start, subject, names',
       ),
-      await ask('SELECT * FROM usage_folds ORDER BY level, start'),
+      await query('SELECT * FROM usage_folds ORDER BY level, start'),
     ];
     const before = await all();
-    await ask('DELETE FROM usage_folds WHERE level IN (43, 44, 53, 76)');
-    await ask('DELETE FROM usage_totals WHERE level = 43');
+    await query('DELETE FROM usage_folds WHERE level IN (43, 44, 53, 76)');
+    await query('DELETE FROM usage_totals WHERE level = 43');
     const { database } = stores;
     const small = new Folding(database.kind, 1);
     let mostNew = 0;
@@ -248,10 +252,10 @@ function foldsSuite(url: () => string | Promise<string>): void {
       'UPDATE usage_folds SET charged = 1 WHERE level IN (41, 43, 50, 72)',
     ]) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await ask(older);
+      await query(older);
       for (const table of ['usage_totals', 'usage_subject_totals'])
         // oxlint-disable-next-line no-await-in-loop -- one after the other
-        await ask(
+        await query(
           `UPDATE ${table} SET charged_more = NULL WHERE level >= 40 AND level IN (SELECT level FROM usage_folds WHERE charged IS NULL OR charged = 1)`,
         );
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -261,7 +265,7 @@ function foldsSuite(url: () => string | Promise<string>): void {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect(await answersOf(unfolded)).toEqual(before);
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const [left] = await ask(
+      const [left] = await query(
         'SELECT COUNT(*) AS count FROM usage_folds WHERE charged IS NULL OR charged < 2147483647',
       );
       expect(Number(left?.['count'])).toBe(0);
@@ -269,9 +273,9 @@ function foldsSuite(url: () => string | Promise<string>): void {
   });
 
   test('half days of keys have the refused calls of a gateway that counted these as failed', async () => {
-    const asked = { since: start + 12 * hour, until: start + 36 * hour };
+    const rangeFilter = { since: start + 12 * hour, until: start + 36 * hour };
     const calls = async (): Promise<readonly (readonly [string | number, number, number])[]> =>
-      (await unfolded.sums(asked, 'keyId')).sums
+      (await unfolded.sums(rangeFilter, 'keyId')).sums
         .map(({ group, calls: count, microDollars }) => [group, count, microDollars] as const)
         .toSorted(([one], [other]) => (one < other ? -1 : 1));
     await insertRecords(
@@ -285,21 +289,23 @@ function foldsSuite(url: () => string | Promise<string>): void {
     await addAll(unfolded);
     const before = await calls();
     expect(before.reduce((sum, [, count]) => sum + count, 0)).toBeGreaterThan(4);
-    await ask("DELETE FROM usage_names WHERE model = '' AND status = 400");
+    await query("DELETE FROM usage_names WHERE model = '' AND status = 400");
     await addAll(folding());
-    const [made] = await ask('SELECT COUNT(*) AS count FROM usage_folds WHERE level = 40 AND after IS NULL');
+    const [made] = await query(
+      'SELECT COUNT(*) AS count FROM usage_folds WHERE level = 40 AND after IS NULL',
+    );
     expect(Number(made?.['count'])).toBeGreaterThan(0);
     expect(await calls()).toEqual(before);
   });
 
   test('numbers of keys without sums take no steps', async () => {
-    await ask('UPDATE usage_keys SET id = id + 5000000');
-    await ask('UPDATE usage_totals SET key = key + 5000000 WHERE level >= 5');
+    await query('UPDATE usage_keys SET id = id + 5000000');
+    await query('UPDATE usage_totals SET key = key + 5000000 WHERE level >= 5');
     const log = folding();
     let steps = 0;
     // oxlint-disable-next-line no-await-in-loop -- one step after the other
     while (steps < 2_000 && (await log.addToSums())) steps += 1;
-    const [tiles] = await ask('SELECT COUNT(*) AS count FROM usage_folds WHERE after IS NULL');
+    const [tiles] = await query('SELECT COUNT(*) AS count FROM usage_folds WHERE after IS NULL');
     expect(Number(tiles?.['count'])).toBeGreaterThan(100);
     expect(steps).toBeLessThan(Number(tiles?.['count']) + 10);
   });
@@ -316,7 +322,7 @@ function foldsSuite(url: () => string | Promise<string>): void {
       expect([look, ...found]).toEqual([look, ...before.map((count) => count + 1)]);
       await addAll(look === 'not added' ? unfolded : folding());
     }
-    const left = await ask(
+    const left = await query(
       `SELECT level FROM usage_folds WHERE after IS NULL AND level IN (43, 72) AND start = ${start / 60_000}`,
     );
     expect(left).toHaveLength(2);
@@ -324,7 +330,7 @@ function foldsSuite(url: () => string | Promise<string>): void {
 
   test('four hours have folds for two months, and half days are made of what there is', async () => {
     const lastFour = async (): Promise<readonly unknown[]> => {
-      const found = await ask(
+      const found = await query(
         `SELECT level, MIN(start) AS first, MAX(start) AS last FROM usage_folds WHERE level IN (37, 38, 56, 68, 69) GROUP BY level ORDER BY level`,
       );
       return found.map(({ level, first, last }) => [
@@ -336,7 +342,7 @@ function foldsSuite(url: () => string | Promise<string>): void {
     await addAll(folding());
     const levels = [37, 38, 56, 68, 69];
     expect(await lastFour()).toEqual(levels.map((level) => [level, 0, 16]));
-    const halves = await ask('SELECT COUNT(*) AS count FROM usage_folds WHERE level = 39');
+    const halves = await query('SELECT COUNT(*) AS count FROM usage_folds WHERE level = 39');
     expect(halves).toEqual([{ count: 5 }]);
 
     setTime(start + 64 * day);
@@ -344,7 +350,7 @@ function foldsSuite(url: () => string | Promise<string>): void {
     await unfolded.prune({ days: 1_000, records: 1_000_000, sumDays: 1_000 });
     const [[, oldest] = []] = (await lastFour()) as readonly number[][];
     expect(oldest).toBe((2 * day) / (4 * hour));
-    const old = await ask(
+    const old = await query(
       `SELECT 1 FROM usage_totals WHERE level = 37 AND start < ${(start + 2 * day) / 60_000}`,
     );
     expect(old).toEqual([]);
@@ -352,26 +358,26 @@ function foldsSuite(url: () => string | Promise<string>): void {
     await insertRecords(stores, [{ ...call(3), id: 'late', at: start + 5 * hour }]);
     await addAll(folding());
     expect(
-      await ask(
+      await query(
         `SELECT SUM(calls) AS calls FROM usage_totals WHERE level = 39 AND start = ${start / 60_000}`,
       ),
     ).toEqual(
-      await ask(
+      await query(
         `SELECT SUM(calls) AS calls FROM usage_totals WHERE level = 5 AND start >= ${start / 60_000} AND start < ${(start + 12 * hour) / 60_000}`,
       ),
     );
     expect(
-      await ask(`SELECT start FROM usage_folds WHERE level = 37 AND start < ${(start + 2 * day) / 60_000}`),
+      await query(`SELECT start FROM usage_folds WHERE level = 37 AND start < ${(start + 2 * day) / 60_000}`),
     ).toEqual([]);
   });
 
   test('folds that are too old go with the other sums, also those of times without sums', async () => {
     await addAll(folding());
-    await ask('DELETE FROM usage_subject_totals WHERE level = 53');
+    await query('DELETE FROM usage_subject_totals WHERE level = 53');
     await unfolded.prune({ days: 1, records: 1_000_000, sumDays: 1 });
-    expect(await ask('SELECT * FROM usage_folds')).toEqual([]);
-    expect(await ask('SELECT * FROM usage_totals WHERE level >= 40')).toEqual([]);
-    expect(await ask('SELECT * FROM usage_subject_totals')).toEqual([]);
+    expect(await query('SELECT * FROM usage_folds')).toEqual([]);
+    expect(await query('SELECT * FROM usage_totals WHERE level >= 40')).toEqual([]);
+    expect(await query('SELECT * FROM usage_subject_totals')).toEqual([]);
   });
 }
 

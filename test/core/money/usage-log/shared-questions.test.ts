@@ -3,12 +3,12 @@ import type { Database } from '../../../../core/state/database/index.ts';
 import { openSumsThread } from '../../../../core/money/usage-log/sums-thread.ts';
 import { readUntil } from '../../../../core/state/waiting-reader.ts';
 
-interface Asked {
+interface PendingQuery {
   readonly signal: AbortSignal | undefined;
   answer(value: unknown): void;
 }
 
-const questions: Asked[] = [];
+const questions: PendingQuery[] = [];
 afterEach(() => void questions.splice(0));
 
 /** Sums whose thread answers when the test says so. */
@@ -26,10 +26,10 @@ function sums() {
 }
 
 test('tabs that ask the same share one question, which goes on while one of them waits', async () => {
-  const ask = sums();
+  const query = sums();
   const [first, second] = [new AbortController(), new AbortController()];
-  const one = readUntil(first.signal, ask);
-  const other = readUntil(second.signal, ask);
+  const one = readUntil(first.signal, query);
+  const other = readUntil(second.signal, query);
   expect(questions.length).toBe(1);
   first.abort(new Error('left'));
   await expect(one).rejects.toThrow('left');
@@ -39,13 +39,13 @@ test('tabs that ask the same share one question, which goes on while one of them
 });
 
 test('a question is abandoned when the last client has left, and asked anew for the next one', async () => {
-  const ask = sums();
+  const query = sums();
   const left = new AbortController();
-  const one = readUntil(left.signal, ask);
+  const one = readUntil(left.signal, query);
   left.abort(new Error('left'));
   await expect(one).rejects.toThrow('left');
   expect(questions[0]?.signal?.aborted).toBe(true);
-  const next = readUntil(new AbortController().signal, ask);
+  const next = readUntil(new AbortController().signal, query);
   expect(questions.length).toBe(2);
   questions[1]?.answer({ sums: [] });
   expect(await next).toEqual({ sums: [] });

@@ -65,9 +65,9 @@ function threadSuite(url: () => string | Promise<string>): void {
     const stores = openStores(await url());
     await stores.ready();
     const log = openUsageLog(stores, { inThread: true });
-    const asked = log.sums({}, 'model').catch((error: unknown) => String(error));
+    const pending = log.sums({}, 'model').catch((error: unknown) => String(error));
     await stores.close();
-    expect(await asked).toContain('closed');
+    expect(await pending).toContain('closed');
     await expect(log.sums({}, 'model')).rejects.toThrow('closed');
   });
 }

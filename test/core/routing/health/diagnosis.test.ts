@@ -5,7 +5,7 @@ import { channelStanding } from '../../../../core/routing/health/index.ts';
 import { GatewayError, type ErrorCode, type ErrorDetails } from '../../../../core/sdk/errors.ts';
 import type { TargetHealth, Standing } from '../../../../core/sdk/health.ts';
 
-const said = (status: number, message: string, headers: Record<string, string> = {}): GatewayError =>
+const errorOf = (status: number, message: string, headers: Record<string, string> = {}): GatewayError =>
   upstreamError(status, JSON.stringify({ error: { message } }), headers);
 /** An error without words of a provider. */
 const plain = (code: ErrorCode, details: ErrorDetails = {}): GatewayError =>
@@ -33,12 +33,12 @@ describe('what a failure says about a channel', () => {
     ['a refusal by the channel itself', plain('unsupported_content', upstream), 'fine'],
     ['a failure by the channel itself', plain('server_is_overloaded', upstream), 'failure'],
     ['a 500 by the channel itself', plain('internal_error', { ...upstream, status: 500 }), 'failure'],
-    ['a provider that is too slow', said(408, 'took too long'), 'failure'],
-    ['a provider that breaks', said(500, 'broke'), 'failure'],
-    ['a provider with too much to do', said(529, 'busy'), 'failure'],
-    ['a request that is wrong', said(400, 'bad field'), 'fine'],
-    ['a key that is wrong', said(401, 'bad key'), 'refused'],
-    ['an account without money', said(402, 'no credit'), 'refused'],
+    ['a provider that is too slow', errorOf(408, 'took too long'), 'failure'],
+    ['a provider that breaks', errorOf(500, 'broke'), 'failure'],
+    ['a provider with too much to do', errorOf(529, 'busy'), 'failure'],
+    ['a request that is wrong', errorOf(400, 'bad field'), 'fine'],
+    ['a key that is wrong', errorOf(401, 'bad key'), 'refused'],
+    ['an account without money', errorOf(402, 'no credit'), 'refused'],
   ])('after %s', (_what, error, says) => {
     expect(diagnose(error).says).toBe(says);
   });
@@ -58,14 +58,14 @@ describe('what a failure says about a channel', () => {
     ['File not found: remodeled.txt', 'fine'],
     ['not found here', 'fine'],
   ])('after 404 with %j', (message, says) => {
-    expect(diagnose(said(404, message)).says).toBe(says);
+    expect(diagnose(errorOf(404, message)).says).toBe(says);
   });
 
   test('is for how long, where a provider says so', () => {
     const waits = { 'retry-after': '7' };
-    expect(diagnose(said(429, 'slow down', waits))).toEqual({ says: 'patience', patience: 7_000 });
-    expect(diagnose(said(429, 'slow down'))).toEqual({ says: 'patience' });
-    expect(diagnose(said(503, 'busy', waits))).toEqual({ says: 'failure', patience: 7_000 });
+    expect(diagnose(errorOf(429, 'slow down', waits))).toEqual({ says: 'patience', patience: 7_000 });
+    expect(diagnose(errorOf(429, 'slow down'))).toEqual({ says: 'patience' });
+    expect(diagnose(errorOf(503, 'busy', waits))).toEqual({ says: 'failure', patience: 7_000 });
     expect(diagnose(plain('rate_limit_exceeded', { ...upstream, retryAfter: 2 }))).toEqual({
       says: 'patience',
       patience: 2_000,
@@ -79,7 +79,7 @@ describe('what a failure says about a channel', () => {
 
 describe('the sentence of a failure', () => {
   test('is the provider’s own, where it gave one', () => {
-    expect(sentenceOf(said(401, 'Incorrect key'))).toBe('Incorrect key');
+    expect(sentenceOf(errorOf(401, 'Incorrect key'))).toBe('Incorrect key');
     expect(sentenceOf(upstreamError(500, ''))).toBe(upstreamError(500, '').message);
     expect(sentenceOf(plain('upstream_cut'))).toBe('a sentence');
   });
@@ -93,7 +93,7 @@ describe('the sentence of a failure', () => {
 });
 
 describe('a channel stands', () => {
-  const place = (key: string, standing: Standing, model?: string): TargetHealth => ({
+  const breaker = (key: string, standing: Standing, model?: string): TargetHealth => ({
     channel: 'x',
     key,
     standing,
@@ -108,21 +108,21 @@ describe('a channel stands', () => {
 
   test('as its best and its worst key, in this order: up, probing, cooling, resting', () => {
     expect(standing()).toEqual(['up', 'up']);
-    expect(standing(place('a', 'probing'), place('b', 'cooling'))).toEqual(['probing', 'cooling']);
-    expect(standing(place('a', 'resting'), place('b', 'cooling'))).toEqual(['cooling', 'resting']);
-    expect(standing(place('b', 'probing'))).toEqual(['up', 'probing']);
-    expect(standing(place('a', 'resting'), place('b', 'probing'))).toEqual(['probing', 'resting']);
+    expect(standing(breaker('a', 'probing'), breaker('b', 'cooling'))).toEqual(['probing', 'cooling']);
+    expect(standing(breaker('a', 'resting'), breaker('b', 'cooling'))).toEqual(['cooling', 'resting']);
+    expect(standing(breaker('b', 'probing'))).toEqual(['up', 'probing']);
+    expect(standing(breaker('a', 'resting'), breaker('b', 'probing'))).toEqual(['probing', 'resting']);
   });
 
   test('without regard to single models, or to channels of other names', () => {
-    expect(standing(place('a', 'resting', 'm'), place('b', 'resting', 'm'))).toEqual(['up', 'up']);
-    expect(standing({ ...place('a', 'resting'), channel: 'y' })).toEqual(['up', 'up']);
+    expect(standing(breaker('a', 'resting', 'm'), breaker('b', 'resting', 'm'))).toEqual(['up', 'up']);
+    expect(standing({ ...breaker('a', 'resting'), channel: 'y' })).toEqual(['up', 'up']);
   });
 
   test('as its own keys do, whatever is known of one that it no longer has', () => {
     const one = { id: 'x', keys: [{ id: 'a', index: 0 }] };
-    expect(channelStanding([place('gone', 'resting')], one)).toEqual({ best: 'up', worst: 'up' });
-    expect(channelStanding([place('gone', 'probing'), place('a', 'cooling')], one)).toEqual({
+    expect(channelStanding([breaker('gone', 'resting')], one)).toEqual({ best: 'up', worst: 'up' });
+    expect(channelStanding([breaker('gone', 'probing'), breaker('a', 'cooling')], one)).toEqual({
       best: 'cooling',
       worst: 'cooling',
     });

@@ -40,11 +40,11 @@ class Line implements HealthLine {
   send(word: HealthWord): boolean {
     if (this.cut) return false;
     this.words.push(word);
-    const tell = (news: HealthNews): void => {
+    const send = (news: HealthNews): void => {
       setImmediate(() => this.#listener?.(copied(news)));
     };
     const deliver = (): void => {
-      setImmediate(() => this.#server.receive(this.#worker, copied(word), tell));
+      setImmediate(() => this.#server.receive(this.#worker, copied(word), send));
     };
     if (this.#held === undefined) deliver();
     else this.#held.push(deliver);
@@ -137,12 +137,12 @@ test('one worker at a time finds out; the turn of one that ends is free', async 
   server.forget(probing[0] ?? 0);
   const others = all.filter(({ number }) => number !== probing[0]);
   // Those who were told to wait learn of it when that time has passed, or when somebody asks.
-  expect(await claimOf(others[0]!.line, target.channel.id)).toBe(0);
-  expect(await claimOf(others[1]!.line, target.channel.id)).toBeGreaterThan(0);
+  expect(await acquireLease(others[0]!.line, target.channel.id)).toBe(0);
+  expect(await acquireLease(others[1]!.line, target.channel.id)).toBeGreaterThan(0);
 });
 
 /** How long a place belongs to somebody else, as the server tells this worker. */
-function claimOf(line: Line, channel: string): Promise<number> {
+function acquireLease(line: Line, channel: string): Promise<number> {
   return new Promise((resolve) => {
     line.listen((news) => {
       if (news.kind === 'turn' && news.id === -1) resolve(news.wait);
@@ -187,7 +187,7 @@ test('while nobody answers each worker goes on with what it knows; then all is s
 
 test('what is remembered for all is bounded', async () => {
   const server = new HealthServer();
-  const told: number[] = [];
+  const replies: number[] = [];
   for (let count = 0; count < 7_000; count += 1)
     server.receive(
       1,
@@ -198,7 +198,7 @@ test('what is remembered for all is bounded', async () => {
       () => {},
     );
   server.receive(2, { kind: 'join' }, (news) => {
-    if (news.kind === 'heard') told.push(news.places.length);
+    if (news.kind === 'heard') replies.push(news.places.length);
   });
-  expect(told).toEqual([5_000]);
+  expect(replies).toEqual([5_000]);
 });

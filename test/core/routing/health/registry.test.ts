@@ -232,7 +232,7 @@ type Step =
   | { readonly do: 'enter'; readonly model: number }
   | {
       readonly do: 'end';
-      readonly visit: number;
+      readonly attempt: number;
       readonly how: keyof typeof errors | 'ok' | 'left' | 'answered';
     };
 
@@ -242,7 +242,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     fc.record({ do: fc.constant('enter' as const), model: fc.integer({ min: 0, max: 2 }) }),
     fc.record({
       do: fc.constant('end' as const),
-      visit: fc.nat(),
+      attempt: fc.nat(),
       how: fc.constantFrom(
         'failed',
         'failed',
@@ -268,15 +268,15 @@ describe('whatever happens', () => {
       fc.property(steps, (drawn) => {
         const clock: Clock = { now: 0 };
         const health = createHealth(settingsOf(), { now: () => clock.now });
-        const open: { visit: NonNullable<ReturnType<Health['enter']>>; probes: boolean }[] = [];
+        const open: { attempt: NonNullable<ReturnType<Health['enter']>>; probes: boolean }[] = [];
         let coolUntil = [0, 0, 0];
         for (const step of drawn) {
           if (step.do === 'pass') clock.now += step.time;
           else if (step.do === 'enter') {
             const target = targetOf('law', 'first', String(step.model));
             const before = health.standing(target);
-            const visit = health.enter(target);
-            if (visit === undefined) {
+            const attempt = health.enter(target);
+            if (attempt === undefined) {
               expect(health.waitMs(target)).toBeGreaterThan(0);
             } else {
               expect(before).not.toBe('probing');
@@ -287,23 +287,23 @@ describe('whatever happens', () => {
                 expect(health.standing(target)).toBe('probing');
                 expect(health.enter(target)).toBeUndefined();
               }
-              open.push({ visit, probes });
-              models.set(visit, step.model);
+              open.push({ attempt, probes });
+              models.set(attempt, step.model);
             }
           } else if (open.length > 0) {
             const [taken] =
               step.how === 'answered'
-                ? [open[step.visit % open.length]]
-                : open.splice(step.visit % open.length, 1);
+                ? [open[step.attempt % open.length]]
+                : open.splice(step.attempt % open.length, 1);
             if (taken === undefined) continue;
-            const { visit } = taken;
-            if (step.how === 'ok') visit.succeeded();
-            else if (step.how === 'left') visit.left();
-            else if (step.how === 'answered') visit.answered();
+            const { attempt: ended } = taken;
+            if (step.how === 'ok') ended.succeeded();
+            else if (step.how === 'left') ended.left();
+            else if (step.how === 'answered') ended.answered();
             else {
-              visit.failed(errors[step.how]());
+              ended.failed(errors[step.how]());
               const patience = { limited: 5_000, overloaded: 7_000 }[step.how as string];
-              const model = models.get(visit) ?? 0;
+              const model = models.get(ended) ?? 0;
               if (patience !== undefined)
                 coolUntil = coolUntil.map((until, index) =>
                   index === model ? Math.max(until, clock.now + patience) : until,
@@ -311,7 +311,7 @@ describe('whatever happens', () => {
             }
           }
         }
-        for (const { visit } of open) visit.left();
+        for (const { attempt } of open) attempt.left();
         clock.now += 400_000;
         for (const model of [0, 1, 2]) {
           const target = targetOf('law', 'first', String(model));
@@ -338,10 +338,10 @@ describe('whatever happens', () => {
           const seen: { at: number; fails: boolean }[] = [];
           for (const { pause, fails } of drawn) {
             clock.now += pause;
-            const visit = enter(health, target);
+            const attempt = enter(health, target);
             seen.push({ at: clock.now, fails });
-            if (fails) visit.failed(errors.failed());
-            else visit.succeeded();
+            if (fails) attempt.failed(errors.failed());
+            else attempt.succeeded();
             // The window moves in tenths.
             const [short, long] = [54_000, 60_000].map((window) => {
               const slice = 6_000;
@@ -548,9 +548,9 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
       JSON.stringify({ by: 'x', rests: 1, base: 9, last: { ...last, message: 5 } }),
     );
     await write('["wrote","good"]', JSON.stringify({ by: 'x', rests: 1, base: 9, last }));
-    const heard = () => one.report().filter(({ channel }) => channel === 'wrote');
-    await expect.poll(() => heard().length).toBe(5);
-    expect(heard().map((place) => [place.key, place.standing, place.last])).toEqual([
+    const read = () => one.report().filter(({ channel }) => channel === 'wrote');
+    await expect.poll(() => read().length).toBe(5);
+    expect(read().map((breaker) => [breaker.key, breaker.standing, breaker.last])).toEqual([
       ['bad', 'resting', undefined],
       ['odd', 'resting', undefined],
       ['none', 'resting', undefined],

@@ -6,7 +6,7 @@ import type { Health, HealthChange, KeyOrModel } from '../../../../core/sdk/heal
 import type { HealthSettings } from '../../../../core/settings/routing.ts';
 import { enter, errors, fail, newTarget, settingsOf, targetOf } from '../../../suites/health-suite.ts';
 
-interface AskedClaim {
+interface LeaseRequest {
   readonly name: KeyOrModel;
   readonly lease: number;
   /** Answers as other gateways do: 0, or for how long another one has the claim. */
@@ -16,17 +16,17 @@ interface AskedClaim {
 /** Other gateways, which answer what the test says. */
 class OtherGateways implements HealthSharing {
   isUp = true;
-  readonly told: SharedBreaker[] = [];
-  readonly asked: AskedClaim[] = [];
+  readonly published: SharedBreaker[] = [];
+  readonly leaseRequests: LeaseRequest[] = [];
   readonly released: KeyOrModel[] = [];
   closed = 0;
 
   publish(place: SharedBreaker): void {
-    this.told.push(place);
+    this.published.push(place);
   }
   acquire(name: KeyOrModel, lease: number): Promise<number | undefined> {
     return new Promise((resolve) => {
-      this.asked.push({
+      this.leaseRequests.push({
         name,
         lease,
         answer: async (wait) => {
@@ -73,7 +73,7 @@ function stage(settings: Partial<HealthSettings> = {}): Stage {
 }
 
 /** A heard place, all well unless said otherwise. */
-function heard(name: KeyOrModel, state: Partial<SharedBreaker> = {}): SharedBreaker {
+function breaker(name: KeyOrModel, state: Partial<SharedBreaker> = {}): SharedBreaker {
   return { name, cool: 0, rest: 0, rests: 0, base: 0, ...state };
 }
 
@@ -84,15 +84,15 @@ describe('the claim to probe a place', () => {
     fail(health, target);
     expect(health.waitMs(target)).toBe(10_000);
     clock.now += 9_999;
-    expect([health.waitMs(target), others.asked.length]).toEqual([1, 0]);
+    expect([health.waitMs(target), others.leaseRequests.length]).toEqual([1, 0]);
     clock.now += 1;
-    expect([health.waitMs(target), health.waitMs(target), others.asked.length]).toEqual([50, 50, 1]);
-    expect(others.asked[0]).toMatchObject({
+    expect([health.waitMs(target), health.waitMs(target), others.leaseRequests.length]).toEqual([50, 50, 1]);
+    expect(others.leaseRequests[0]).toMatchObject({
       name: { channel: target.channel.id, key: 'first' },
       lease: 5_000,
     });
-    await others.asked[0]?.answer(0);
-    expect([health.waitMs(target), others.asked.length]).toEqual([0, 1]);
+    await others.leaseRequests[0]?.answer(0);
+    expect([health.waitMs(target), others.leaseRequests.length]).toEqual([0, 1]);
   });
 
   test('is good for its time, and then asked for again', async () => {
@@ -101,11 +101,11 @@ describe('the claim to probe a place', () => {
     fail(health, target);
     clock.now += 10_000;
     health.waitMs(target);
-    await others.asked[0]?.answer(0);
+    await others.leaseRequests[0]?.answer(0);
     clock.now += 4_999;
-    expect([health.waitMs(target), others.asked.length]).toEqual([0, 1]);
+    expect([health.waitMs(target), others.leaseRequests.length]).toEqual([0, 1]);
     clock.now += 2;
-    expect([health.waitMs(target), others.asked.length]).toEqual([50, 2]);
+    expect([health.waitMs(target), others.leaseRequests.length]).toEqual([50, 2]);
   });
 
   test('of another gateway keeps calls away for as long as it has it', async () => {
@@ -114,14 +114,14 @@ describe('the claim to probe a place', () => {
     fail(health, target);
     clock.now += 10_000;
     health.waitMs(target);
-    await others.asked[0]?.answer(3_000);
+    await others.leaseRequests[0]?.answer(3_000);
     expect([health.standing(target), health.waitMs(target)]).toEqual(['probing', 1_000]);
     expect(health.enter(target)).toBeUndefined();
     clock.now += 2_999;
     expect(health.standing(target)).toBe('probing');
     clock.now += 1;
     expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 50]);
-    expect(others.asked).toHaveLength(2);
+    expect(others.leaseRequests).toHaveLength(2);
     enter(health, target).succeeded();
     expect(health.standing(target)).toBe('up');
   });
@@ -133,13 +133,13 @@ describe('the claim to probe a place', () => {
     clock.now += 10_000;
     health.waitMs(target);
     others.isUp = false;
-    await others.asked[0]?.answer(undefined);
+    await others.leaseRequests[0]?.answer(undefined);
     expect([health.sharing, health.waitMs(target), health.standing(target)]).toEqual([
       'degraded',
       0,
       'resting',
     ]);
-    expect(others.asked).toHaveLength(1);
+    expect(others.leaseRequests).toHaveLength(1);
     enter(health, target);
   });
 
@@ -152,12 +152,12 @@ describe('the claim to probe a place', () => {
       health.waitMs(target);
       if (early) enter(health, target);
       // oxlint-disable-next-line no-await-in-loop
-      await others.asked[0]?.answer(0);
+      await others.leaseRequests[0]?.answer(0);
       if (!early) enter(health, target);
-      expect([early, others.asked.map(({ lease }) => lease)]).toEqual([early, [5_000, 60_000]]);
+      expect([early, others.leaseRequests.map(({ lease }) => lease)]).toEqual([early, [5_000, 60_000]]);
       // oxlint-disable-next-line no-await-in-loop
-      await others.asked[1]?.answer(0);
-      expect([early, others.asked.length]).toEqual([early, 2]);
+      await others.leaseRequests[1]?.answer(0);
+      expect([early, others.leaseRequests.length]).toEqual([early, 2]);
     }
   });
 
@@ -168,7 +168,7 @@ describe('the claim to probe a place', () => {
     clock.now += 10_000;
     health.waitMs(target);
     const probe = enter(health, target);
-    await others.asked[0]?.answer(30_000);
+    await others.leaseRequests[0]?.answer(30_000);
     probe.left();
     expect(health.standing(target)).toBe('resting');
     enter(health, target).succeeded();
@@ -182,9 +182,9 @@ describe('the claim to probe a place', () => {
     fail(health, target);
     clock.now += 10_000;
     health.waitMs(target);
-    hooks.adopt(heard(name));
+    hooks.adopt(breaker(name));
     expect(health.standing(target)).toBe('up');
-    await others.asked[0]?.answer(30_000);
+    await others.leaseRequests[0]?.answer(30_000);
     fail(health, target);
     expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 10_000]);
     clock.now += 10_000;
@@ -242,51 +242,53 @@ describe('ahead of the end of a rest the claim is asked for', () => {
     ['not before', 9_000, true, 0],
     ['not where no call wants to go there', 9_001, false, 0],
     ['also when it is over', 12_000, true, 1],
-  ])('%s', (_when, past, wanted, asked) => {
+  ])('%s', (_when, past, wanted, expectedRequests) => {
     const { hooks, others } = rested(past, wanted);
     hooks.tick();
     hooks.tick();
-    expect(others.asked).toHaveLength(asked);
-    expect(others.asked.map(({ lease }) => lease)).toEqual(Array.from({ length: asked }, () => 5_000));
+    expect(others.leaseRequests).toHaveLength(expectedRequests);
+    expect(others.leaseRequests.map(({ lease }) => lease)).toEqual(
+      Array.from({ length: expectedRequests }, () => 5_000),
+    );
   });
 
   test('not where no call has wanted to go there for long', () => {
     const { hooks, others, clock } = rested(9_500, true);
     clock.now += 8_999;
     hooks.tick();
-    expect(others.asked).toHaveLength(1);
+    expect(others.leaseRequests).toHaveLength(1);
     const late = rested(9_500, true);
     late.clock.now += 9_000;
     late.hooks.tick();
-    expect(late.others.asked).toHaveLength(0);
+    expect(late.others.leaseRequests).toHaveLength(0);
   });
 
   test('not again while it lasts, and again when it has ended', async () => {
     const { hooks, others, clock, health, target } = rested(9_500, true);
     hooks.tick();
-    await others.asked[0]?.answer(0);
+    await others.leaseRequests[0]?.answer(0);
     hooks.tick();
-    expect(others.asked).toHaveLength(1);
+    expect(others.leaseRequests).toHaveLength(1);
     clock.now += 5_000;
     health.waitMs(target);
     hooks.tick();
-    expect(others.asked).toHaveLength(2);
+    expect(others.leaseRequests).toHaveLength(2);
   });
 
   test('not while another gateway has it, and not while a probe runs', async () => {
     const { hooks, others, health, target, clock } = rested(9_500, true);
     hooks.tick();
-    await others.asked[0]?.answer(2_000);
+    await others.leaseRequests[0]?.answer(2_000);
     hooks.tick();
-    expect(others.asked).toHaveLength(1);
+    expect(others.leaseRequests).toHaveLength(1);
     clock.now += 2_000;
     hooks.tick();
-    await others.asked[1]?.answer(undefined);
-    expect(others.asked).toHaveLength(2);
+    await others.leaseRequests[1]?.answer(undefined);
+    expect(others.leaseRequests).toHaveLength(2);
     enter(health, target);
-    await others.asked[2]?.answer(undefined);
+    await others.leaseRequests[2]?.answer(undefined);
     hooks.tick();
-    expect(others.asked.map(({ lease }) => lease)).toEqual([5_000, 5_000, 60_000]);
+    expect(others.leaseRequests.map(({ lease }) => lease)).toEqual([5_000, 5_000, 60_000]);
   });
 
   test('not while the provider asks for patience, and not for what no longer rests', () => {
@@ -298,14 +300,14 @@ describe('ahead of the end of a rest the claim is asked for', () => {
     clock.now += 900;
     health.waitMs(target);
     hooks.tick();
-    expect(others.asked).toHaveLength(0);
+    expect(others.leaseRequests).toHaveLength(0);
     const brother = newTarget();
     enter(health, brother).failed(errors.refused());
     health.waitMs(brother);
     health.reset(brother.channel.id);
     clock.now += 900;
     hooks.tick();
-    expect(others.asked).toHaveLength(0);
+    expect(others.leaseRequests).toHaveLength(0);
   });
 });
 
@@ -317,7 +319,7 @@ describe('other gateways are not asked', () => {
     clock.now += 5_000;
     expect(health.waitMs(target)).toBe(0);
     enter(health, target).succeeded();
-    expect([others.asked, others.released]).toEqual([[], []]);
+    expect([others.leaseRequests, others.released]).toEqual([[], []]);
   });
 
   test('about places that answer again, or of which nothing is known any more', () => {
@@ -333,16 +335,18 @@ describe('other gateways are not asked', () => {
     clock.now += 500;
     hooks.tick();
     // The oldest made room for the last.
-    expect(others.asked.map(({ name }) => name.model)).toEqual(brothers.slice(1).map(({ model }) => model));
+    expect(others.leaseRequests.map(({ name }) => name.model)).toEqual(
+      brothers.slice(1).map(({ model }) => model),
+    );
     const other = newTarget();
     fail(health, other);
     clock.now += 9_500;
     health.waitMs(other);
     clock.now += 500;
     enter(health, other).succeeded();
-    others.asked.length = 0;
+    others.leaseRequests.length = 0;
     hooks.tick();
-    expect(others.asked.filter(({ name }) => name.channel === other.channel.id)).toEqual([]);
+    expect(others.leaseRequests.filter(({ name }) => name.channel === other.channel.id)).toEqual([]);
   });
 
   test('to give back what was never claimed', () => {
@@ -361,22 +365,24 @@ describe('other gateways are told', () => {
     const name = { channel: target.channel.id, key: 'first' };
     fail(health, target);
     const last = { at: expect.any(Number) as number, code: 'upstream_error', message: 'it broke' };
-    expect(others.told.splice(0)).toEqual([{ name, cool: 0, rest: 10_000, rests: 1, base: 10_000, last }]);
+    expect(others.published.splice(0)).toEqual([
+      { name, cool: 0, rest: 10_000, rests: 1, base: 10_000, last },
+    ]);
     clock.now += 10_000;
     const probe = enter(health, target);
-    expect(others.told).toEqual([]);
+    expect(others.published).toEqual([]);
     probe.failed(errors.failed());
-    expect(others.told.splice(0)).toMatchObject([{ name, rest: 20_000, rests: 2, base: 10_000 }]);
+    expect(others.published.splice(0)).toMatchObject([{ name, rest: 20_000, rests: 2, base: 10_000 }]);
     clock.now += 20_000;
     enter(health, target).answered();
-    expect(others.told.splice(0)).toMatchObject([{ name, cool: 0, rest: 0, rests: 0 }]);
+    expect(others.published.splice(0)).toMatchObject([{ name, cool: 0, rest: 0, rests: 0 }]);
   });
 
   test('nothing of failures that are few, and nothing of a reset that changes nothing to those here', () => {
     const { health, others, changes } = stage();
     const target = newTarget();
     fail(health, target, 2);
-    expect(others.told).toEqual([]);
+    expect(others.published).toEqual([]);
     health.reset(target.channel.id);
     health.reset('never heard of');
     expect(changes).toEqual([]);
@@ -386,7 +392,7 @@ describe('other gateways are told', () => {
     const { health, others, hooks, clock } = stage();
     const target = newTarget();
     enter(health, target).failed(errors.limited(30));
-    expect(others.told).toMatchObject([
+    expect(others.published).toMatchObject([
       { name: { channel: target.channel.id, key: 'first', model: 'model' }, cool: 30_000, rests: 0 },
     ]);
     clock.now += 10_000;
@@ -400,9 +406,9 @@ describe('other gateways are told', () => {
     const target = newTarget();
     fail(health, target);
     enter(health, targetOf(target.channel.id, 'second')).failed(errors.limited(30));
-    others.told.length = 0;
+    others.published.length = 0;
     health.reset(target.channel.id);
-    const forgotten = others.told.map(({ name, forgotten: isForgotten, rests, cool }) => [
+    const forgotten = others.published.map(({ name, forgotten: isForgotten, rests, cool }) => [
       name.key,
       name.model,
       isForgotten,
@@ -448,11 +454,11 @@ describe('what another gateway tells', () => {
     const { health, others, hooks, clock, changes } = stage();
     const target = newTarget();
     const last = { at: 5, code: 'upstream_error', message: 'broken there' };
-    hooks.adopt(heard(name(target), { rest: 4_000, rests: 2, base: 2_000, last }));
+    hooks.adopt(breaker(name(target), { rest: 4_000, rests: 2, base: 2_000, last }));
     expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 4_000]);
     expect(health.report()).toMatchObject([{ standing: 'resting', last }]);
     expect(changes).toMatchObject([{ before: 'up', standing: 'resting', elsewhere: true }]);
-    expect(others.told).toEqual([]);
+    expect(others.published).toEqual([]);
     // A probe before its time is for those with nowhere else to go, and not right away.
     expect(health.enter(target)).toBeUndefined();
     clock.now += 4_000;
@@ -465,7 +471,7 @@ describe('what another gateway tells', () => {
   test('without a reason is reported without one', () => {
     const { health, hooks } = stage();
     const target = newTarget();
-    hooks.adopt(heard(name(target), { rest: 4_000, rests: 1, base: 4_000 }));
+    hooks.adopt(breaker(name(target), { rest: 4_000, rests: 1, base: 4_000 }));
     expect(health.report()).toEqual([
       {
         channel: target.channel.id,
@@ -480,23 +486,23 @@ describe('what another gateway tells', () => {
   test('of one model holds for that model alone, and its end is the end', () => {
     const { health, hooks } = stage();
     const target = newTarget();
-    hooks.adopt(heard(name(target, 'model'), { cool: 9_000 }));
+    hooks.adopt(breaker(name(target, 'model'), { cool: 9_000 }));
     expect([health.standing(target), health.waitMs(target)]).toEqual(['cooling', 9_000]);
     expect(health.standing(targetOf(target.channel.id, 'first', 'other'))).toBe('up');
     // A shorter limit does not shorten a longer one.
-    hooks.adopt(heard(name(target, 'model'), { cool: 1_000 }));
+    hooks.adopt(breaker(name(target, 'model'), { cool: 1_000 }));
     expect(health.waitMs(target)).toBe(9_000);
-    hooks.adopt(heard(name(target, 'model'), { forgotten: true }));
+    hooks.adopt(breaker(name(target, 'model'), { forgotten: true }));
     expect([health.standing(target), health.report()]).toEqual(['up', []]);
   });
 
   test('of an end is nothing where nothing was known', () => {
     const { health, hooks, changes } = stage();
     const target = newTarget();
-    hooks.adopt(heard(name(target)));
-    hooks.adopt(heard(name(target, 'model')));
+    hooks.adopt(breaker(name(target)));
+    hooks.adopt(breaker(name(target, 'model')));
     fail(health, target, 1);
-    hooks.adopt(heard(name(target, 'model')));
+    hooks.adopt(breaker(name(target, 'model')));
     expect([health.standing(target), changes]).toEqual(['up', []]);
   });
 
@@ -504,7 +510,7 @@ describe('what another gateway tells', () => {
     const { health, hooks } = stage();
     const target = newTarget();
     fail(health, target, 2);
-    hooks.adopt(heard(name(target), { rest: 7_000, rests: 1, base: 7_000, forgotten: true }));
+    hooks.adopt(breaker(name(target), { rest: 7_000, rests: 1, base: 7_000, forgotten: true }));
     expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 7_000]);
     expect(health.report()).toMatchObject([{ failures: 0 }]);
   });
@@ -513,7 +519,7 @@ describe('what another gateway tells', () => {
     const { health, hooks } = stage();
     const target = newTarget();
     fail(health, target, 2);
-    hooks.adopt(heard(name(target, 'model'), { cool: 5_000, forgotten: true }));
+    hooks.adopt(breaker(name(target, 'model'), { cool: 5_000, forgotten: true }));
     expect(health.report()[0]).toMatchObject({ failures: 2 });
     enter(health, targetOf(target.channel.id, 'first', 'other')).failed(errors.failed());
     expect(health.standing(targetOf(target.channel.id, 'first', 'other'))).toBe('resting');
@@ -525,9 +531,9 @@ describe('what another gateway tells', () => {
     fail(health, target);
     clock.now += 10_000;
     health.waitMs(target);
-    await others.asked[0]?.answer(50_000);
+    await others.leaseRequests[0]?.answer(50_000);
     expect(health.standing(target)).toBe('probing');
-    hooks.adopt(heard(name(target), { rest: 1_000, rests: 2, base: 10_000 }));
+    hooks.adopt(breaker(name(target), { rest: 1_000, rests: 2, base: 10_000 }));
     expect([health.standing(target), health.waitMs(target)]).toEqual(['resting', 1_000]);
   });
 });

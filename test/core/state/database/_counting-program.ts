@@ -5,7 +5,7 @@ import { answerQuestions } from '../../../../core/state/database/thread-answers.
 import { limitConcurrency } from '../../../../core/state/database/limit-concurrency.ts';
 
 let count = 0;
-const ask = limitConcurrency(async () => {
+const query = limitConcurrency(async () => {
   await pause(10);
   count += 1;
   return [];
@@ -16,7 +16,7 @@ answerQuestions<{ readonly statements: number } | 'count'>(
     if (question === 'count') return count;
     for (let index = 0; index < question.statements; index += 1)
       // oxlint-disable-next-line no-await-in-loop -- one statement after the other
-      await ask('', []);
+      await query('', []);
     return 'done';
   },
   async () => {},

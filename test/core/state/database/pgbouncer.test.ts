@@ -12,7 +12,7 @@ const missing = withoutPostgres() ?? withoutPgBouncer();
 const timeouts = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']
   .map((name) => `(SELECT setting::int FROM pg_settings WHERE name = '${name}') AS ${name}`)
   .join(', ');
-const asked = `SELECT ${timeouts}`;
+const statement = `SELECT ${timeouts}`;
 const expected = {
   statement_timeout: Math.max(10_000, 2 * patience.wait),
   lock_timeout: Math.floor(0.9 * patience.wait),
@@ -45,11 +45,11 @@ describe.skipIf(missing !== undefined).each([
 
   test('is noticed, and every statement has its timeouts', async () => {
     const database = await open();
-    expect(await database.query(asked)).toEqual([expected]);
+    expect(await database.query(statement)).toEqual([expected]);
     expect(database.pooling).toBe('transaction');
-    expect(await database.query(asked, [])).toEqual([expected]);
-    expect(await database.transaction((session) => session.query(asked))).toEqual([expected]);
-    const many = await Promise.all(Array.from({ length: 40 }, () => database.query(asked)));
+    expect(await database.query(statement, [])).toEqual([expected]);
+    expect(await database.transaction((session) => session.query(statement))).toEqual([expected]);
+    const many = await Promise.all(Array.from({ length: 40 }, () => database.query(statement)));
     expect(many.flat().every((row) => row['lock_timeout'] === expected.lock_timeout)).toBe(true);
   });
 

@@ -119,10 +119,10 @@ describe.skipIf(missing !== undefined)(
       });
       await server.kill();
       await server.start();
-      const ask = (): Promise<unknown> => database.query('SELECT pg_sleep(0.2)');
-      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => ask().catch(ask)));
+      const query = (): Promise<unknown> => database.query('SELECT pg_sleep(0.2)');
+      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => query().catch(query)));
       expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([]);
-      await Promise.all(Array.from({ length: 8 }, ask));
+      await Promise.all(Array.from({ length: 8 }, query));
       const [row] = await server.run(
         own,
         "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sluice'",

@@ -288,23 +288,23 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
     test('is not one that has answered while this process stood still', async () => {
       const database = openAt(await server.createDatabase('hasty'));
       await database.ready();
-      const asked = database.query('SELECT 1 AS one FROM pg_sleep(0.2)');
+      const pending = database.query('SELECT 1 AS one FROM pg_sleep(0.2)');
       await setTimeout(50);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
-      expect(await asked).toEqual([{ one: 1 }]);
+      expect(await pending).toEqual([{ one: 1 }]);
     });
 
     test('is given the time that the URL says, in seconds', async () => {
       const url = await server.createDatabase('hasty');
       const database = openAt(`${url}?answer_timeout=60`);
-      const asked = database.query('SELECT 1 AS one');
+      const pending = database.query('SELECT 1 AS one');
       server.pause();
       try {
         await setTimeout(2_000);
       } finally {
         server.resume();
       }
-      expect(await asked).toEqual([{ one: 1 }]);
+      expect(await pending).toEqual([{ one: 1 }]);
       expect(() => openAt(`${url}?answer_timeout=soon`)).toThrow('answer_timeout');
     });
 

@@ -23,7 +23,7 @@ function stage() {
 }
 
 async function turns(count: number): Promise<void> {
-  for (let turn = 0; turn < count; turn += 1) await nextTurn();
+  for (let index = 0; index < count; index += 1) await nextTurn();
 }
 
 const now = Math.floor(Date.now() / 1000);

@@ -36,9 +36,11 @@ describe('Keyv on SQLite', () => {
       const keys = Array.from({ length: count }, (_, index) => odd[index] ?? `key ${index}`);
       const there = keys.filter((_, index) => index % 3 !== 2);
       await store.setMany(there.map((key, index) => ({ key, value: `value ${index}` })));
-      const asked = [...keys, ...keys.slice(0, 2)];
-      const wanted = asked.map((key) => (there.includes(key) ? `value ${there.indexOf(key)}` : undefined));
-      expect(await store.getMany(asked)).toEqual(wanted);
+      const requested = [...keys, ...keys.slice(0, 2)];
+      const wanted = requested.map((key) =>
+        there.includes(key) ? `value ${there.indexOf(key)}` : undefined,
+      );
+      expect(await store.getMany(requested)).toEqual(wanted);
       database.close();
     },
   );

@@ -12,7 +12,7 @@ import { eventually } from '../../../support/eventually.ts';
 const copied = <Message>(message: Message): Message => JSON.parse(JSON.stringify(message)) as Message;
 
 /** A worker that is reached as another process is. `deaf`: it reads nothing. */
-function joined(desk: PeersServer, number: number) {
+function joined(server: PeersServer, number: number) {
   let listener: ((news: PrimaryPeerMessage) => void) | undefined;
   const state = { deaf: false, gone: false };
   const line: PeerConnection = {
@@ -23,7 +23,7 @@ function joined(desk: PeersServer, number: number) {
       }
       const copy = copied(word);
       setImmediate(() => {
-        desk.receive(number, copy);
+        server.receive(number, copy);
         sent?.();
       });
       return true;
@@ -33,7 +33,7 @@ function joined(desk: PeersServer, number: number) {
     },
   };
   const peers = new WorkerPeers(line);
-  desk.join(number, (news) => {
+  server.join(number, (news) => {
     const copy = copied(news);
     setImmediate(() => {
       if (!state.deaf) listener?.(copy);
@@ -70,8 +70,8 @@ test('a process that is alone asks itself', async () => {
 
 describe('workers', () => {
   test('answer with their own words, the one that asks among them, and what they counted is added up', async () => {
-    const desk = new PeersServer();
-    const [one, two] = [joined(desk, 1), joined(desk, 2)];
+    const server = new PeersServer();
+    const [one, two] = [joined(server, 1), joined(server, 2)];
     counting(one.peers, { count: 3 });
     counting(two.peers, { count: 4 });
     const gathered = await one.peers.gather('counts', { for: 'me' });
@@ -82,8 +82,8 @@ describe('workers', () => {
   });
 
   test('that do not answer in time are named, and count with what they told last, also when that came too late', async () => {
-    const desk = new PeersServer(100);
-    const [one, two] = [joined(desk, 1), joined(desk, 2)];
+    const server = new PeersServer(100);
+    const [one, two] = [joined(server, 1), joined(server, 2)];
     const other = { count: 4 };
     counting(one.peers, { count: 3 });
     counting(two.peers, other);
@@ -100,8 +100,8 @@ describe('workers', () => {
   });
 
   test('that have ended leave what they counted: by themselves, or as they told it last', async () => {
-    const desk = new PeersServer();
-    const [one, two, three] = [joined(desk, 1), joined(desk, 2), joined(desk, 3)];
+    const server = new PeersServer();
+    const [one, two, three] = [joined(server, 1), joined(server, 2), joined(server, 3)];
     const own = { count: 5 };
     for (const [{ peers }, counted] of [
       [one, { count: 3 }],
@@ -111,31 +111,31 @@ describe('workers', () => {
       counting(peers, counted);
     expect((await one.peers.gather('counts'))?.totals.calls).toBe(12);
     // One is killed, the other says good-bye.
-    desk.forget(2);
+    server.forget(2);
     own.count = 50;
     await three.peers.leave('counts', { calls: 50 });
-    desk.forget(3);
+    server.forget(3);
     const gathered = await one.peers.gather('counts');
     expect(gathered).toMatchObject({ silent: [], totals: { calls: 57 } });
     expect(numbers(gathered?.answers ?? [])).toEqual([1]);
-    counting(joined(desk, 4).peers, { count: 1 });
+    counting(joined(server, 4).peers, { count: 1 });
     expect((await one.peers.gather('counts'))?.totals.calls).toBe(58);
   });
 
   test('that end while they are asked hold nobody up', async () => {
-    const desk = new PeersServer(60_000);
-    const [one, two] = [joined(desk, 1), joined(desk, 2)];
+    const server = new PeersServer(60_000);
+    const [one, two] = [joined(server, 1), joined(server, 2)];
     counting(one.peers, { count: 3 });
     two.peers.answer('counts', () => new Promise(() => {}));
-    const asked = one.peers.gather('counts');
+    const pending = one.peers.gather('counts');
     await new Promise((resolve) => setTimeout(resolve, 20));
-    desk.forget(2);
-    expect(await asked).toMatchObject({ silent: [], totals: { calls: 3 } });
+    server.forget(2);
+    expect(await pending).toMatchObject({ silent: [], totals: { calls: 3 } });
   });
 
   test('whose answer fails are silent, and the others are heard', async () => {
-    const desk = new PeersServer(60_000);
-    const [one, two] = [joined(desk, 1), joined(desk, 2)];
+    const server = new PeersServer(60_000);
+    const [one, two] = [joined(server, 1), joined(server, 2)];
     counting(one.peers, { count: 3 });
     two.peers.answer('counts', () => {
       throw new Error('broken');
@@ -155,7 +155,7 @@ describe('workers', () => {
 });
 
 test('one that takes no question now is silent at once', async () => {
-  const desk = new PeersServer(60_000);
-  desk.join(1, () => false);
-  expect(await desk.gather('counts')).toEqual({ answers: [], silent: [1], totals: {} });
+  const server = new PeersServer(60_000);
+  server.join(1, () => false);
+  expect(await server.gather('counts')).toEqual({ answers: [], silent: [1], totals: {} });
 });

@@ -47,8 +47,8 @@ describe.skipIf(missing !== undefined)(
           (error: unknown) => String(error),
         ),
       );
-      const said = await Promise.all(single);
-      expect(said.filter((text) => /write redis\+cluster:\/\//.test(text)).length).toBeGreaterThan(3);
+      const outcomes = await Promise.all(single);
+      expect(outcomes.filter((text) => /write redis\+cluster:\/\//.test(text)).length).toBeGreaterThan(3);
     });
 
     test('nodes whose addresses the gateway cannot reach are reached where nodeAddressMap says', async () => {

@@ -94,10 +94,10 @@ describe.skipIf(missing !== undefined)(
       async (name) => {
         const rates = opened(at(`${name}:pass`));
         const subject = `s:${Math.random()}`;
-        const slot = { subject: `${subject}:calls`, limit: 1 };
+        const rule = { subject: `${subject}:calls`, limit: 1 };
         const verdicts = [
-          await rates.take([{ subject, limit: 5, cost: 1 }], [slot]),
-          await rates.take([{ subject, limit: 5, cost: 1 }], [slot]),
+          await rates.take([{ subject, limit: 5, cost: 1 }], [rule]),
+          await rates.take([{ subject, limit: 5, cost: 1 }], [rule]),
         ];
         expect(verdicts.map(({ allowed }) => allowed)).toEqual([true, false]);
         expect(verdicts.map(({ degraded }) => degraded)).toEqual([undefined, undefined]);

@@ -9,14 +9,14 @@ const hour = 60 * minute;
 const shown = (token: string) => ({ authorization: `Bearer ${token}` });
 
 let now: number;
-let asked: number;
+let tokenRequests: number;
 /** What the authorization server does; the number of the request. */
 let answer: (count: number) => Promise<AccessToken> | AccessToken;
 const lines: { readonly fields: object; readonly sentence: string | undefined }[] = [];
 
 beforeEach(() => {
   now = 0;
-  asked = 0;
+  tokenRequests = 0;
   lines.length = 0;
   answer = (count) => ({ token: `t${count}`, expiresAtMs: now + hour });
 });
@@ -24,7 +24,7 @@ beforeEach(() => {
 const log = { error: (fields: object, sentence?: string) => void lines.push({ fields, sentence }) };
 const start = () =>
   bearerTokens(
-    async () => answer((asked += 1)),
+    async () => answer((tokenRequests += 1)),
     log,
     () => now,
   );
@@ -40,7 +40,7 @@ describe('one token for all calls', () => {
       shown('t1'),
     ]);
     expect(tokens()).toEqual(shown('t1'));
-    expect(asked).toBe(1);
+    expect(tokenRequests).toBe(1);
   });
 
   test('the next one is asked for four minutes ahead of the end, and calls go on with the old one meanwhile', async () => {
@@ -49,15 +49,15 @@ describe('one token for all calls', () => {
     now = 56 * minute;
     expect(tokens()).toEqual(shown('t1'));
     await settled();
-    expect(asked).toBe(1);
+    expect(tokenRequests).toBe(1);
     now += 1;
     expect(tokens()).toEqual(shown('t1'));
     await settled();
-    expect(asked).toBe(2);
+    expect(tokenRequests).toBe(2);
     expect(tokens()).toEqual(shown('t2'));
     now = hour + 50 * minute;
     expect(tokens()).toEqual(shown('t2'));
-    expect(asked).toBe(2);
+    expect(tokenRequests).toBe(2);
   });
 
   test('a token with a short life is renewed in the last quarter of it', async () => {
@@ -67,11 +67,11 @@ describe('one token for all calls', () => {
     now = 6 * minute;
     tokens();
     await settled();
-    expect(asked).toBe(1);
+    expect(tokenRequests).toBe(1);
     now += 1;
     tokens();
     await settled();
-    expect(asked).toBe(2);
+    expect(tokenRequests).toBe(2);
   });
 
   test('a token that has ended is shown to nobody, not in its last millisecond either', async () => {
@@ -95,16 +95,16 @@ describe('a renewal that fails', () => {
     now = 57 * minute;
     expect(tokens()).toEqual(shown('t1'));
     await settled();
-    expect(asked).toBe(2);
+    expect(tokenRequests).toBe(2);
     for (let call = 0; call < 10; call += 1) expect(tokens()).toEqual(shown('t1'));
     now += 9_999;
     expect(tokens()).toEqual(shown('t1'));
     await settled();
-    expect(asked).toBe(2);
+    expect(tokenRequests).toBe(2);
     now += 1;
     expect(tokens()).toEqual(shown('t1'));
     await settled();
-    expect(asked).toBe(3);
+    expect(tokenRequests).toBe(3);
     expect(lines).toEqual([
       { fields: {}, sentence: 'the identity is gone.' },
       { fields: {}, sentence: 'the identity is gone.' },
@@ -132,7 +132,7 @@ describe('a renewal that fails', () => {
     }
     expect(lines).toEqual([{ fields: { account: 'gateway@corp' }, sentence: 'The key was revoked.' }]);
     expect(await tokens()).toEqual(shown('t2'));
-    expect(asked).toBe(2);
+    expect(tokenRequests).toBe(2);
   });
 
   test('with something that is no error is logged as a text', async () => {
@@ -158,7 +158,7 @@ describe('a token that the provider refused', () => {
     // The second of two calls hears the refusal of the first token late.
     tokens.forget(refused);
     expect(tokens()).toEqual(shown('t2'));
-    expect(asked).toBe(2);
+    expect(tokenRequests).toBe(2);
   });
 });
 
@@ -171,7 +171,7 @@ describe('a refusal that comes late', () => {
     await settled();
     tokens.forget(refused);
     expect(tokens()).toEqual(shown('t2'));
-    expect(asked).toBe(2);
+    expect(tokenRequests).toBe(2);
   });
 
   test('of headers that were never shown changes nothing', async () => {

@@ -116,16 +116,16 @@ describe('a request that is authorized', () => {
   });
 
   test('for a socket is a GET with the key of the call', async () => {
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const headersOf: Authorizing = (about, key) => {
-      asked.push(about, key);
+      received.push(about, key);
       return { 'x-token': 'socket' };
     };
     await withAuthorization(tools, headersOf).sockets.connect(callWith(1), {
       url: 'wss://p/v1',
       headers: { a: 'b' },
     });
-    expect(asked).toEqual([{ url: 'wss://p/v1', method: 'GET' }, 'key-b']);
+    expect(received).toEqual([{ url: 'wss://p/v1', method: 'GET' }, 'key-b']);
     expect(sockets).toEqual([{ url: 'wss://p/v1', headers: { a: 'b', 'x-token': 'socket' } }]);
     const { sockets: _, ...without } = tools;
     expect(withAuthorization(without, headersOf)).not.toHaveProperty('sockets');

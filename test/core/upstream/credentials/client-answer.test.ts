@@ -14,7 +14,7 @@ import { all } from '../../../support/answer.ts';
 import { testCall } from '../../../support/call.ts';
 
 const credential = 'canary-sings';
-const said = (message: string, type = 'x'): string => JSON.stringify({ error: { type, message } });
+const errorBody = (message: string, type = 'x'): string => JSON.stringify({ error: { type, message } });
 
 const upstream = (status: number, body: string, headers: Upstream['headers'] = {}): Upstream => ({
   status,
@@ -36,12 +36,12 @@ describe('an answer to the client’s own credential', () => {
     const fine = upstream(399, 'all');
     expect(await clientAnswer(testCall().call, fine, credential)).toBe(fine);
     for (const status of [400, 422, 500, 503]) {
-      const failed = upstream(status, said(`no ${credential}, ${credential}`), { 'x-a': 'b' });
+      const failed = upstream(status, errorBody(`no ${credential}, ${credential}`), { 'x-a': 'b' });
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const answer = await clientAnswer(testCall().call, failed, credential);
       expect([answer.status, answer.headers]).toEqual([status, { 'x-a': 'b' }]);
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      expect((await all(answer)).toString()).toBe(said('no …, …'));
+      expect((await all(answer)).toString()).toBe(errorBody('no …, …'));
     }
   });
 
@@ -53,15 +53,18 @@ describe('an answer to the client’s own credential', () => {
     [404, 'x', 'model_not_found', 404, false],
     [405, 'x', 'model_not_found', 405, false],
     [429, 'x', 'rate_limit_exceeded', 429, true],
-  ])('of %i (%s) is the client’s, as the provider says it', async (status, type, code, told, retryable) => {
-    expect(await refusal(upstream(status, said(`no ${credential}`, type)))).toMatchObject({
-      code,
-      status: told,
-      message: 'no …',
-      origin: 'client',
-      retryable,
-    });
-  });
+  ])(
+    'of %i (%s) is the client’s, as the provider says it',
+    async (status, type, code, expectedStatus, retryable) => {
+      expect(await refusal(upstream(status, errorBody(`no ${credential}`, type)))).toMatchObject({
+        code,
+        status: expectedStatus,
+        message: 'no …',
+        origin: 'client',
+        retryable,
+      });
+    },
+  );
 
   test('tells what clients act upon, and nothing else of the head', async () => {
     const headers = {
@@ -71,18 +74,18 @@ describe('an answer to the client’s own credential', () => {
       'x-internal': 'host-7',
       'retry-after': '17',
     };
-    expect(await refusal(upstream(429, said('no'), headers))).toMatchObject({
+    expect(await refusal(upstream(429, errorBody('no'), headers))).toMatchObject({
       retryAfter: 17,
       headers: { 'www-authenticate': 'Bearer error="invalid_token"', 'x-should-retry': 'true' },
     });
-    expect((await refusal(upstream(401, said('no'), { 'x-internal': 'host-7' }))).headers).toEqual({});
-    expect((await refusal(upstream(401, said('no')))).retryAfter).toBeUndefined();
+    expect((await refusal(upstream(401, errorBody('no'), { 'x-internal': 'host-7' }))).headers).toEqual({});
+    expect((await refusal(upstream(401, errorBody('no')))).retryAfter).toBeUndefined();
   });
 
   test.each([
     ['nothing', upstream(401, '')],
     ['a page', upstream(401, '<html>no</html>')],
-    ['more than any error is', upstream(401, said('no'.repeat(40_000)))],
+    ['more than any error is', upstream(401, errorBody('no'.repeat(40_000)))],
     ['an answer that breaks off', { ...upstream(401, ''), bytes: throwError(() => new Error('cut')) }],
   ])('that says %s is told in the gateway’s words', async (_, answer) => {
     expect(await refusal(answer)).toMatchObject({
@@ -93,8 +96,8 @@ describe('an answer to the client’s own credential', () => {
   });
 
   test('that is as long as errors may be is told in its own words', async () => {
-    const empty = said('').length;
-    const longest = said('a'.repeat(64 * 1024 - empty));
+    const empty = errorBody('').length;
+    const longest = errorBody('a'.repeat(64 * 1024 - empty));
     expect((await refusal(upstream(401, longest))).message).toMatch(/^a+…a+$/);
   });
 
@@ -138,7 +141,7 @@ describe('a failure of the client’s account', () => {
     [500, false],
     [529, false],
   ])('%i: %s', (status, expected) => {
-    expect(isOfClient(upstreamError(status, said('no')))).toBe(expected);
+    expect(isOfClient(upstreamError(status, errorBody('no')))).toBe(expected);
   });
 
   test('is none that the gateway makes', () => {
@@ -152,8 +155,8 @@ describe('a failure of the client’s account', () => {
     ['not_found_error', 'model_not_found', 404],
     ['authentication_error', 'invalid_api_key', 401],
   ])('told inside of a 200 (%s) has the status of its kind', (type, code, status) => {
-    const error = ofClient(upstreamError(200, said('no', type)), '');
-    expect(error).toMatchObject({ code, status, message: upstreamError(200, said('no', type)).message });
+    const error = ofClient(upstreamError(200, errorBody('no', type)), '');
+    expect(error).toMatchObject({ code, status, message: upstreamError(200, errorBody('no', type)).message });
   });
 
   test('of another kind is one of the credential', () => {
@@ -164,7 +167,7 @@ describe('a failure of the client’s account', () => {
       retryable: false,
       headers: {},
     });
-    expect(ofClient(upstreamError(400, said('no')), 'told')).toMatchObject({
+    expect(ofClient(upstreamError(400, errorBody('no')), 'told')).toMatchObject({
       code: 'invalid_api_key',
       status: 400,
     });
@@ -183,8 +186,8 @@ describe('an error in which the provider quotes the credential', () => {
       details: { error_code: 'c' },
       cause: { fault: 'bad-request', status: 422, message: `say ${credential}` },
     });
-    const told = withoutCredential(error, credential);
-    expect(told).toMatchObject({
+    const masked = withoutCredential(error, credential);
+    expect(masked).toMatchObject({
       code: 'invalid_request',
       message: '… is wrong, …',
       param: 'a.b',
@@ -203,9 +206,9 @@ describe('an error in which the provider quotes the credential', () => {
     const shown = new GatewayError('upstream_error', `no ${credential}`, { cause });
     expect(withoutCredential(shown, credential)).toMatchObject({ message: 'no …', cause });
     const hidden = new GatewayError('upstream_error', 'no', { cause: { ...cause, message: credential } });
-    const told = withoutCredential(hidden, credential);
-    expect(told).toMatchObject({ message: 'no', cause: { message: '…' } });
-    expect(told.param).toBeUndefined();
+    const masked = withoutCredential(hidden, credential);
+    expect(masked).toMatchObject({ message: 'no', cause: { message: '…' } });
+    expect(masked.param).toBeUndefined();
   });
 
   test('nowhere is left as it is', () => {

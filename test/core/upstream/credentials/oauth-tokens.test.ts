@@ -27,7 +27,7 @@ const says = (body: unknown, status = 200): void => {
   answer = (response) =>
     void response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
 };
-const ask = (more: Partial<TokenEndpoint> = {}): Promise<AccessToken> =>
+const fetchToken = (more: Partial<TokenEndpoint> = {}): Promise<AccessToken> =>
   oauthTokens(http, {
     name: 'The server',
     url: `${server.url}/token?tenant=corp`,
@@ -40,7 +40,7 @@ const ask = (more: Partial<TokenEndpoint> = {}): Promise<AccessToken> =>
 describe('an endpoint of tokens', () => {
   test('gets a form, and the client’s name and secret encoded in a header', async () => {
     says({ access_token: 'a-token-1', expires_in: 60 });
-    await ask({ basic: { id: 'gate:way', secret: 'p@ss:word/+ ä%' } });
+    await fetchToken({ basic: { id: 'gate:way', secret: 'p@ss:word/+ ä%' } });
     const [seen] = server.requests;
     expect([seen?.method, seen?.url, String(seen?.body)]).toEqual([
       'POST',
@@ -53,7 +53,7 @@ describe('an endpoint of tokens', () => {
       // RFC 6749, section 2.3.1 and appendix B.
       authorization: `Basic ${Buffer.from('gate%3Away:p%40ss%3Aword%2F%2B+%C3%A4%25').toString('base64')}`,
     });
-    await ask();
+    await fetchToken();
     expect(server.requests[1]?.headers.authorization).toBeUndefined();
   });
 
@@ -72,7 +72,7 @@ describe('an endpoint of tokens', () => {
   ])('may tell the life of a token as %s', async (_, life, seconds) => {
     says({ access_token: 'a-token-1', expires_in: life });
     const before = Date.now();
-    const token = await ask();
+    const token = await fetchToken();
     expect(token).toMatchObject({ token: 'a-token-1', lifetimeMs: seconds * 1000 });
     expect(token.expiresAtMs).toBeGreaterThanOrEqual(before + seconds * 1000);
     // From when it was asked for: the answer may have been long on its way.
@@ -81,7 +81,7 @@ describe('an endpoint of tokens', () => {
 
   test.each(['Bearer', 'bearer', 'BEARER', undefined])('may call the token %s', async (type) => {
     says({ access_token: 'a-token-1', token_type: type });
-    expect((await ask()).token).toBe('a-token-1');
+    expect((await fetchToken()).token).toBe('a-token-1');
   });
 
   test.each<[string, unknown, string]>([
@@ -107,20 +107,20 @@ describe('an endpoint of tokens', () => {
     ['a list', [], 'The response has no access_token'],
   ])('that answers with %s gave none, and the operator is told why', async (_, body, reason) => {
     says(body);
-    await expect(ask()).rejects.toThrow(
+    await expect(fetchToken()).rejects.toThrow(
       new Error(`The server returned no access token for the client: ${reason}. Check the options.`),
     );
   });
 
   test('that refuses is quoted behind its status', async () => {
     says({ error: 'invalid_client', error_description: 'This client is not known.' }, 401);
-    const failure: unknown = await ask().catch((error: unknown) => error);
+    const failure: unknown = await fetchToken().catch((error: unknown) => error);
     expect(String(failure)).toBe(
       'Error: The server returned no access token for the client: The response has the status 401: This client is not known. Check the options.',
     );
     expect((failure as Error).cause).toBeInstanceOf(Error);
     says('busy', 503);
-    await expect(ask()).rejects.toThrow(
+    await expect(fetchToken()).rejects.toThrow(
       new Error(
         'The server returned no access token for the client: The response has the status 503. Check the options.',
       ),
@@ -130,7 +130,7 @@ describe('an endpoint of tokens', () => {
   test('that is not there is told by the reason of the connection', async () => {
     const gone = await startUpstream(() => {});
     await gone.close();
-    await expect(ask({ url: gone.url })).rejects.toThrow(
+    await expect(fetchToken({ url: gone.url })).rejects.toThrow(
       /^The server returned no access token for the client: .*ECONNREFUSED.*[^.]\. Check the options\.$/,
     );
   });
@@ -140,7 +140,7 @@ describe('the secrets that are shown for a token', () => {
   test('are masked in the log: those of the form, and of the header in each of its spellings', async () => {
     says({ access_token: 'a-token-1' });
     const secret = 'header-secret:with signs';
-    await ask({
+    await fetchToken({
       form: { client_secret: 'form-secret-0123', apikey: 'form-apikey-0123', client_id: 'form-client-0123' },
       basic: { id: 'the-id', secret },
     });

@@ -81,15 +81,15 @@ describe('the tools of a channel whose key comes later', () => {
   const request = { url: 'https://p/v1', headers: { 'x-api-key': standIn.key } };
 
   test('show what is found for the call, by every way to the provider', async () => {
-    const asked: unknown[] = [];
+    const received: unknown[] = [];
     const filled = fillingIn(tools, standIn, (about) => {
-      asked.push(about);
+      received.push(about);
       return key;
     });
     await filled.http.send(call, request);
     await filled.sockets.connect(call, request);
     await filled.http.read(request);
-    expect(asked).toEqual([call, call, undefined]);
+    expect(received).toEqual([call, call, undefined]);
     const shown = { url: 'https://p/v1', headers: { 'x-api-key': 'real-key' } };
     expect(seen).toEqual([
       { how: 'send', ...shown },

@@ -6,9 +6,9 @@ import { eventually } from '../../../support/eventually.ts';
 
 async function serve(answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const closed: string[] = [];
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`);
+    requests.push(`${request.method} ${request.url}`);
     response.on('close', () => closed.push(request.url ?? ''));
     answer(request, response);
   });
@@ -18,7 +18,7 @@ async function serve(answer: (request: IncomingMessage, response: ServerResponse
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, port, asked, closed };
+  return { url: `http://127.0.0.1:${port}`, port, requests, closed };
 }
 
 const open = createFetchClientUrl({ enabled: true, allow: ['127.0.0.1'] });
@@ -49,7 +49,7 @@ describe('a request of a plugin to a URL that a client gave', () => {
   });
 
   test('reaches no private address, whether it is written, resolved or redirected to', async () => {
-    const { url, port, asked } = await serve((_request, response) => response.end('secret'));
+    const { url, port, requests } = await serve((_request, response) => response.end('secret'));
     const fetch = guarded({ 'inside.example': ['127.0.0.1'], 'both.example': ['8.8.8.8', '10.0.0.1'] });
     for (const target of [
       url,
@@ -63,16 +63,16 @@ describe('a request of a plugin to a URL that a client gave', () => {
     ])
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       await expect(fetch(target, {})).rejects.toThrow('The address is unreachable or not allowed.');
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test('does not follow a redirect', async () => {
-    const { url, asked } = await serve((_request, response) => {
+    const { url, requests } = await serve((_request, response) => {
       response.writeHead(302, { location: 'http://169.254.169.254/' });
       response.end();
     });
     const response = await open(url, {});
-    expect([response.status, asked]).toEqual([302, ['GET /']]);
+    expect([response.status, requests]).toEqual([302, ['GET /']]);
   });
 
   test('refuses other protocols, credentials in the URL, and everything where fetching is off', async () => {
@@ -92,12 +92,12 @@ describe('a request of a plugin to a URL that a client gave', () => {
   });
 
   test('ends with its signal, before the head and in the middle of the body', async () => {
-    const { url, asked, closed } = await serve((request, response) => {
+    const { url, requests, closed } = await serve((request, response) => {
       if (request.url === '/half') response.write('half');
     });
     const before = new AbortController();
     const waiting = open(`${url}/never`, { signal: before.signal });
-    await eventually(() => expect(asked).toEqual(['GET /never']));
+    await eventually(() => expect(requests).toEqual(['GET /never']));
     before.abort();
     await expect(waiting).rejects.toThrow('socket hang up');
     const within = new AbortController();

@@ -45,10 +45,10 @@ describe('a step', () => {
   test('is stopped once when the time is over, whatever it says later', async () => {
     const { deadline, exchange } = begin();
     const stop = vi.fn<() => void>();
-    let say: ((value: string) => void) | undefined;
+    let finish: ((value: string) => void) | undefined;
     let fail: ((error: unknown) => void) | undefined;
     const step = deadline.during<string>((resolve, reject) => {
-      say = resolve;
+      finish = resolve;
       fail = reject;
       return stop;
     });
@@ -57,7 +57,7 @@ describe('a step', () => {
     expect(stop).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1);
     expect(stop).toHaveBeenCalledTimes(1);
-    say?.('late');
+    finish?.('late');
     fail?.(new Error('late'));
     exchange.end();
     expect(await failure).toMatchObject({ message: 'The time limit was reached.' });

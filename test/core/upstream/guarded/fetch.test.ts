@@ -147,16 +147,16 @@ async function refusal(fetching: Promise<unknown>): Promise<GatewayError> {
 
 /** Name servers of a test: each question takes the next answer, the last one again and again. */
 function names(answers: Readonly<Record<string, readonly (readonly string[])[]>>): GuardedParts & {
-  readonly asked: string[];
+  readonly resolved: string[];
 } {
-  const asked: string[] = [];
+  const resolved: string[] = [];
   return {
-    asked,
+    resolved,
     resolve(name) {
       const given = answers[name] ?? [];
-      const turn = asked.filter((one) => one === name).length;
-      asked.push(name);
-      return { addresses: Promise.resolve(given[Math.min(turn, given.length - 1)] ?? []), cancel: () => {} };
+      const index = resolved.filter((one) => one === name).length;
+      resolved.push(name);
+      return { addresses: Promise.resolve(given[Math.min(index, given.length - 1)] ?? []), cancel: () => {} };
     },
   };
 }
@@ -292,10 +292,10 @@ describe('private space', () => {
     const url = `http://rebind.test:${open.port}/file`;
     const { mimeType } = await fetchMedia(callOf(), url, image);
     expect(mimeType).toBe('image/png');
-    expect(rebinding.asked).toEqual(['rebind.test']);
+    expect(rebinding.resolved).toEqual(['rebind.test']);
     expect(open.requests[0]?.headers.host).toBe(`rebind.test:${open.port}`);
     expect((await refusal(fetchMedia(callOf(), url, image))).message).toBe(nothingFetched);
-    expect(rebinding.asked).toEqual(['rebind.test', 'rebind.test']);
+    expect(rebinding.resolved).toEqual(['rebind.test', 'rebind.test']);
     expect(intrusions).toBe(0);
   });
 
@@ -339,7 +339,7 @@ describe('private space', () => {
     const moving = names({ 'moving.test': [['127.0.0.1'], ['127.0.0.2']] });
     const { message } = await refusal(fetchImage(`http://moving.test:${server.port}/`, {}, moving));
     expect(message).toBe(nothingFetched);
-    expect(moving.asked).toHaveLength(2);
+    expect(moving.resolved).toHaveLength(2);
     expect(server.requests).toHaveLength(1);
   });
 
@@ -576,17 +576,17 @@ describe('the type of a file', () => {
   });
 
   test('is told by as many bytes as it takes, also where they come one by one', async () => {
-    let ask: (() => void) | undefined;
+    let finish: (() => void) | undefined;
     const server = await serve((_request, response) => {
       response.writeHead(200, { 'content-type': 'image/png' });
       response.write(png.subarray(0, 3));
-      ask = (): void => void response.end(png.subarray(3));
+      finish = (): void => void response.end(png.subarray(3));
     });
     const fetching = fetchImage(server.url, { timeout: 60_000 });
-    await expect.poll(() => ask !== undefined).toBe(true);
+    await expect.poll(() => finish !== undefined).toBe(true);
     // The first bytes are read before the others come.
     await new Promise((resolve) => setTimeout(resolve, 50));
-    ask?.();
+    finish?.();
     expect((await fetching).mimeType).toBe('image/png');
   });
 
@@ -637,16 +637,16 @@ describe('limits of a call and of the gateway', () => {
 
   test('a call that ends while a connection is being made leaves none', async () => {
     const call = callOf();
-    let ask: (() => void) | undefined;
-    const asked = new Promise<void>((resolve) => (ask = resolve));
+    let onResolve: (() => void) | undefined;
+    const resolving = new Promise<void>((resolve) => (onResolve = resolve));
     const silent = {
       resolve: () => {
-        ask?.();
+        onResolve?.();
         return { addresses: new Promise<never>(() => {}), cancel: () => {} };
       },
     };
     const fetching = refusal(fetcher({ timeout: 60_000 }, silent)(call, 'http://slow.test/', image));
-    await asked;
+    await resolving;
     call.end();
     expect((await fetching).code).toBe('client_closed_request');
   });

@@ -87,19 +87,19 @@ describe('a medium', () => {
     ['file', png, 'image/png'],
     ['file', latin('words'), 'text/plain'],
   ])('%s is what its bytes show (%#), where its server does not know', async (kind, bytes, shown) => {
-    for (const said of unspecific)
+    for (const contentType of unspecific)
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      expect(await fetchAs([kind], bytes, said)).toBe(shown);
+      expect(await fetchAs([kind], bytes, contentType)).toBe(shown);
   });
 
   test.each(Object.entries(films))('in a container (%s) may be a sound or a film', async (name, bytes) => {
-    for (const said of [undefined, 'audio/x', 'video/x', 'application/ogg'])
+    for (const contentType of [undefined, 'audio/x', 'video/x', 'application/ogg'])
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      expect(await fetchAs(['audio'], bytes, said)).toBe(`audio/${name}`);
+      expect(await fetchAs(['audio'], bytes, contentType)).toBe(`audio/${name}`);
     expect(await fetchAs(['video'], bytes, 'video/x')).toBe(`video/${name}`);
-    for (const said of ['image/png', 'text/html', 'application/json'])
+    for (const contentType of ['image/png', 'text/html', 'application/json'])
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await refusal(fetchAs(['audio'], bytes, said));
+      await refusal(fetchAs(['audio'], bytes, contentType));
     await refusal(fetchAs(['video'], bytes, 'audio/x'));
   });
 
@@ -128,8 +128,8 @@ describe('a document', () => {
     [latin('a: b'), 'application/yaml', 'application/yaml'],
     [latin('<a/>'), 'application/vnd.a-b.c+xml', 'application/vnd.a-b.c+xml'],
     [Buffer.from('ü'), 'text/plain', 'text/plain'],
-  ])('%# called %s is taken as %s', async (bytes, said, type) => {
-    expect(await fetchAs(['file'], bytes, said)).toBe(type);
+  ])('%# called %s is taken as %s', async (bytes, contentType, type) => {
+    expect(await fetchAs(['file'], bytes, contentType)).toBe(type);
   });
 
   test.each<[Buffer, string | undefined]>([
@@ -176,11 +176,15 @@ test('of several kinds the first that fits is taken; a refusal names them all', 
 describe('several wishes of one call', () => {
   /** A server that answers when a test says so. */
   function held() {
-    const asked: { readonly url: string; readonly left: number; give(): void; fail(error: unknown): void }[] =
-      [];
+    const fetches: {
+      readonly url: string;
+      readonly left: number;
+      give(): void;
+      fail(error: unknown): void;
+    }[] = [];
     const fetch: GuardedFetch = (_call, url, { room }) => {
       const { promise, resolve, reject } = Promise.withResolvers<Fetched>();
-      asked.push({
+      fetches.push({
         url,
         left: room.left,
         give() {
@@ -191,7 +195,7 @@ describe('several wishes of one call', () => {
       });
       return promise;
     };
-    return { asked, fetchMedia: createFetchMedia(settings, fetch) };
+    return { fetches, fetchMedia: createFetchMedia(settings, fetch) };
   }
   const image: MediaRequirements = { kinds: ['image'], at };
   const url = 'https://a.test/1';
@@ -199,83 +203,83 @@ describe('several wishes of one call', () => {
   const givenUp = () => new GatewayError('client_closed_request', 'The client left.');
 
   test('for one file fetch it once, as long as they want the same of it', async () => {
-    const { asked, fetchMedia } = held();
+    const { fetches, fetchMedia } = held();
     const { call } = callOf();
     const both = [fetchMedia(call, url, image), fetchMedia(call, url, image)];
     const other = fetchMedia(call, url, { kinds: ['image', 'file'], at });
-    expect(asked).toHaveLength(2);
-    for (const { give } of asked) give();
+    expect(fetches).toHaveLength(2);
+    for (const { give } of fetches) give();
     const [first, second] = await Promise.all(both);
     expect(first).toBe(second);
     expect((await other).mimeType).toBe('image/png');
     expect(await fetchMedia(call, url, image)).toBe(first);
-    expect(asked).toHaveLength(2);
+    expect(fetches).toHaveLength(2);
   });
 
   test('go on when the try that began the fetch is given up: one of them fetches for all', async () => {
-    const { asked, fetchMedia } = held();
+    const { fetches, fetchMedia } = held();
     const { call, beside } = callOf();
     const first = refusal(fetchMedia(call, url, image));
     const others = [fetchMedia(beside().call, url, image), fetchMedia(beside().call, url, image)];
-    asked[0]?.fail(givenUp());
+    fetches[0]?.fail(givenUp());
     expect((await first).code).toBe('client_closed_request');
     await settled();
-    expect(asked).toHaveLength(2);
-    asked[1]?.give();
+    expect(fetches).toHaveLength(2);
+    fetches[1]?.give();
     const [second, third] = await Promise.all(others);
     expect(second).toBe(third);
-    expect(asked).toHaveLength(2);
+    expect(fetches).toHaveLength(2);
   });
 
   test('end with the file when it cannot be had, and when they have ended themselves', async () => {
-    const { asked, fetchMedia } = held();
+    const { fetches, fetchMedia } = held();
     const { call, beside } = callOf();
     const gone = new GatewayError('invalid_value', 'It is not there.');
     const both = [refusal(fetchMedia(call, url, image)), refusal(fetchMedia(beside().call, url, image))];
-    asked[0]?.fail(gone);
+    fetches[0]?.fail(gone);
     expect(await Promise.all(both)).toEqual([gone, gone]);
-    expect(asked).toHaveLength(1);
+    expect(fetches).toHaveLength(1);
 
     const other = beside();
     const again = [refusal(fetchMedia(call, url, image)), refusal(fetchMedia(other.call, url, image))];
     other.end();
-    asked[1]?.fail(givenUp());
+    fetches[1]?.fail(givenUp());
     for (const error of await Promise.all(again)) expect(error.code).toBe('client_closed_request');
-    expect(asked).toHaveLength(2);
+    expect(fetches).toHaveLength(2);
   });
 
   test('may try again after a failure', async () => {
-    const { asked, fetchMedia } = held();
+    const { fetches, fetchMedia } = held();
     const { call } = callOf();
     const first = refusal(fetchMedia(call, url, image));
-    asked[0]?.fail(new GatewayError('invalid_value', 'It is not there.'));
+    fetches[0]?.fail(new GatewayError('invalid_value', 'It is not there.'));
     await first;
     const second = fetchMedia(call, url, image);
-    asked[1]?.give();
+    fetches[1]?.give();
     expect((await second).bytes).toBe(png);
   });
 
   test('are so many and no more, also when what was fetched is let go of; its room is free again', async () => {
-    const { asked, fetchMedia } = held();
+    const { fetches, fetchMedia } = held();
     const { call } = callOf();
     const one = fetchMedia(call, url, image);
-    asked[0]?.give();
+    fetches[0]?.give();
     await one;
     const two = fetchMedia(call, `${url}2`, image);
-    expect(asked[1]?.left).toBe(2000 - png.length);
-    asked[1]?.give();
+    expect(fetches[1]?.left).toBe(2000 - png.length);
+    fetches[1]?.give();
     await two;
     forgetMedia(call);
     const three = fetchMedia(call, url, image);
-    expect(asked[2]?.left).toBe(2000);
-    asked[2]?.give();
+    expect(fetches[2]?.left).toBe(2000);
+    fetches[2]?.give();
     await three;
     expect(await refusal(fetchMedia(call, `${url}3`, image))).toMatchObject({
       code: 'invalid_value',
       param: at,
       message: `${at}: a request can have at most 3 files by URL.`,
     });
-    expect(asked).toHaveLength(3);
+    expect(fetches).toHaveLength(3);
   });
 
   test('of none there is nothing to let go of', () => {

@@ -9,16 +9,16 @@ import { testCall } from '../../../support/call.ts';
 
 interface Seen {
   readonly port: number;
-  readonly asked: string[];
+  readonly paths: string[];
 }
 
 async function serve(
   answer: (request: IncomingMessage, response: ServerResponse) => void,
   host = '127.0.0.1',
 ): Promise<Seen> {
-  const asked: string[] = [];
+  const paths: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(request.url ?? '');
+    paths.push(request.url ?? '');
     answer(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
@@ -26,7 +26,7 @@ async function serve(
     server.closeAllConnections();
     server.close();
   });
-  return { port: (server.address() as AddressInfo).port, asked };
+  return { port: (server.address() as AddressInfo).port, paths };
 }
 
 /** Streams where 127.0.0.1 alone is open, and names lead where this table says. */
@@ -43,7 +43,7 @@ function stage(names: Readonly<Record<string, readonly string[]>> = {}, idle = 5
     resolved,
     gate: call.gate,
     leave: () => exchange.end(),
-    ask: (url: string) => stream(call, url, { range: 'bytes=0-1' }),
+    openRange: (url: string) => stream(call, url, { range: 'bytes=0-1' }),
     async read(url: string) {
       const { bytes } = await stream(call, url);
       return Buffer.concat(await lastValueFrom(bytes.pipe(toArray()))).toString();
@@ -62,16 +62,16 @@ describe('a file of a provider', () => {
   });
 
   test('is not looked for among the names that only this machine knows', async () => {
-    const { port, asked } = await serve((_request, response) => response.end('secret'));
-    const { ask, resolved } = stage();
+    const { port, paths } = await serve((_request, response) => response.end('secret'));
+    const { openRange, resolved } = stage();
     for (const name of ['localhost', 'ip6-localhost', 'machine.test'])
-      await expect(ask(`http://${name}:${port}/`)).rejects.toMatchObject(refused);
-    expect(asked).toEqual([]);
+      await expect(openRange(`http://${name}:${port}/`)).rejects.toMatchObject(refused);
+    expect(paths).toEqual([]);
     expect(resolved).toEqual(['ip6-localhost', 'machine.test']);
   });
 
   test('is not fetched where any address of its name is closed, however it is spelled', async () => {
-    const { port, asked } = await serve((_request, response) => response.end('secret'), '127.0.0.2');
+    const { port, paths } = await serve((_request, response) => response.end('secret'), '127.0.0.2');
     const closed = [
       '127.0.0.2',
       '::ffff:127.0.0.2',
@@ -81,14 +81,14 @@ describe('a file of a provider', () => {
       '::',
     ];
     for (const address of closed) {
-      const { ask } = stage({ 'two.test': ['127.0.0.1', address], 'one.test': [address] });
-      await expect(ask(`http://two.test:${port}/`)).rejects.toMatchObject(refused);
-      await expect(ask(`http://one.test:${port}/`)).rejects.toMatchObject(refused);
+      const { openRange } = stage({ 'two.test': ['127.0.0.1', address], 'one.test': [address] });
+      await expect(openRange(`http://two.test:${port}/`)).rejects.toMatchObject(refused);
+      await expect(openRange(`http://one.test:${port}/`)).rejects.toMatchObject(refused);
     }
-    const { ask } = stage();
+    const { openRange: ownOpenRange } = stage();
     for (const host of ['127.0.0.2', '127.2', '0x7f000002', '2130706434', '[::ffff:127.0.0.2]', '0177.0.0.2'])
-      await expect(ask(`http://${host}:${port}/`)).rejects.toMatchObject(refused);
-    expect(asked).toEqual([]);
+      await expect(ownOpenRange(`http://${host}:${port}/`)).rejects.toMatchObject(refused);
+    expect(paths).toEqual([]);
   });
 
   test('is not fetched from where its server sends us, unless that is open too', async () => {
@@ -98,7 +98,7 @@ describe('a file of a provider', () => {
       if (request.url === '/file') response.end('video');
       else response.writeHead(302, { location: target.location }).end();
     });
-    const { ask, read, resolved } = stage({ 'cdn.test': ['127.0.0.1'], 'inside.test': ['127.0.0.2'] });
+    const { openRange, read, resolved } = stage({ 'cdn.test': ['127.0.0.1'], 'inside.test': ['127.0.0.2'] });
     for (const location of [
       `http://127.0.0.2:${inside.port}/`,
       `http://inside.test:${inside.port}/`,
@@ -109,11 +109,11 @@ describe('a file of a provider', () => {
       '',
     ]) {
       target.location = location;
-      await expect(ask(`http://127.0.0.1:${port}/`)).rejects.toMatchObject(refused);
+      await expect(openRange(`http://127.0.0.1:${port}/`)).rejects.toMatchObject(refused);
     }
     target.location = `http://cdn.test:${port}/file`;
     expect(await read(`http://127.0.0.1:${port}/`)).toBe('video');
-    expect(inside.asked).toEqual([]);
+    expect(inside.paths).toEqual([]);
     expect(resolved).toEqual(['inside.test', 'inside.test', 'cdn.test']);
   });
 });
@@ -125,7 +125,7 @@ describe('a file on its way', () => {
       seen.push(request.headers.range);
       response.writeHead(206, { 'content-range': 'bytes 0-1/5', 'content-length': '2' }).end('vi');
     });
-    const answer = await stage().ask(`http://127.0.0.1:${port}/a?b=c`);
+    const answer = await stage().openRange(`http://127.0.0.1:${port}/a?b=c`);
     expect(answer).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 0-1/5' } });
     expect((await outcome(answer)).bytes.toString()).toBe('vi');
     expect(seen).toEqual(['bytes=0-1']);
@@ -135,7 +135,7 @@ describe('a file on its way', () => {
     const { port } = await serve((_request, response) => {
       response.writeHead(200, { 'content-length': '50' }).write('half a', () => response.destroy());
     });
-    const { bytes, error } = await outcome(await stage().ask(`http://127.0.0.1:${port}/`));
+    const { bytes, error } = await outcome(await stage().openRange(`http://127.0.0.1:${port}/`));
     expect(bytes.toString()).toBe('half a');
     expect(error).toMatchObject({
       code: 'upstream_cut',
@@ -148,34 +148,34 @@ describe('a file on its way', () => {
     const { port } = await serve((request, response) => {
       if (request.url === '/begun') response.writeHead(200, { 'content-length': '50' }).write('half a');
     });
-    const { ask } = stage({}, 100);
-    await expect(ask(`http://127.0.0.1:${port}/silent`)).rejects.toMatchObject(refused);
-    const { error } = await outcome(await ask(`http://127.0.0.1:${port}/begun`));
+    const { openRange } = stage({}, 100);
+    await expect(openRange(`http://127.0.0.1:${port}/silent`)).rejects.toMatchObject(refused);
+    const { error } = await outcome(await openRange(`http://127.0.0.1:${port}/begun`));
     expect(error).toMatchObject({ code: 'upstream_cut' });
   });
 
   test('is followed through as many redirects as the settings say, and no further', async () => {
-    const { port, asked } = await serve((request, response) => {
+    const { port, paths } = await serve((request, response) => {
       const left = Number(request.url?.slice(1));
       if (left === 0) response.end('video');
       else response.writeHead(302, { location: `/${left - 1}` }).end();
     });
-    const { ask, read } = stage();
+    const { openRange, read } = stage();
     expect(await read(`http://127.0.0.1:${port}/2`)).toBe('video');
-    await expect(ask(`http://127.0.0.1:${port}/3`)).rejects.toMatchObject(refused);
-    expect(asked).toEqual(['/2', '/1', '/0', '/3', '/2', '/1']);
+    await expect(openRange(`http://127.0.0.1:${port}/3`)).rejects.toMatchObject(refused);
+    expect(paths).toEqual(['/2', '/1', '/0', '/3', '/2', '/1']);
   });
 
   test('is not looked for where a redirect names no place', async () => {
-    const { port, asked } = await serve((_request, response) => response.writeHead(302).end());
-    await expect(stage().ask(`http://127.0.0.1:${port}/`)).rejects.toMatchObject(refused);
-    expect(asked).toEqual(['/']);
+    const { port, paths } = await serve((_request, response) => response.writeHead(302).end());
+    await expect(stage().openRange(`http://127.0.0.1:${port}/`)).rejects.toMatchObject(refused);
+    expect(paths).toEqual(['/']);
   });
 
   test('is read no faster than the client takes it', async () => {
     const { port } = await serve((_request, response) => response.end(Buffer.alloc(8 * 1024 * 1024)));
-    const { ask, gate } = stage();
-    const { bytes } = await ask(`http://127.0.0.1:${port}/`);
+    const { openRange, gate } = stage();
+    const { bytes } = await openRange(`http://127.0.0.1:${port}/`);
     let taken = 0;
     let isOver = false;
     gate.close();
@@ -190,12 +190,12 @@ describe('a file on its way', () => {
   test('is let go of when nobody reads it any more, and when the call ends before there is an answer', async () => {
     const closed = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let count = 0;
-    const { port, asked } = await serve((request, response) => {
+    const { port, paths } = await serve((request, response) => {
       const { resolve } = closed[count++] ?? {};
       response.on('close', () => resolve?.());
       if (request.url === '/begun') response.writeHead(200).write('half a');
     });
-    const { bytes } = await stage().ask(`http://127.0.0.1:${port}/begun`);
+    const { bytes } = await stage().openRange(`http://127.0.0.1:${port}/begun`);
     await new Promise<void>((resolve) => {
       const subscription = bytes.subscribe(() => {
         setImmediate(() => subscription.unsubscribe());
@@ -203,9 +203,9 @@ describe('a file on its way', () => {
       });
     });
     await closed[0]?.promise;
-    const { ask, leave } = stage();
-    const waiting = ask(`http://127.0.0.1:${port}/silent`).catch((error: unknown) => error);
-    await eventually(() => asked.length === 2);
+    const { openRange, leave } = stage();
+    const waiting = openRange(`http://127.0.0.1:${port}/silent`).catch((error: unknown) => error);
+    await eventually(() => paths.length === 2);
     leave();
     expect(await waiting).toMatchObject(refused);
     await closed[1]?.promise;

@@ -24,7 +24,7 @@ export interface ScimAnswer {
 export interface ScimClient {
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ScimAnswer>;
   /** Sends and fails unless the status is this one. */
-  ask(
+  expectStatus(
     status: number,
     method: string,
     path: string,
@@ -55,7 +55,7 @@ export function scimClient(url: string, token = scimToken): ScimClient {
   };
   return {
     send,
-    async ask(status, method, path, body, headers) {
+    async expectStatus(status, method, path, body, headers) {
       const answer = await send(method, path, body, headers);
       expect({ status: answer.status, body: answer.body }).toMatchObject({ status });
       return answer.body;
