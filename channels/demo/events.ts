@@ -102,13 +102,21 @@ function* partEvents(
       return yield* textEvents(question, part, at, meter);
     case 'refusal': {
       yield { type: 'refusal-start', ...at };
-      const complete = yield* spoken(part.text, meter, (text) => ({ type: 'refusal-delta', ...at, text }));
+      const complete = yield* streamText(part.text, meter, (text) => ({
+        type: 'refusal-delta',
+        ...at,
+        text,
+      }));
       yield { type: 'refusal-end', ...at };
       return complete;
     }
     case 'tool': {
       yield { type: 'tool-start', ...at, ...toolHead(part) };
-      const complete = yield* spoken(part.input, meter, (input) => ({ type: 'tool-delta', ...at, input }));
+      const complete = yield* streamText(part.input, meter, (input) => ({
+        type: 'tool-delta',
+        ...at,
+        input,
+      }));
       yield { type: 'tool-end', ...at };
       return complete;
     }
@@ -130,7 +138,7 @@ interface At {
   readonly choice: number;
 }
 
-function* spoken(
+function* streamText(
   text: string,
   meter: Meter,
   delta: (piece: string) => GatewayEvent,

@@ -217,8 +217,8 @@ export function cohereReply(): DialectReply {
 
 /** The calls of a piece, the first of them with this number. The provider gives them no ids. */
 function calledIn(piece: JsonObject, first: number): readonly JsonObject[] {
-  return objectsOf(piece['toolCalls']).map(({ name, parameters }, place) => ({
-    index: first + place,
+  return objectsOf(piece['toolCalls']).map(({ name, parameters }, index) => ({
+    index: first + index,
     id: `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`,
     type: 'function',
     function: { name: name ?? '', arguments: JSON.stringify(parameters ?? {}) },

@@ -175,9 +175,9 @@ function messageMembers({ message }: JsonObject, first: number): JsonObject {
   const text = words('text');
   const thought = words('thinking') + (typeof plan === 'string' ? plan : '');
   const list = objectsOf(citations).map(annotationOf);
-  const calls = objectsOf(toolCalls).map(({ id, function: own }, place) => {
+  const calls = objectsOf(toolCalls).map(({ id, function: own }, index) => {
     const { name = '', arguments: input = '' } = isObject(own) ? own : {};
-    return { index: first + place, id: id ?? '', type: 'function', function: { name, arguments: input } };
+    return { index: first + index, id: id ?? '', type: 'function', function: { name, arguments: input } };
   });
   return {
     ...(text === '' ? {} : { content: text }),

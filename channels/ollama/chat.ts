@@ -174,10 +174,10 @@ function contentOf(
 /** Converts a chunk or a whole response into a delta. `before`: number of calls that the response has made so far. */
 function deltaOf(piece: JsonObject, before: number): { readonly delta: JsonObject; readonly called: number } {
   const { content, thinking, tool_calls: list } = isObject(piece['message']) ? piece['message'] : {};
-  const calls = objectsOf(list).map((call, place) => {
+  const calls = objectsOf(list).map((call, index) => {
     const { name, arguments: input } = isObject(call['function']) ? call['function'] : {};
     return {
-      index: before + place,
+      index: before + index,
       // The provider numbers none.
       id: `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`,
       type: 'function',

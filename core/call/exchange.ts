@@ -32,8 +32,8 @@ export class KeyedValues {
 
   /** Takes over all values of another. */
   copy(other: KeyedValues): void {
-    other.#values.forEach((value, place) => {
-      this.#values[place] = value;
+    other.#values.forEach((value, index) => {
+      this.#values[index] = value;
     });
   }
 }

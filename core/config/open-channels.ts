@@ -34,8 +34,8 @@ export async function openChannels({
     onClose(() => made.close());
     return made;
   };
-  for (const { at, where: place, entry } of config.channels) {
-    const where = place ?? `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
+  for (const { at, where: origin, entry } of config.channels) {
+    const where = origin ?? `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
     const channel = makeChannel(entry, {
       settings,
       where,
@@ -49,7 +49,7 @@ export async function openChannels({
     if (channel === undefined) continue;
     if (channels.some(({ id }) => id === channel.id)) {
       problems.push(
-        `${place ?? `${file}, ${at}`}: the id "${channel.id}" is taken by another channel. Give one of them another id.`,
+        `${origin ?? `${file}, ${at}`}: the id "${channel.id}" is taken by another channel. Give one of them another id.`,
       );
     }
     channels.push(channel);

@@ -57,7 +57,7 @@ export class Overload implements WholeLoad {
   #looks = 0;
   #memory: number;
   #strain: ProcessLoad['strain'];
-  #toldAt = -Infinity;
+  #loggedAt = -Infinity;
 
   /** `largestBody`: bytes of the largest body that is accepted, for which there is always room. */
   constructor(settings: OverloadSettings, largestBody: number, log: Log, gauges: Gauges) {
@@ -220,8 +220,8 @@ export class Overload implements WholeLoad {
   #refusal(sentence: string, retryAfter: number): GatewayError {
     this.#refused += 1;
     const now = this.#gauges.now();
-    if (this.#strain === undefined && now - this.#toldAt > logInterval) {
-      this.#toldAt = now;
+    if (this.#strain === undefined && now - this.#loggedAt > logInterval) {
+      this.#loggedAt = now;
       const { running, waiting, bodies, refused } = this;
       this.#log.warn(
         { running, waiting, bodies, refused },

@@ -97,8 +97,8 @@ function namesIn(disposition: string): { readonly name: string; readonly filenam
   if (!/^form-data(?=[ \t;]|$)/i.test(disposition)) throw refusedPart('a part has another disposition');
   while (at < disposition.length) {
     parameter.lastIndex = at;
-    const [whole = '', told = '', quoted, plain = ''] = parameter.exec(disposition) ?? [];
-    const key = told.toLowerCase();
+    const [whole = '', name = '', quoted, plain = ''] = parameter.exec(disposition) ?? [];
+    const key = name.toLowerCase();
     if (whole === '' || found.has(key) || !['name', 'filename', 'filename*'].includes(key))
       throw refusedPart('a part must have one name="…" and at most one filename="…"');
     found.set(key, quoted ?? plain);

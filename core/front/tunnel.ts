@@ -47,7 +47,7 @@ export class Tunnel implements Valve {
   #closed = false;
   #closingAt = 0;
   /** Set when the client's close was forwarded to the provider. */
-  #told = false;
+  #isCloseForwarded = false;
   #retired: GatewayError | undefined;
   #fault = 0;
   #openedAt = 0;
@@ -224,8 +224,8 @@ export class Tunnel implements Valve {
     this.#closingAt ||= performance.now();
     this.#early = [];
     this.#queue?.letGo();
-    if (this.#over || this.#told) return;
-    this.#told = true;
+    if (this.#over || this.#isCloseForwarded) return;
+    this.#isCloseForwarded = true;
     if (this.#input === undefined) {
       this.#end();
       return;

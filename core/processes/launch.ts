@@ -17,7 +17,7 @@ export interface Launcher {
   /** Returns the number of a new generation, higher than all before. */
   nextGeneration(): number;
   /** Starts a worker. */
-  fork(place: WorkerIdentity): WorkerProcess;
+  fork(identity: WorkerIdentity): WorkerProcess;
   /** Waits for a time in milliseconds, or until the gateway stops. */
   pause(time: number): Promise<void>;
   isStopping(): boolean;

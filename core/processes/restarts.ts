@@ -75,14 +75,14 @@ export class Restarts {
   }
 
   /** Starts a worker of the generation until one serves, the generation is replaced, or the gateway stops. */
-  async startWorker(place: WorkerIdentity, how: string | number): Promise<void> {
-    const { worker, generation } = place;
+  async startWorker(identity: WorkerIdentity, how: string | number): Promise<void> {
+    const { worker, generation } = identity;
     const { isStopping, isInForce, fork, restarted } = this.#options;
     let last = how;
     while (!this.#givesUp(last)) {
       await this.#pause();
       if (isStopping() || !isInForce(generation)) return;
-      const start = await fork(place).start;
+      const start = await fork(identity).start;
       if (isStopping() || !isInForce(generation)) return;
       if ('facts' in start) {
         restarted(start.facts);

@@ -130,10 +130,10 @@ class ChannelsByName {
 
   constructor(channels: readonly Channel[]) {
     this.#channels = channels;
-    for (const [place, channel] of channels.entries()) {
+    for (const [index, channel] of channels.entries()) {
       const exact = new Set(exactNames(channel));
-      if (exact.size === 0 || exact.size < new Set(channel.models).size) this.#open.push(place);
-      else for (const name of exact) this.#add(name, place);
+      if (exact.size === 0 || exact.size < new Set(channel.models).size) this.#open.push(index);
+      else for (const name of exact) this.#add(name, index);
     }
   }
 

@@ -130,11 +130,12 @@ export class ModelDiscovery {
   }
 
   /** Replaces the set of names only when the names have changed. */
-  #take(said: DiscoveredModels | undefined): void {
-    if (said === undefined || !Array.isArray(said.names) || typeof said.at !== 'number') return;
-    if (this.#discovered !== undefined && said.at < this.#discovered.at) return;
-    this.#discovered = said;
-    const names = new Set(said.names);
+  #take(discovered: DiscoveredModels | undefined): void {
+    if (discovered === undefined || !Array.isArray(discovered.names) || typeof discovered.at !== 'number')
+      return;
+    if (this.#discovered !== undefined && discovered.at < this.#discovered.at) return;
+    this.#discovered = discovered;
+    const names = new Set(discovered.names);
     if (this.#names?.size !== names.size || !names.isSubsetOf(this.#names)) this.#names = names;
   }
 }

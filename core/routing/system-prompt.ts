@@ -18,17 +18,17 @@ export function withSystemPrompt(
     : [...system.slice(0, -1), joined(last, text, place)];
 }
 
-function joined(message: Message, text: string, place: 'before' | 'after'): Message {
+function joined(message: Message, text: string, position: 'before' | 'after'): Message {
   const [only] = message.content;
   if (message.content.length === 1 && only !== undefined && isBare(only)) {
-    const words = place === 'before' ? `${text}\n\n${only.text}` : `${only.text}\n\n${text}`;
+    const words = position === 'before' ? `${text}\n\n${only.text}` : `${only.text}\n\n${text}`;
     return { ...message, content: [{ ...only, text: words }] };
   }
   const block: Block = { type: 'text', text };
   const { plain: _, ...rest } = message;
   return {
     ...rest,
-    content: place === 'before' ? [block, ...message.content] : [...message.content, block],
+    content: position === 'before' ? [block, ...message.content] : [...message.content, block],
   };
 }
 

@@ -82,9 +82,9 @@ export class DatabaseTier {
       return undefined;
     }
     let count = 0;
-    for await (const [place, entry] of this.#entries.iterator?.(undefined) ?? []) {
+    for await (const [key, entry] of this.#entries.iterator?.(undefined) ?? []) {
       if ((entry as Entry | undefined)?.scope !== scope) continue;
-      await this.#entries.delete(String(place));
+      await this.#entries.delete(String(key));
       count += 1;
     }
     return count;

@@ -46,7 +46,7 @@ export class Bill {
   readonly #sums = new Map<string, Sum>();
   readonly #models: readonly string[];
   /** Number of responses without usage. */
-  untold = 0;
+  withoutUsage = 0;
 
   constructor(billing: Billing) {
     this.#billing = billing;
@@ -57,7 +57,7 @@ export class Bill {
   add(answer: BatchAnswer): void {
     const usage = this.#usageOf(answer);
     if (usage === undefined) {
-      this.untold += 1;
+      this.withoutUsage += 1;
       return;
     }
     const { channel, tools } = this.#billing;

@@ -210,9 +210,9 @@ export class Poller {
         if (answer !== undefined) bill.add(answer);
       });
     }
-    if (bill.untold > 0)
+    if (bill.withoutUsage > 0)
       this.#tools.log.warn(
-        { id, channel: object.channel, answers: bill.untold },
+        { id, channel: object.channel, answers: bill.withoutUsage },
         'responses of a batch have no usage',
       );
     return bill;

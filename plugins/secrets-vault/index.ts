@@ -47,7 +47,7 @@ export default defineSecrets({
     const mountOf = async (request: SecretRequest, shown: string): Promise<Mount> => {
       const [first = ''] = request.name.split('/', 1);
       if (kv !== undefined) return { mount: `${first}/`, version: kv };
-      for (const [mount, place] of mounts) if (request.name.startsWith(mount)) return place;
+      for (const [mount, vault] of mounts) if (request.name.startsWith(mount)) return vault;
       const found = await fetchMount(send, request, shown);
       if (mounts.size < mostMounts) mounts.set(found.mount, found);
       return found;

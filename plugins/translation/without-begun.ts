@@ -35,7 +35,7 @@ export function withoutBegun(begun: string, emit: Emit): Emit {
     if (received.startsWith(begun)) {
       judged.add(choice);
       held.delete(choice);
-      const { logprobs: _told, ...rest } = event;
+      const { logprobs: _logprobs, ...rest } = event;
       if (received.length > begun.length) emit({ ...rest, text: received.slice(begun.length) });
     } else {
       held.set(choice, all);

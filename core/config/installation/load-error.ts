@@ -53,9 +53,9 @@ function withoutSource(reason: string): string {
 /** Returns the position that Node writes before the stack of a syntax error: `FILE:LINE`, the line of source, and `^` below the wrong part. */
 function headOf(error: unknown): Position | undefined {
   const stack = error instanceof SyntaxError ? (error.stack ?? '') : '';
-  const [, place = '', line = '', source = ''] = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n([^]*)/.exec(stack) ?? [];
-  if (place === '') return undefined;
-  const file = pathOf(place);
+  const [, path = '', line = '', source = ''] = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n([^]*)/.exec(stack) ?? [];
+  if (path === '') return undefined;
+  const file = pathOf(path);
   const [snippet = ''] = source.split('\n\nSyntaxError', 1);
   const marks = snippet.split('\n').find((text) => /^\s*\^+\s*$/.test(text));
   const column = marks === undefined ? indentOf(file, Number(line)) : marks.indexOf('^') + 1;
@@ -94,8 +94,8 @@ function frameOf(error: unknown): Position | undefined {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
   const frames = stack.matchAll(/^ +at (?:.*\()?((?:file:\/\/)?\/[^\n]*?):(\d+):(\d+)\)?$/gm);
   return [...frames]
-    .map(([, place = '', line, column]) => ({
-      file: pathOf(place),
+    .map(([, path = '', line, column]) => ({
+      file: pathOf(path),
       line: Number(line),
       column: Number(column),
     }))

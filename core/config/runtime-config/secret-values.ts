@@ -56,12 +56,12 @@ export function mapSecrets(
   visit: ReplaceText,
   visitReference: ReplaceReference = (reference) => reference,
 ): JsonValue {
-  return walkSecrets(schema, value, (part, place) => {
+  return walkSecrets(schema, value, (part, location) => {
     if (referenceOf(part) !== undefined)
-      return mayBeReference(place) ? visitReference(part as JsonValue, place.path) : part;
+      return mayBeReference(location) ? visitReference(part as JsonValue, location.path) : part;
     if (typeof part !== 'string') return undefined;
-    const isSecret = place.secrecy !== undefined || (place.kinds.has('url') && hasSecret(part));
-    return isSecret ? visit(part, place.path) : undefined;
+    const isSecret = location.secrecy !== undefined || (location.kinds.has('url') && hasSecret(part));
+    return isSecret ? visit(part, location.path) : undefined;
   }) as JsonValue;
 }
 

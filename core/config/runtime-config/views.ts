@@ -12,7 +12,7 @@ import { hiddenSecret, mapSecrets } from './secret-values.ts';
 export interface FileEntry extends EntryName {
   readonly value: JsonValue;
   /** Where it stands: `gateway.config.ts, channels[0]`. */
-  readonly place: string;
+  readonly location: string;
   /** Returns the value with its secrets hidden. */
   view(): Promise<JsonValue>;
 }
@@ -45,19 +45,19 @@ export async function fileEntries(
   const entries: Omit<FileEntry, 'view'>[] = channels.map(({ at, entry }) => {
     const { id = entry.spec.name, ...options } = entry.options;
     const value = jsonOf({ type: entry.spec.name, options });
-    return { kind: 'channel', name: id, value, place: within(at) };
+    return { kind: 'channel', name: id, value, location: within(at) };
   });
   for (const [name, value] of Object.entries(settings.prices))
-    entries.push({ kind: 'price', name, value: jsonOf(value), place: within('prices') });
+    entries.push({ kind: 'price', name, value: jsonOf(value), location: within('prices') });
   for (const [plugin, { options, spec }] of await definitions.plugins()) {
     if (!isObject(options)) continue;
     for (const kind of ['alias', 'access'] as const) {
       const option: string = spec.editableTables?.[kind] ?? '';
       const found = options[option];
-      const place = within(`plugin "${plugin}", option "${option}"`);
+      const location = within(`plugin "${plugin}", option "${option}"`);
       if (!isObject(found)) continue;
       for (const [name, value] of Object.entries(found))
-        entries.push({ kind, name, value: jsonOf(value), place });
+        entries.push({ kind, name, value: jsonOf(value), location });
     }
     for (const option of spec.editable ?? [])
       if (options[option] !== undefined && Object.hasOwn(shapeOf(spec.options) ?? {}, option))
@@ -65,7 +65,7 @@ export async function fileEntries(
           kind: 'plugin',
           name: `${plugin}.${option}`,
           value: jsonOf(options[option]),
-          place: within(`plugin "${plugin}"`),
+          location: within(`plugin "${plugin}"`),
         });
   }
   return entries.map((entry) => ({ ...entry, view: () => viewOfFileEntry(definitions, entry, entry.value) }));

@@ -79,11 +79,11 @@ export async function withSecrets(
   { problems, signal, refuse = () => undefined }: Resolving,
 ): Promise<unknown> {
   const found = new Map<string, string>();
-  walkSecrets(schema, value, (part, place) => {
+  walkSecrets(schema, value, (part, location) => {
     if (typeof part !== 'string') return;
-    const option = place.path.replace(/^options\./, '');
+    const option = location.path.replace(/^options\./, '');
     for (const text of referencesIn(part))
-      if (mayBeReference(place)) found.set(text, option);
+      if (mayBeReference(location)) found.set(text, option);
       else
         problems.push(
           `${where}: option "${option}" is not a secret option and would show the value. Remove the reference "${text}".`,

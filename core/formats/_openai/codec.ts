@@ -1,7 +1,7 @@
 import type { Codec } from '../../sdk/format.ts';
 import { peek } from '../_shared/check.ts';
 import { endsCompletion } from '../_shared/stream-frames.ts';
-import { askUsage, isUsageOnly } from '../_shared/usage.ts';
+import { requestUsage, isUsageOnly } from '../_shared/usage.ts';
 import { replyWords } from './reply-words.ts';
 
 /** Shared parts of the codecs of chat and text completions. */
@@ -16,7 +16,7 @@ export const completions = {
   endsStream: endsCompletion,
   peek,
   clientFraming: () => 'sse',
-  askUsage,
+  askUsage: requestUsage,
   isUsageOnly,
   replyWords,
 } as const satisfies Partial<Codec>;

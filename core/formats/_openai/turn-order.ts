@@ -40,9 +40,9 @@ function splitCalls(wire: readonly JsonObject[]): JsonObject[] {
       if (known === undefined) results.set(id, [result]);
       else known.push(result);
     }
-    for (const [place, call] of calls.entries()) {
+    for (const [position, call] of calls.entries()) {
       ordered.push(
-        place === 0
+        position === 0
           ? { ...message, tool_calls: [call] }
           : { role: 'assistant', content: null, tool_calls: [call] },
       );

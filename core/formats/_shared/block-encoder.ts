@@ -35,11 +35,11 @@ export abstract class BlockEncoder extends FloorEncoder {
   }
 
   /** Says that a block begins, where the format has a frame for that. */
-  protected abstract sayStart(index: number, current: OpenBlock, content: JsonObject | undefined): void;
+  protected abstract emitStart(index: number, current: OpenBlock, content: JsonObject | undefined): void;
   /** Says a piece of a block. */
-  protected abstract sayDelta(index: number, delta: JsonObject, extra?: Extra): void;
+  protected abstract emitDelta(index: number, delta: JsonObject, extra?: Extra): void;
   /** Says that a block has ended. */
-  protected abstract sayStop(index: number, extra: Extra | undefined): void;
+  protected abstract emitStop(index: number, extra: Extra | undefined): void;
   /** Content of the first frame of a tool call. */
   protected abstract call(id: string, event: EventOf<'tool-start'>): JsonObject;
   /** Says reasoning that only its provider can read. */
@@ -47,18 +47,18 @@ export abstract class BlockEncoder extends FloorEncoder {
   /** Says the signature of a reasoning, which may have no text. */
   protected abstract sign(current: OpenBlock, signature: string): void;
   /** Says of a part that only this format knows whether it begins or ends a block, stands in one, or in none. */
-  protected abstract placeOf(value: JsonObject): {
+  protected abstract locate(value: JsonObject): {
     readonly part: 'start' | 'delta' | 'stop' | 'none';
     readonly index: unknown;
   };
   /** Says a part that stands in no block. */
-  protected abstract sayApart(value: JsonObject): void;
+  protected abstract emitApart(value: JsonObject): void;
   /** Says a part of a block that only this format knows. */
-  protected abstract sayOpaque(block: number, value: JsonObject): void;
+  protected abstract emitOpaque(block: number, value: JsonObject): void;
   /** Says that the stream lives, where the format has a frame for that and no block is open that has an empty piece. */
-  protected sayAlive(): void {}
+  protected emitKeepAlive(): void {}
 
-  protected override sayHead(head: HeadEvent | undefined): void {
+  protected override emitHead(head: HeadEvent | undefined): void {
     this.#native = head?.extra?.[this.#words.format] !== undefined;
   }
 
@@ -75,11 +75,11 @@ export abstract class BlockEncoder extends FloorEncoder {
     const { text, thinking, input } = this.#words;
     const pieces = { text, reasoning: thinking, tool: input, media: undefined, opaque: undefined };
     const piece = kind === undefined ? undefined : pieces[kind];
-    if (index === undefined || piece === undefined) this.sayAlive();
-    else this.sayDelta(index, piece(''));
+    if (index === undefined || piece === undefined) this.emitKeepAlive();
+    else this.emitDelta(index, piece(''));
   }
 
-  protected say(event: string, json: JsonObject): void {
+  protected emit(event: string, json: JsonObject): void {
     this.#out.push({ event, json });
   }
 
@@ -109,14 +109,14 @@ export abstract class BlockEncoder extends FloorEncoder {
   /** The block's place, from its first frame on. */
   protected open(current: OpenBlock, content?: JsonObject): number {
     if (current.index !== undefined) return current.index;
-    const index = this.place(current);
+    const index = this.assignIndex(current);
     const { starts } = this.#words;
-    this.sayStart(index, current, content ?? starts?.[current.kind === 'reasoning' ? 'reasoning' : 'text']);
+    this.emitStart(index, current, content ?? starts?.[current.kind === 'reasoning' ? 'reasoning' : 'text']);
     return index;
   }
 
   /** The same, without a frame. */
-  protected place(current: OpenBlock): number {
+  protected assignIndex(current: OpenBlock): number {
     if (current.index !== undefined) return current.index;
     this.#sealText();
     this.#indices += 1;
@@ -125,7 +125,7 @@ export abstract class BlockEncoder extends FloorEncoder {
 
   /** Says the sources that were quoted before the first word. */
   protected quote(index: number, current: OpenBlock): void {
-    for (const citation of current.citations) this.sayDelta(index, this.#words.citation(citation));
+    for (const citation of current.citations) this.emitDelta(index, this.#words.citation(citation));
     current.citations = [];
   }
 
@@ -136,7 +136,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     this.#endInput(current);
     this.current = undefined;
     if (current.citations.length > 0) this.losses.drop('citation');
-    if (current.index !== undefined) this.sayStop(current.index, extra);
+    if (current.index !== undefined) this.emitStop(current.index, extra);
   }
 
   /** Most such formats have no media in an answer. */
@@ -144,7 +144,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     this.losses.drop('media');
   }
 
-  protected sayEvent(block: number, event: EncodedEvent): void {
+  protected emitEvent(block: number, event: EncodedEvent): void {
     switch (event.type) {
       case 'text-start':
       case 'refusal-start':
@@ -184,7 +184,7 @@ export abstract class BlockEncoder extends FloorEncoder {
       case 'media-end':
         return this.media(event);
       case 'opaque':
-        return this.sayOpaque(block, event.value);
+        return this.emitOpaque(block, event.value);
     }
   }
 
@@ -193,7 +193,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     if (current.kind !== 'text') return this.losses.drop(event.type);
     if (event.text === '' && current.index === undefined) return;
     const index = this.open(current);
-    this.sayDelta(index, this.#words.text(event.text), event.extra);
+    this.emitDelta(index, this.#words.text(event.text), event.extra);
     if (current.citations.length > 0) this.quote(index, current);
   }
 
@@ -202,14 +202,14 @@ export abstract class BlockEncoder extends FloorEncoder {
     const citation = this.#words.citationOf(event.citation);
     if (current.kind !== 'text' || citation === undefined) return this.losses.drop('citation');
     if (current.index === undefined) current.citations.push(citation);
-    else this.sayDelta(current.index, this.#words.citation(citation), event.extra);
+    else this.emitDelta(current.index, this.#words.citation(citation), event.extra);
   }
 
   #think(block: number, event: EventOf<'reasoning-delta'>): void {
     const current = this.take(block, 'reasoning');
     if (current.kind !== 'reasoning') return this.losses.drop(event.type);
     if (event.text === '' && current.index === undefined) return;
-    this.sayDelta(this.open(current), this.#words.thinking(event.text), event.extra);
+    this.emitDelta(this.open(current), this.#words.thinking(event.text), event.extra);
   }
 
   #endReasoning(block: number, { proof, extra }: EventOf<'reasoning-end'>): void {
@@ -264,18 +264,18 @@ export abstract class BlockEncoder extends FloorEncoder {
     if (current?.index === undefined) return;
     const json = current.input?.push(input);
     if (json !== undefined && (json !== '' || this.#words.emptyInputs === true))
-      this.sayDelta(current.index, this.#words.input(json), extra);
+      this.emitDelta(current.index, this.#words.input(json), extra);
   }
 
   #endInput({ index, input }: OpenBlock): void {
     const json = index === undefined ? undefined : input?.end();
-    if (index !== undefined && isText(json)) this.sayDelta(index, this.#words.input(json));
+    if (index !== undefined && isText(json)) this.emitDelta(index, this.#words.input(json));
   }
 
   /** A part that only this format knows is one block, whatever it holds. */
   protected takeOpaque(value: JsonObject, event: EventOf<'opaque'>): void {
-    const { part, index } = this.placeOf(value);
-    if (part === 'none') return this.sayApart(value);
+    const { part, index } = this.locate(value);
+    if (part === 'none') return this.emitApart(value);
     if (part === 'start') {
       this.#opaqueCount += 1;
       this.#opaque = { block: -1 - this.#opaqueCount, index };

@@ -42,16 +42,16 @@ export abstract class FloorEncoder implements StreamEncoder {
   /** The block that has the floor. */
   protected abstract readonly floor: number | undefined;
   /** Writes the beginning of a reply. */
-  protected abstract sayHead(head: HeadEvent | undefined): void;
+  protected abstract emitHead(head: HeadEvent | undefined): void;
   /** Writes an event of the open block, or of the block that it opens. */
-  protected abstract sayEvent(block: number, event: EncodedEvent): void;
+  protected abstract emitEvent(block: number, event: EncodedEvent): void;
   /** Routes a part that only this format has to its block, or encodes it separately. */
   protected abstract takeOpaque(value: JsonObject, event: EventOf<'opaque'>): void;
   /** Ends the block that has the floor, if there is one. */
   protected abstract endFloor(): void;
   /** Writes the end of a reply. */
-  protected abstract sayEnd(): void;
-  protected abstract sayError(error: GatewayError): void;
+  protected abstract emitEnd(): void;
+  protected abstract emitError(error: GatewayError): void;
   /** Returns the frames that were written since the last call. */
   protected abstract takeFrames(): readonly WireFrame[];
 
@@ -102,14 +102,14 @@ export abstract class FloorEncoder implements StreamEncoder {
     while (this.#next()) this.endFloor();
     this.#over = true;
     this.ended();
-    this.sayEnd();
+    this.emitEnd();
     return this.takeFrames();
   }
 
   error(error: GatewayError): readonly WireFrame[] {
     if (this.#over) return none;
     this.#over = true;
-    this.sayError(error);
+    this.emitError(error);
     return this.takeFrames();
   }
 
@@ -126,7 +126,7 @@ export abstract class FloorEncoder implements StreamEncoder {
       this.#waiting.add(block, event);
       return;
     }
-    this.sayEvent(block, event);
+    this.emitEvent(block, event);
     while (this.floor === undefined && this.#next());
   }
 
@@ -134,13 +134,13 @@ export abstract class FloorEncoder implements StreamEncoder {
   #next(): boolean {
     const next = this.#waiting.take();
     if (next === undefined) return false;
-    for (const event of next.events) this.sayEvent(next.block, event);
+    for (const event of next.events) this.emitEvent(next.block, event);
     return true;
   }
 
   #start(head?: HeadEvent): void {
     if (this.#started) return;
     this.#started = true;
-    this.sayHead(head);
+    this.emitHead(head);
   }
 }

@@ -125,7 +125,7 @@ export function isUsageOnly(data: string): boolean {
 }
 
 /** Returns the member that requests usage in a streamed completion; undefined when the request is not streamed, or already has it. */
-export function askUsage(body: JsonObject): JsonObject | undefined {
+export function requestUsage(body: JsonObject): JsonObject | undefined {
   if (body.stream !== true) return undefined;
   const options = isObject(body.stream_options) ? body.stream_options : {};
   return options.include_usage === true ? undefined : { stream_options: { ...options, include_usage: true } };

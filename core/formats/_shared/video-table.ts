@@ -77,7 +77,7 @@ export interface VideoFields {
  * @example
  * const fields = videoFields({ seconds: { name: 'duration', encode: wholeSeconds }, seed: 'seed' });
  */
-export function videoFields(table: Table, place = ''): VideoFields {
+export function videoFields(table: Table, path = ''): VideoFields {
   const columns = settings.flatMap((setting): readonly (OddField & { readonly setting: Setting })[] => {
     const field = table[setting];
     if (field === undefined) return [];
@@ -88,13 +88,13 @@ export function videoFields(table: Table, place = ''): VideoFields {
   if ('aspectRatio' in table || 'resolution' in table) carried.push('size');
   return {
     names: columns.map(({ name }) => name),
-    words: Object.fromEntries(columns.map(({ setting, name }) => [`settings.${setting}`, place + name])),
+    words: Object.fromEntries(columns.map(({ setting, name }) => [`settings.${setting}`, path + name])),
     decode: (body) =>
       videoSettings(
         Object.fromEntries(
           columns.map(({ setting, name, decode }) => [
             setting,
-            decode === undefined ? decoders[setting](body[name], place + name) : decode(body),
+            decode === undefined ? decoders[setting](body[name], path + name) : decode(body),
           ]),
         ),
       ),

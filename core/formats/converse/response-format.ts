@@ -65,11 +65,11 @@ export function writeResponseFormat(
       body.system = [...listOf(body.system), { text }];
     },
     // With other tools a forced tool would prevent the model from calling them.
-    force(json, told) {
+    force(json, instruction) {
       if (target.traits.forcedTools === 'never') return undefined;
       if (isObject(body.toolConfig) && listOf(body.toolConfig.tools).length > 0) return undefined;
       body.toolConfig = {
-        tools: [{ toolSpec: { name: answerTool, description: told, inputSchema: { json } } }],
+        tools: [{ toolSpec: { name: answerTool, description: instruction, inputSchema: { json } } }],
         toolChoice: target.traits.namedTools === false ? { any: {} } : { tool: { name: answerTool } },
       };
       return answerTool;

@@ -31,35 +31,35 @@ export class ConverseStreamEncoder extends BlockEncoder {
     super(blockWords, context);
   }
 
-  protected override sayHead(head: HeadEvent | undefined): void {
-    super.sayHead(head);
-    this.say('messageStart', { role: 'assistant' });
+  protected override emitHead(head: HeadEvent | undefined): void {
+    super.emitHead(head);
+    this.emit('messageStart', { role: 'assistant' });
   }
 
-  protected sayStart(contentBlockIndex: number, _current: OpenBlock, start: JsonObject | undefined): void {
-    if (start !== undefined) this.say('contentBlockStart', { contentBlockIndex, start });
+  protected emitStart(contentBlockIndex: number, _current: OpenBlock, start: JsonObject | undefined): void {
+    if (start !== undefined) this.emit('contentBlockStart', { contentBlockIndex, start });
   }
 
-  protected sayDelta(contentBlockIndex: number, delta: JsonObject): void {
-    this.say('contentBlockDelta', { contentBlockIndex, delta });
+  protected emitDelta(contentBlockIndex: number, delta: JsonObject): void {
+    this.emit('contentBlockDelta', { contentBlockIndex, delta });
   }
 
-  protected sayStop(contentBlockIndex: number): void {
-    this.say('contentBlockStop', { contentBlockIndex });
+  protected emitStop(contentBlockIndex: number): void {
+    this.emit('contentBlockStop', { contentBlockIndex });
   }
 
   /** `messageStop`, and `metadata` with the usage and the time that it took. */
-  protected sayEnd(): void {
+  protected emitEnd(): void {
     const { finish, usage } = this;
     const { body, inputEstimate } = this.context;
     const stopReason = this.stopReason();
-    this.say('messageStop', {
+    this.emit('messageStop', {
       stopReason,
       ...sequenceField(finish?.stopSequence, body),
       ...own(finish?.extra),
     });
     const estimate = { usage: { inputTokens: inputEstimate, outputTokens: 0, totalTokens: inputEstimate } };
-    this.say('metadata', {
+    this.emit('metadata', {
       ...timeTaken(this.context),
       ...(usage === undefined ? estimate : encodeUsage(usage)),
     });
@@ -70,13 +70,13 @@ export class ConverseStreamEncoder extends BlockEncoder {
   }
 
   protected hide(current: OpenBlock, redactedContent: string): void {
-    this.sayDelta(this.open(current), { reasoningContent: { redactedContent } });
+    this.emitDelta(this.open(current), { reasoningContent: { redactedContent } });
   }
 
   /** A signature vouches for a text, be it empty. */
   protected sign(current: OpenBlock, signature: string): void {
-    if (current.index === undefined) this.sayDelta(this.open(current), { reasoningContent: { text: '' } });
-    this.sayDelta(this.open(current), { reasoningContent: { signature } });
+    if (current.index === undefined) this.emitDelta(this.open(current), { reasoningContent: { text: '' } });
+    this.emitDelta(this.open(current), { reasoningContent: { signature } });
   }
 
   /** The format shows images; other media have no place in an answer. */
@@ -92,30 +92,30 @@ export class ConverseStreamEncoder extends BlockEncoder {
     }
     if (event.transcript !== undefined) this.losses.drop('media.transcript');
     if (event.data !== undefined && current?.index !== undefined && current.kind === 'media')
-      this.sayDelta(current.index, { image: { source: { bytes: event.data } } });
+      this.emitDelta(current.index, { image: { source: { bytes: event.data } } });
   }
 
-  protected sayError(error: GatewayError): void {
-    this.say('error', streamError(error));
+  protected emitError(error: GatewayError): void {
+    this.emit('error', streamError(error));
   }
 
-  protected placeOf({ event, body }: JsonObject): ReturnType<BlockEncoder['placeOf']> {
+  protected locate({ event, body }: JsonObject): ReturnType<BlockEncoder['locate']> {
     const part = isObject(body) ? parts.get(event) : undefined;
     return { part: part ?? 'none', index: isObject(body) ? body.contentBlockIndex : undefined };
   }
 
-  protected sayApart({ event, body }: JsonObject): void {
-    if (typeof event === 'string' && isObject(body)) this.say(event, body);
+  protected emitApart({ event, body }: JsonObject): void {
+    if (typeof event === 'string' && isObject(body)) this.emit(event, body);
   }
 
-  protected sayOpaque(block: number, { event, body }: JsonObject): void {
+  protected emitOpaque(block: number, { event, body }: JsonObject): void {
     if (typeof event !== 'string' || !isObject(body)) return;
     const current = event === 'contentBlockStart' ? this.take(block, 'opaque') : this.current;
     if (current === undefined) return;
     // Text and reasoning begin with their first piece, which this may be.
-    const contentBlockIndex = this.place(current);
+    const contentBlockIndex = this.assignIndex(current);
     if (event === 'contentBlockStop') this.current = undefined;
-    this.say(event, { ...body, contentBlockIndex });
+    this.emit(event, { ...body, contentBlockIndex });
   }
 }
 

@@ -33,9 +33,9 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
 /** Sorts the vectors by their `index`; undefined unless there is one for each index. */
 function inOrder(entries: readonly JsonValue[]): readonly EmbedVector[] | undefined {
   const vectors = new Map<number, EmbedVector>();
-  for (const [place, entry] of entries.entries()) {
+  for (const [position, entry] of entries.entries()) {
     if (!isObject(entry)) return undefined;
-    const index = typeof entry.index === 'number' ? entry.index : place;
+    const index = typeof entry.index === 'number' ? entry.index : position;
     const vector = readVector(entry.embedding);
     if (vector !== undefined) vectors.set(index, vector);
   }

@@ -89,7 +89,7 @@ export function encodeRequest(request: EmbedRequest, { model, drop }: EncodeTarg
   reportForeign(extra, formatName, undefined, drop);
   if (format !== formatName && purpose !== undefined) drop('taskType');
   if (title !== undefined) drop('title');
-  const { single, encoding, purpose: said } = spellingIn(extra, formatName);
+  const { single, encoding, purpose: spelledPurpose } = spellingIn(extra, formatName);
   const written = inputs.map((input, index) => {
     reportForeign(input.extra, formatName, `requests[${index}]`, drop);
     return writeInput(input, `input[${index}]`);
@@ -103,7 +103,7 @@ export function encodeRequest(request: EmbedRequest, { model, drop }: EncodeTarg
       ...(encoding === undefined ? {} : { encoding_format: encoding }),
       ...(dimensions === undefined ? {} : { dimensions }),
       ...(user === undefined ? {} : { user }),
-      ...(isObject(said) ? said : {}),
+      ...(isObject(spelledPurpose) ? spelledPurpose : {}),
       ...extra?.[formatName],
     },
   };

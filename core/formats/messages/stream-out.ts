@@ -42,8 +42,8 @@ export class MessagesStreamEncoder extends BlockEncoder {
   }
 
   /** The reply's frame, with the usage known so far or an estimate of the input. */
-  protected override sayHead(head: HeadEvent | undefined): void {
-    super.sayHead(head);
+  protected override emitHead(head: HeadEvent | undefined): void {
+    super.emitHead(head);
     const { $usage } = own(head?.extra);
     const { inner, frame } = unpack(head?.extra);
     const { usage } = this;
@@ -58,33 +58,33 @@ export class MessagesStreamEncoder extends BlockEncoder {
       ...inner,
       usage: isObject($usage) ? $usage : usage === undefined ? estimate(this.context) : encodeUsage(usage),
     };
-    this.say('message_start', { type: 'message_start', message, ...frame });
+    this.emit('message_start', { type: 'message_start', message, ...frame });
   }
 
-  protected sayStart(index: number, current: OpenBlock, content: JsonObject): void {
+  protected emitStart(index: number, current: OpenBlock, content: JsonObject): void {
     const { inner, frame } = unpack(current.extra);
     const { $citations: citations } = own(current.extra);
     const content_block = { ...content, ...(citations === undefined ? {} : { citations }), ...inner };
-    this.say('content_block_start', { type: 'content_block_start', index, content_block, ...frame });
+    this.emit('content_block_start', { type: 'content_block_start', index, content_block, ...frame });
     this.quote(index, current);
   }
 
-  protected sayDelta(index: number, delta: JsonObject, extra?: Extra): void {
+  protected emitDelta(index: number, delta: JsonObject, extra?: Extra): void {
     if (extra === undefined) {
-      this.say('content_block_delta', { type: 'content_block_delta', index, delta });
+      this.emit('content_block_delta', { type: 'content_block_delta', index, delta });
       return;
     }
     const { inner, frame } = unpack(extra);
     const json = { type: 'content_block_delta', index, delta: { ...delta, ...inner }, ...frame };
-    this.say('content_block_delta', json);
+    this.emit('content_block_delta', json);
   }
 
-  protected sayStop(index: number, extra: Extra | undefined): void {
-    this.say('content_block_stop', { type: 'content_block_stop', index, ...unpack(extra).frame });
+  protected emitStop(index: number, extra: Extra | undefined): void {
+    this.emit('content_block_stop', { type: 'content_block_stop', index, ...unpack(extra).frame });
   }
 
   /** `message_delta` with the true numbers, and `message_stop`. */
-  protected sayEnd(): void {
+  protected emitEnd(): void {
     const { finish } = this;
     const { $usage } = own(finish?.extra);
     const { inner, frame } = unpack(finish?.extra);
@@ -94,8 +94,8 @@ export class MessagesStreamEncoder extends BlockEncoder {
       ...inner,
     };
     const usage = totals(this.usage, $usage, this.context);
-    this.say('message_delta', { type: 'message_delta', delta, usage, ...frame });
-    this.say('message_stop', { ...this.#last, type: 'message_stop' });
+    this.emit('message_delta', { type: 'message_delta', delta, usage, ...frame });
+    this.emit('message_stop', { ...this.#last, type: 'message_stop' });
   }
 
   protected override stopReason(): string {
@@ -114,41 +114,41 @@ export class MessagesStreamEncoder extends BlockEncoder {
   }
 
   protected sign(current: OpenBlock, signature: string): void {
-    this.sayDelta(this.open(current), { type: 'signature_delta', signature });
+    this.emitDelta(this.open(current), { type: 'signature_delta', signature });
   }
 
-  protected sayError(error: GatewayError): void {
-    this.say('error', errorBody(error, this.context.requestId));
+  protected emitError(error: GatewayError): void {
+    this.emit('error', errorBody(error, this.context.requestId));
   }
 
-  protected override sayAlive(): void {
-    this.say('ping', { type: 'ping' });
+  protected override emitKeepAlive(): void {
+    this.emit('ping', { type: 'ping' });
   }
 
-  protected placeOf({ type, index }: JsonObject): ReturnType<BlockEncoder['placeOf']> {
+  protected locate({ type, index }: JsonObject): ReturnType<BlockEncoder['locate']> {
     return { part: parts.get(type) ?? 'none', index };
   }
 
-  protected sayApart(value: JsonObject): void {
+  protected emitApart(value: JsonObject): void {
     const { type } = value;
     if (type === 'message_stop') this.#last = value;
-    else if (typeof type === 'string' && !reserved.has(type)) this.say(type, value);
+    else if (typeof type === 'string' && !reserved.has(type)) this.emit(type, value);
   }
 
-  protected sayOpaque(block: number, value: JsonObject): void {
+  protected emitOpaque(block: number, value: JsonObject): void {
     const { type } = value;
     const current = type === 'content_block_start' ? this.take(block, 'opaque') : this.current;
     if (current === undefined) return;
     if (type === 'content_block_start') {
       if (current.block === block && current.index === undefined)
-        this.say(type, { ...value, index: this.place(current) });
+        this.emit(type, { ...value, index: this.assignIndex(current) });
     } else if (type === 'content_block_stop') {
       if (current.kind !== 'opaque' || current.index === undefined) return;
       this.current = undefined;
-      this.say(type, { ...value, index: current.index });
+      this.emit(type, { ...value, index: current.index });
     } else if (current.kind === 'opaque' || !isOrdinary(value.delta)) {
       // The ordinary pieces have events of their own: here they would land in a block of another kind.
-      this.say('content_block_delta', { ...value, index: this.open(current) });
+      this.emit('content_block_delta', { ...value, index: this.open(current) });
     }
   }
 }

@@ -150,14 +150,14 @@ function readReport(body: JsonObject): VideoReport {
   const {
     progress,
     size,
-    seconds: told,
+    seconds: reportedSeconds,
     expires_at: expiresAt,
     error,
     url,
     video_url: video,
     metadata,
   } = body;
-  const length = typeof told === 'string' ? Number(told) : told;
+  const length = typeof reportedSeconds === 'string' ? Number(reportedSeconds) : reportedSeconds;
   return {
     id,
     state: states.read(body.status),

@@ -253,13 +253,13 @@ export class HealthRegistry implements Health, ReportReceiver {
   }
 
   /** Changes a breaker, shares its state, and notifies listeners where it differs. */
-  #change(breaker: Breaker, act: () => void, tell = true, elsewhere = false): void {
+  #change(breaker: Breaker, act: () => void, isShared = true, elsewhere = false): void {
     const before = breaker.standing(this.#now());
     act();
     const now = this.#now();
     if (breaker.rests > 0) this.#places.resting.add(breaker);
     else this.#places.resting.delete(breaker);
-    if (tell) this.#share?.publish(sharedOf(breaker, this.#now()));
+    if (isShared) this.#share?.publish(sharedOf(breaker, this.#now()));
     if (breaker.standing(now) === before) return;
     const change: HealthChange = { ...viewOf(breaker, now), before, elsewhere };
     for (const listener of this.#listeners) listener(change);

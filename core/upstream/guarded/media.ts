@@ -79,8 +79,8 @@ export function createFetchMedia(settings: FetchSettings, fetch: GuardedFetch): 
     return { bytes, mimeType };
   };
 
-  return async function fetchMedia(call, url, wish) {
-    const { at } = wish;
+  return async function fetchMedia(call, url, requirements) {
+    const { at } = requirements;
     if (!settings.enabled)
       throw new GatewayError(
         'unsupported_content',
@@ -96,7 +96,7 @@ export function createFetchMedia(settings: FetchSettings, fetch: GuardedFetch): 
       call.set(fetchedMedia, state);
     }
     const { files, room } = state;
-    const key = `${wish.kinds.join()} ${url}`;
+    const key = `${requirements.kinds.join()} ${url}`;
     for (let known = files.get(key); known !== undefined; known = files.get(key)) {
       try {
         return await known;
@@ -115,7 +115,7 @@ export function createFetchMedia(settings: FetchSettings, fetch: GuardedFetch): 
         },
       );
     state.count += 1;
-    const media = get(call, url, wish, room);
+    const media = get(call, url, requirements, room);
     files.set(key, media);
     try {
       return await media;

@@ -63,7 +63,7 @@ export function signInHandlers(
       return sessionView(session, userActor(user), adminRoutes());
     },
     async acceptInvitation({ body, ip }) {
-      const user = await own.inTurn(ip, () =>
+      const user = await own.throttled(ip, () =>
         orInvalid(UserMistake, credentials.accept(body.token, body.password)),
       );
       if (user === undefined)
@@ -77,7 +77,7 @@ export function signInHandlers(
     async changePassword(request) {
       const { ctx, body, ip, https, actor } = request;
       const user = await own.ownUser(actor);
-      if ((await own.inTurn(ip, () => credentials.checkPassword(user.email, body.current))) === undefined)
+      if ((await own.throttled(ip, () => credentials.checkPassword(user.email, body.current))) === undefined)
         throw new GatewayError('wrong_password', 'Wrong password.', { param: 'current' });
       const changed = await orInvalid(UserMistake, credentials.setPassword(user.id, body.password));
       await audit.note(request, { action: 'password-change', target: user.id });
@@ -125,7 +125,7 @@ function factorHandlers(
     },
     async confirmSecondFactor(request) {
       const { id } = await own.ownUser(request.actor);
-      const codes = await own.inTurn(request.ip, () =>
+      const codes = await own.throttled(request.ip, () =>
         credentials.confirmSecondFactor(id, request.body.code),
       );
       if (codes === undefined)
@@ -208,7 +208,7 @@ class SignIn {
   }
 
   /** Runs a check of a password or code at the pace of the throttle. */
-  async inTurn<Found>(ip: string, find: () => Promise<Found | undefined>): Promise<Found | undefined> {
+  async throttled<Found>(ip: string, find: () => Promise<Found | undefined>): Promise<Found | undefined> {
     let found: Found | undefined;
     await this.#throttle.check(ip, async () => {
       found = await find();

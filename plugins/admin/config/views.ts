@@ -55,7 +55,7 @@ export async function pageOf(
         name: entry.name,
         origin: 'file',
         state: 'active',
-        place: entry.place,
+        place: entry.location,
         value: await entry.view(),
       }),
     })),

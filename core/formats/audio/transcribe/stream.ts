@@ -63,7 +63,7 @@ export class TranscriptStreamDecoder implements StreamDecoder {
 
 /** Writes a stream of a transcript: pieces, then the whole, which comes last and once. */
 export class TranscriptStreamEncoder implements StreamEncoder {
-  #said = '';
+  #sentText = '';
   #result: Transcript | undefined;
   #usage: Usage | undefined;
   #over = false;
@@ -72,7 +72,7 @@ export class TranscriptStreamEncoder implements StreamEncoder {
     if (this.#over) return none;
     switch (event.type) {
       case 'text-delta':
-        this.#said += event.text;
+        this.#sentText += event.text;
         return [deltaFrame(event.text, event.extra?.[formatName])];
       case 'opaque':
         return event.format === formatName ? [{ json: event.value }] : none;
@@ -90,11 +90,11 @@ export class TranscriptStreamEncoder implements StreamEncoder {
   end(): readonly WireFrame[] {
     if (this.#over) return none;
     this.#over = true;
-    const text = this.#result?.text ?? this.#said;
+    const text = this.#result?.text ?? this.#sentText;
     const { logprobs, extra } = this.#result ?? {};
     return [
       // A provider that does not stream gives all at once.
-      ...(this.#said === '' && text !== '' ? [deltaFrame(text)] : none),
+      ...(this.#sentText === '' && text !== '' ? [deltaFrame(text)] : none),
       {
         json: {
           type: 'transcript.text.done',

@@ -177,7 +177,7 @@ function attacher(calls: Block[], contentBlocks: Block[]): (detail: Detail, mark
   const lastText = contentBlocks.findLastIndex((block) => block.type === 'text');
   const ids = calls.map((block) => (block.type === 'tool-call' ? block.id : undefined));
   // The first of several calls with the same id.
-  const places = new Map([...ids.entries()].toReversed().map(([place, id]) => [id, place]));
+  const places = new Map([...ids.entries()].toReversed().map(([index, id]) => [id, index]));
   return ({ proof, on, callId }, mark) => {
     const list = on === 'text' ? contentBlocks : calls;
     const index = on === 'text' ? lastText : (places.get(callId ?? '') ?? -1);

@@ -68,6 +68,6 @@ function isThought({ type, thinking, signature }: JsonObject): boolean {
 /** Returns the client's string if the content needs no member beside the text; otherwise undefined. */
 function plainText({ plain, content }: Message, wire: readonly JsonObject[]): string | undefined {
   if (plain !== true || content.length !== 1 || wire.length !== 1) return undefined;
-  const [said] = content;
-  return said?.type === 'text' && wire[0]?.cache_control === undefined ? said.text : undefined;
+  const [only] = content;
+  return only?.type === 'text' && wire[0]?.cache_control === undefined ? only.text : undefined;
 }

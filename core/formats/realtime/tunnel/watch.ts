@@ -99,10 +99,10 @@ const closed = 'session.closed';
 export class TranslationWatch implements SessionWatch {
   readonly unfinished = undefined;
   #sent = 0;
-  #told = 0;
+  #reported = 0;
 
   get unreported(): Usage | undefined {
-    return this.#sent > this.#told ? this.#take() : undefined;
+    return this.#sent > this.#reported ? this.#take() : undefined;
   }
 
   read({ data, binary, close }: SocketMessage): Usage | undefined {
@@ -113,7 +113,7 @@ export class TranslationWatch implements SessionWatch {
     if (event?.type !== closed) return undefined;
     const seconds = isObject(event.usage) ? event.usage.input_seconds : undefined;
     // Usage that was already reported stays charged, even if the provider's final count is lower.
-    if (typeof seconds === 'number') this.#sent = Math.max(this.#told, count(seconds));
+    if (typeof seconds === 'number') this.#sent = Math.max(this.#reported, count(seconds));
     return this.unreported;
   }
 
@@ -125,12 +125,12 @@ export class TranslationWatch implements SessionWatch {
       const event = parseObject(data.toString());
       if (event?.type === appended) this.#sent += audioLength(event.audio) / bytesOfSecond;
     }
-    return this.#sent - this.#told >= mostSeconds ? this.#take() : undefined;
+    return this.#sent - this.#reported >= mostSeconds ? this.#take() : undefined;
   }
 
   #take(): Usage {
-    const seconds = this.#sent - this.#told;
-    this.#told = this.#sent;
+    const seconds = this.#sent - this.#reported;
+    this.#reported = this.#sent;
     return { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, units: { seconds } };
   }
 }

@@ -121,7 +121,7 @@ export class ReasoningDecoder extends ItemDecoder {
   readonly #counts: Record<ReasoningField, number> = { summary: 0, content: 0 };
   #part: { readonly field: ReasoningField; readonly as: JsonObject | undefined; length: number } | undefined;
   /** True until the start of the open part is emitted, with its first text. */
-  #untold = false;
+  #isStartPending = false;
 
   constructor(block: number, item: JsonObject, out: GatewayEvent[]) {
     super();
@@ -185,40 +185,40 @@ export class ReasoningDecoder extends ItemDecoder {
     }
     this.#counts[field] += 1;
     this.#part = { field, as: isObject(part) ? fieldsBeside(part, textField) : undefined, length: 0 };
-    this.#untold = true;
+    this.#isStartPending = true;
   }
 
   /** Ends the open part. Emits an empty part too. */
   #end(out: GatewayEvent[]): void {
-    if (this.#untold) this.#emitText('', out);
+    if (this.#isStartPending) this.#emitText('', out);
     this.#part = undefined;
   }
 
-  #delta(place: ReasoningField, frame: JsonObject, index: JsonValue | undefined, out: GatewayEvent[]): void {
-    this.#need(place, index, out);
+  #delta(field: ReasoningField, frame: JsonObject, index: JsonValue | undefined, out: GatewayEvent[]): void {
+    this.#need(field, index, out);
     this.#emitText(textOf(frame.delta), out, frameFields(frame));
   }
 
-  #rest(place: ReasoningField, whole: string, index: JsonValue | undefined, out: GatewayEvent[]): void {
+  #rest(field: ReasoningField, whole: string, index: JsonValue | undefined, out: GatewayEvent[]): void {
     // A part that has ended is complete.
-    if (this.#part === undefined && (typeof index !== 'number' || index < this.#counts[place])) return;
-    this.#need(place, index, out);
+    if (this.#part === undefined && (typeof index !== 'number' || index < this.#counts[field])) return;
+    this.#need(field, index, out);
     const rest = whole.slice(this.#part?.length ?? 0);
     if (rest !== '') this.#emitText(rest, out);
   }
 
-  #need(place: ReasoningField, index: JsonValue | undefined, out: GatewayEvent[]): void {
-    const behind = typeof index === 'number' && index >= this.#counts[place];
-    if (this.#part?.field !== place || behind) this.#begin(place, undefined, out);
+  #need(field: ReasoningField, index: JsonValue | undefined, out: GatewayEvent[]): void {
+    const behind = typeof index === 'number' && index >= this.#counts[field];
+    if (this.#part?.field !== field || behind) this.#begin(field, undefined, out);
   }
 
   #emitText(text: string, out: GatewayEvent[], frame?: JsonObject): void {
     const part = this.#part;
-    if (part === undefined || (text === '' && !this.#untold && frame === undefined)) return;
+    if (part === undefined || (text === '' && !this.#isStartPending && frame === undefined)) return;
     part.length += text.length;
     const fields: MutableObject = frame === undefined ? {} : { $frame: frame };
-    if (this.#untold) fields.$part = { place: part.field, as: part.as };
-    this.#untold = false;
+    if (this.#isStartPending) fields.$part = { place: part.field, as: part.as };
+    this.#isStartPending = false;
     out.push({ type: 'reasoning-delta', block: this.#block, choice: 0, text, ...withExtra(fields) });
   }
 }

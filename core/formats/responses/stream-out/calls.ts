@@ -27,7 +27,7 @@ export class CallItem extends OpenItem {
     this.#call = call;
     this.#custom = call.spelling.call === 'custom_tool_call';
     this.#wrapped = this.#custom && !call.custom;
-    this.sayAdded(this.#item(start.added, '', 'in_progress'));
+    this.emitAdded(this.#item(start.added, '', 'in_progress'));
   }
 
   delta(input: string, frame: JsonObject | undefined): void {
@@ -53,7 +53,7 @@ export class CallItem extends OpenItem {
 
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
     this.end(true);
-    return this.sayDone(this.#item(done, this.#input, status));
+    return this.emitDone(this.#item(done, this.#input, status));
   }
 
   #item(as: JsonObject | undefined, input: string, status: string): JsonObject {
@@ -73,7 +73,7 @@ export class CallItem extends OpenItem {
 
   #emitInput(what: 'delta' | 'done', fields: JsonObject): void {
     const family = this.#custom ? 'custom_tool_call_input' : 'function_call_arguments';
-    this.say(`response.${family}.${what}`, fields);
+    this.emit(`response.${family}.${what}`, fields);
   }
 }
 
@@ -82,15 +82,15 @@ export class ActionItem extends OpenItem {
   readonly #start: ItemStart;
   readonly #call: CallStart;
   #input = '';
-  #said = false;
+  #isAnnounced = false;
 
   constructor(start: ItemStart, call: CallStart) {
     super(call.spelling.call, start);
     this.#start = start;
     this.#call = call;
     if (start.added === undefined) return;
-    this.#said = true;
-    this.sayAdded({ ...start.added, id: this.id, call_id: call.callId });
+    this.#isAnnounced = true;
+    this.emitAdded({ ...start.added, id: this.id, call_id: call.callId });
   }
 
   delta(input: string): void {
@@ -103,7 +103,7 @@ export class ActionItem extends OpenItem {
     const { callId, spelling } = this.#call;
     const field = actionField(spelling.call) ?? 'action';
     const action = done === undefined ? writeAction(spelling.call, this.#input) : parseObject(this.#input);
-    if (action === undefined && !this.#said) return this.#unreadable(status);
+    if (action === undefined && !this.#isAnnounced) return this.#unreadable(status);
     const item = {
       ...(done ?? this.added),
       type: spelling.call,
@@ -112,8 +112,8 @@ export class ActionItem extends OpenItem {
       ...(action === undefined ? {} : { [field]: action }),
       ...(done === undefined ? { status } : {}),
     };
-    if (!this.#said) this.sayAdded({ ...item, status: 'in_progress' });
-    return this.sayDone(item);
+    if (!this.#isAnnounced) this.emitAdded({ ...item, status: 'in_progress' });
+    return this.emitDone(item);
   }
 
   /** Encodes input that is no valid action as a function call, so that the client reports an error to the model and runs nothing. */

@@ -70,17 +70,17 @@ export abstract class OpenItem {
   abstract close(status: ItemStatus, done: JsonObject | undefined): JsonObject;
 
   /** Says an event of the item. */
-  protected say(type: string, fields?: JsonObject): void {
+  protected emit(type: string, fields?: JsonObject): void {
     this.writer.emit(type, { item_id: this.id, output_index: this.index, ...fields });
   }
 
   /** Says that the item was added. */
-  protected sayAdded(item: JsonObject, frame?: JsonObject): void {
+  protected emitAdded(item: JsonObject, frame?: JsonObject): void {
     this.writer.emit('response.output_item.added', { ...frame, output_index: this.index, item });
   }
 
   /** Says that the item is finished, and gives it back. */
-  protected sayDone(item: JsonObject): JsonObject {
+  protected emitDone(item: JsonObject): JsonObject {
     this.writer.emit('response.output_item.done', { output_index: this.index, item });
     return item;
   }

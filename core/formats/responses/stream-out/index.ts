@@ -37,7 +37,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     return this.#output?.floor;
   }
 
-  protected sayHead(head: HeadEvent | undefined): void {
+  protected emitHead(head: HeadEvent | undefined): void {
     const { $response } = own(head?.extra);
     this.#provider = isObject($response) ? $response : undefined;
     this.#id = responseId(head?.id ?? '', this.context.requestId);
@@ -52,7 +52,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     super.route(block, event);
   }
 
-  protected sayEvent(block: number, event: EncodedEvent): void {
+  protected emitEvent(block: number, event: EncodedEvent): void {
     this.#output?.event(block, event);
   }
 
@@ -64,7 +64,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     this.#output?.settle(ending(this.finish).status);
   }
 
-  protected sayEnd(): void {
+  protected emitEnd(): void {
     const output = this.#output;
     if (output === undefined) return;
     const { status, reason } = ending(this.finish, output.refused);
@@ -83,7 +83,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
    * over `error` wait for a last event that holds a response, and read the error's code there. The official stream says both in this
    * order. Before anything was written, and behind a stream that passed through, nothing is known of a response: `error` stands alone.
    */
-  protected sayError(error: GatewayError): void {
+  protected emitError(error: GatewayError): void {
     this.#writer.emit('error', errorEvent(error));
     if (this.#output === undefined) return;
     const usage = this.usage === undefined ? undefined : writeUsage(this.usage);

@@ -16,10 +16,10 @@ export class ImageItem extends OpenItem {
   constructor(start: ItemStart) {
     super(imageType, start);
     const { id, added } = start;
-    this.sayAdded({ ...(added ?? { type: imageType, status: 'in_progress', result: null }), id });
+    this.emitAdded({ ...(added ?? { type: imageType, status: 'in_progress', result: null }), id });
     if (added !== undefined) return;
-    this.say(`response.${imageType}.in_progress`);
-    this.say(`response.${imageType}.generating`);
+    this.emit(`response.${imageType}.in_progress`);
+    this.emit(`response.${imageType}.generating`);
   }
 
   data(piece: string): void {
@@ -29,10 +29,10 @@ export class ImageItem extends OpenItem {
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
     const result = this.#data.length === 0 ? null : joinBase64(this.#data);
     const { id, added } = this;
-    if (done !== undefined) return this.sayDone({ ...done, id, result });
-    if (added === undefined && status === 'completed') this.say(`response.${imageType}.completed`);
+    if (done !== undefined) return this.emitDone({ ...done, id, result });
+    if (added === undefined && status === 'completed') this.emit(`response.${imageType}.completed`);
     const format = /^image\/(png|jpeg|webp)$/.exec(officialType(this.mimeType ?? ''))?.[1];
-    return this.sayDone({
+    return this.emitDone({
       ...added,
       type: imageType,
       id,
@@ -51,12 +51,12 @@ export class OpaqueItem extends OpenItem {
   constructor(start: ItemStart, item: JsonObject, frame: JsonObject) {
     super(textOf(item.type), start);
     this.#item = { ...item, id: start.id };
-    this.sayAdded(this.#item, frame);
+    this.emitAdded(this.#item, frame);
   }
 
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
     const given = done ?? this.#item;
     const item = done === undefined && textOf(given.status) === 'in_progress' ? { ...given, status } : given;
-    return this.sayDone({ ...item, id: this.id });
+    return this.emitDone({ ...item, id: this.id });
   }
 }

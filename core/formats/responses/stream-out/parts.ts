@@ -75,7 +75,7 @@ abstract class TextItem extends OpenItem {
     const { type, says, added } = words;
     this.part = { kind, words, as, text: '', annotations: [], logprobs: [] };
     const lists = kind === 'output_text' ? { annotations: [], logprobs: [] } : {};
-    this.tell(kind, added, { part: { ...lists, ...as, type, [says]: '' } });
+    this.emitPart(kind, added, { part: { ...lists, ...as, type, [says]: '' } });
   }
 
   delta(text: string, logprobs: readonly Logprob[] | undefined, frame: JsonObject | undefined): void {
@@ -83,7 +83,7 @@ abstract class TextItem extends OpenItem {
     if (part === undefined) return;
     part.text += text;
     for (const one of logprobs ?? []) part.logprobs.push(one);
-    this.tell(
+    this.emitPart(
       part.kind,
       part.words.delta,
       part.kind === 'output_text'
@@ -99,15 +99,15 @@ abstract class TextItem extends OpenItem {
     const { kind, text, logprobs } = part;
     const { list, says, doneEvent, done } = part.words;
     const scores = kind === 'output_text' ? { logprobs: logprobs.map(writeDeltaToken) } : {};
-    this.tell(kind, doneEvent, { [says]: text, ...scores });
+    this.emitPart(kind, doneEvent, { [says]: text, ...scores });
     const whole = finishedPart(part, as);
-    this.tell(kind, done, { part: whole });
+    this.emitPart(kind, done, { part: whole });
     this.parts[list].push(whole);
     this.part = undefined;
   }
 
   /** Says an event of a part. */
-  protected tell(kind: PartKind, type: string, fields: JsonObject): void {
+  protected emitPart(kind: PartKind, type: string, fields: JsonObject): void {
     const { writer, id: item_id, index: output_index, parts } = this;
     writer.emit(
       type,
@@ -140,7 +140,7 @@ export class MessageItem extends TextItem {
   constructor(start: ItemStart) {
     super('message', start);
     const item = this.added ?? { type: 'message', status: 'in_progress', role: 'assistant' };
-    this.sayAdded({ ...item, id: this.id, content: [] });
+    this.emitAdded({ ...item, id: this.id, content: [] });
   }
 
   /** False where the open part takes no annotation. */
@@ -148,7 +148,7 @@ export class MessageItem extends TextItem {
     const { part } = this;
     const annotation = part?.kind === 'output_text' ? write(part.text.length) : undefined;
     if (part === undefined || annotation === undefined) return false;
-    this.tell(part.kind, 'response.output_text.annotation.added', {
+    this.emitPart(part.kind, 'response.output_text.annotation.added', {
       annotation_index: part.annotations.length,
       annotation,
     });
@@ -159,7 +159,7 @@ export class MessageItem extends TextItem {
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
     this.endPart();
     const item = done ?? { ...(this.added ?? { type: 'message', role: 'assistant' }), status };
-    return this.sayDone({ ...item, id: this.id, content: this.parts.content });
+    return this.emitDone({ ...item, id: this.id, content: this.parts.content });
   }
 }
 
@@ -172,7 +172,7 @@ export class ReasoningItem extends TextItem {
     super('reasoning', start);
     const { id, added } = start;
     const content = added?.content === undefined ? {} : { content: [] };
-    this.sayAdded({ ...(added ?? { type: 'reasoning' }), id, summary: [], ...content });
+    this.emitAdded({ ...(added ?? { type: 'reasoning' }), id, summary: [], ...content });
   }
 
   /** Proof in the finished item. `on`: kind of block that it belongs to, if that is not reasoning. */
@@ -191,7 +191,7 @@ export class ReasoningItem extends TextItem {
     delete item.encrypted_content;
     if (this.#proof !== undefined) item.encrypted_content = this.#proof;
     else if (base.encrypted_content === null) item.encrypted_content = null;
-    return this.sayDone(item);
+    return this.emitDone(item);
   }
 }
 

@@ -31,7 +31,7 @@ export const configApi = {
   /** 412 if the entry was changed since `version`. */
   update: (named: ConfigName, version: number, value: unknown) =>
     sendRequest<ConfigChanged>('PATCH', pathOf(named), { version, value }),
-  turn: (named: ConfigName, version: number, on: boolean) =>
+  setEnabled: (named: ConfigName, version: number, on: boolean) =>
     sendRequest<ConfigChanged>('POST', `${pathOf(named)}/${on ? 'enable' : 'disable'}`, { version }),
   remove: (named: ConfigName, version: number) =>
     sendRequest<ConfigChanged>('DELETE', `${pathOf(named)}?version=${version}`),

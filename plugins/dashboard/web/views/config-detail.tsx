@@ -48,7 +48,7 @@ export function ConfigDetail({
     run: () =>
       change.mutate({
         what: `${name} is ${on ? 'enabled' : 'disabled'}.`,
-        run: () => configApi.turn(entry, version, on),
+        run: () => configApi.setEnabled(entry, version, on),
       }),
   });
   const actions: readonly SheetAction[] = [
