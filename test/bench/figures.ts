@@ -78,12 +78,12 @@ function openStreams(streams: number, pace: number): Figure {
   return {
     name: `open-${streams}`,
     group: 'figures',
-    async run(stage, trees, options, tell) {
+    async run(stage, trees, options, report) {
       const rows: Row[] = [];
       for (const tree of ['raw', ...trees] as const) {
         const target = tree === 'raw' ? await stage.raw() : await stage.sluice({ ...tree, ...options });
         const { settled, asIs, failures } = await memoryOfStreams(stage, target, streams, pace);
-        tell(failures.map((failure) => `${streams} open streams, ${target.name}: ${failure}`));
+        report(failures.map((failure) => `${streams} open streams, ${target.name}: ${failure}`));
         await target.end();
         const first = `RSS per open stream, ${streams.toLocaleString('en')} open`;
         const value = `${digits(settled)} KB settled, ${digits(asIs)} KB before`;
@@ -103,7 +103,7 @@ function openStreams(streams: number, pace: number): Figure {
 const firstByte: Figure = {
   name: 'first-byte',
   group: 'figures',
-  async run(stage, trees, options, tell) {
+  async run(stage, trees, options, report) {
     const targets = [await stage.raw()];
     for (const tree of trees) targets.push(await stage.sluice({ ...tree, ...options }));
     const background = await stage.background();
@@ -131,7 +131,7 @@ const firstByte: Figure = {
           });
           const shot = shotOf(target, 'timed-10-10', { stream: true });
           const one = await stage.load.request<Timed>('timed', { shot, streams: 12 });
-          tell(one.failures.map((failure) => `timed streams, ${target.name}: ${failure}`));
+          report(one.failures.map((failure) => `timed streams, ${target.name}: ${failure}`));
           timed.get(target.name)?.push(one);
           await busy;
         }

@@ -78,11 +78,11 @@ const scope = {
 
 test.each(vectors)(
   '$name is signed as AWS says',
-  async ({ method = 'GET', target, headers = {}, body = '', ...told }) => {
+  async ({ method = 'GET', target, headers = {}, body = '', ...expected }) => {
     const url = new URL(`https://example.amazonaws.com${target}`);
     const { authorization } = await awsHeaders({ method, url, headers, body }, credentials, scope);
     expect(authorization).toBe(
-      `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=${told.signed}, Signature=${told.signature}`,
+      `AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=${expected.signed}, Signature=${expected.signature}`,
     );
   },
 );

@@ -307,8 +307,8 @@ describe('deployments', () => {
           url: `/${name}${id}/deployments?api-version=2024-10-01`,
           headers: { authorization: expect.stringMatching(/^Bearer token-/) },
         });
-        const [asked] = identities.requests;
-        expect(new URL(asked?.url ?? '', 'http://m').searchParams.get('resource')).toBe(manager);
+        const [tokenRequest] = identities.requests;
+        expect(new URL(tokenRequest?.url ?? '', 'http://m').searchParams.get('resource')).toBe(manager);
       } finally {
         await gateway.close();
       }

@@ -475,7 +475,7 @@ describe('who asks', () => {
         typeof one === 'string' ? one : expect.stringMatching(one),
       );
       expect(shown.map(([, id]) => id)).toEqual(names);
-      const { channels } = await (await logIn(running.url)).ask('listChannels');
+      const { channels } = await (await logIn(running.url)).request('listChannels');
       expect(channels[0]?.keys.map(({ id }) => id)).toEqual(names);
       if (key === undefined)
         expect(JSON.stringify(running.lines)).toContain('Amazon Bedrock in us-east-1 refused');

@@ -10,9 +10,9 @@ afterAll(() => tokens.close());
 
 // A kind of a provider's own is an options file beside the general ones: each case is tried with three of them, in turn.
 const inOrder = Object.entries(ownKinds(tokens.url)).map(
-  ([name, kind], place) => [name, kind, place] as const,
+  ([name, kind], index) => [name, kind, index] as const,
 );
-describe.each(inOrder)('%s', (_name, kind, place) => {
+describe.each(inOrder)('%s', (_name, kind, position) => {
   const cases = channelCases(kind);
-  for (const { name, run } of place === 0 ? cases : selectRotating(cases, place, 5)) test(name, run);
+  for (const { name, run } of position === 0 ? cases : selectRotating(cases, position, 5)) test(name, run);
 });

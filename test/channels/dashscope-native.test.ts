@@ -81,10 +81,10 @@ describe('rerank', () => {
     [400, { code: 'InvalidParameter', message: 'documents is too long', request_id: 'x' }, 400],
     [401, { code: 'InvalidApiKey', message: 'Invalid API-key provided.', request_id: 'x' }, 502],
     [200, { output: {}, request_id: 'x' }, 502],
-  ])('that answers %i and %j is understood', async (status, body, told) => {
+  ])('that answers %i and %j is understood', async (status, body, expected) => {
     provider.says(() => ({ status, body }));
     const { value } = await keyWith(1);
-    expect((await post(value, request)).status).toBe(told);
+    expect((await post(value, request)).status).toBe(expected);
   });
 });
 
@@ -97,7 +97,7 @@ describe('a video', () => {
       0.344_048,
     ],
     [{ model: 'wan2.7-t2v', seconds: '4' }, { duration: 4 }, 0.573_412],
-  ])('asked for as %j is ordered, asked about and given', async (wish, parameters, dollars) => {
+  ])('asked for as %j is ordered, asked about and given', async (fields, parameters, dollars) => {
     let polls = 0;
     provider.says(({ url = '', method, headers }) => {
       if (url.endsWith('/films/1.mp4')) return { headers: { 'content-type': 'video/mp4' }, body: film };
@@ -111,7 +111,7 @@ describe('a video', () => {
       return { body: { output: { task_id: 't1', ...video }, request_id: 'x' } };
     });
     const { client, spent } = await keyWith(2);
-    const { id } = await client.videos.create({ prompt: 'a cat', ...wish } as OpenAI.VideoCreateParams);
+    const { id } = await client.videos.create({ prompt: 'a cat', ...fields } as OpenAI.VideoCreateParams);
     await expect.poll(async () => (await client.videos.retrieve(id)).status).toBe('completed');
     const bytes = Buffer.from(await (await client.videos.downloadContent(id)).arrayBuffer());
     expect(bytes.equals(film)).toBe(true);
@@ -121,7 +121,7 @@ describe('a video', () => {
     ]);
     expect(provider.requests[0]?.headers['x-dashscope-async']).toBe('enable');
     expect(sentJson(provider.requests[0]!)).toEqual({
-      model: wish.model,
+      model: fields.model,
       input: { prompt: 'a cat' },
       parameters,
     });

@@ -220,10 +220,10 @@ describe('Runway', () => {
     [401, { error: `Key ${key} is wrong` }, 502],
     [429, { error: 'Too many tasks' }, 429],
     [200, {}, 502],
-  ])('that answers %i and %o is told as it concerns the client', async (status, body, told) => {
+  ])('that answers %i and %o is told as it concerns the client', async (status, body, expected) => {
     provider.says(() => ({ status, body }));
     const failure = await refusal(openai.videos.create({ model: 'gen4.5', prompt: 'x' }));
-    expect(failure.status).toBe(told);
+    expect(failure.status).toBe(expected);
     expect(failure.message).not.toContain(key);
   });
 });
@@ -394,12 +394,12 @@ describe('MiniMax', () => {
     [2061, 502],
   ])(
     'that refuses with its code %i, under status 200, is told as it concerns the client',
-    async (code, told) => {
+    async (code, expected) => {
       provider.says(() => ({
         body: { task_id: '', base_resp: { status_code: code, status_msg: 'Refused.' } },
       }));
       const failure = await refusal(openai.videos.create({ model: 'MiniMax-Hailuo-02', prompt: 'x' }));
-      expect(failure.status).toBe(told);
+      expect(failure.status).toBe(expected);
     },
   );
 });

@@ -414,12 +414,12 @@ describe('a begun answer', () => {
     ['that it goes on with', ['jour'], 'jour'],
     ['that it seems to say again', ['Bo', 'ris'], 'Boris'],
     ['after which it says the half of it', ['Bo'], 'Bo'],
-  ] as const)('%s is not said twice', async (_, said, expected) => {
-    answer = stream(...said);
+  ] as const)('%s is not said twice', async (_, pieces, expected) => {
+    answer = stream(...pieces);
     const streamed = await (await chat({ messages: begun, stream: true })).text();
     const words = [...streamed.matchAll(/"content":"([^"]*)"/g)].map(([, piece]) => piece).join('');
     expect(words).toBe(expected);
-    answer = whole(said.join(''));
+    answer = whole(pieces.join(''));
     expect(await (await messages({ messages: begun })).json()).toMatchObject({ content: [text(expected)] });
   });
 });

@@ -184,7 +184,7 @@ describe('a document', () => {
     [422, { detail: [{ loc: ['body', 'pages'], msg: 'Field required', type: 'missing' }] }, 400],
     [429, { message: 'Requests rate limit exceeded' }, 429],
     [200, { text: 'none' }, 502],
-  ])('is not read where the provider answers %i and %j', async (status, body, told) => {
+  ])('is not read where the provider answers %i and %j', async (status, body, expected) => {
     provider.says(() => ({ status, body }));
     const failure = await refusal(
       clientOf(provider.gateway.key)
@@ -193,7 +193,7 @@ describe('a document', () => {
           throw Object.assign(error, { status: error.statusCode });
         }),
     );
-    expect(failure.status).toBe(told);
+    expect(failure.status).toBe(expected);
     expect(failure.message).not.toContain(mistralKey);
   });
 });

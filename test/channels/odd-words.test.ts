@@ -72,7 +72,7 @@ describe.each(words)('the word %s', (word) => {
     'ends an answer of %s for a client of each other format as any unknown word does',
     async (model) => {
       provider.says(() => ({ body: ends[model]?.(word) }));
-      for (const [client, ask] of Object.entries(clients)) {
+      for (const [client, requestFor] of Object.entries(clients)) {
         const own = {
           chat: 'chat completions',
           responses: 'responses',
@@ -80,7 +80,7 @@ describe.each(words)('the word %s', (word) => {
           gemini: 'generateContent',
         };
         if (own[model as keyof typeof own] === client) continue;
-        const answer = await provider.post(...ask(model));
+        const answer = await provider.post(...requestFor(model));
         const answerText = await answer.text();
         expect([client, answer.status, answerText]).toEqual([client, 200, expect.stringMatching(known)]);
         expect(answerText).toContain(text);

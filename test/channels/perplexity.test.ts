@@ -190,13 +190,13 @@ test.each([
   ['sonar-deep-research', { model: 'perplexity/sonar', preset: 'high' }],
   ['preset/xhigh', { preset: 'xhigh' }],
   ['google/gemini-3.7-flash', { model: 'google/gemini-3.7-flash' }],
-])('%s is asked as %j', async (model, asked) => {
+])('%s is asked as %j', async (model, expected) => {
   provider.says(() => ({ body: whole }));
   const messages = [{ role: 'user', content: 'Well?' }];
   const answer = await provider.post('/v1/chat/completions', { model, messages });
   expect([answer.status, answer.headers.get('x-sluice-loss')]).toEqual([200, null]);
   const { model: sent, preset } = provider.posted();
-  expect({ model: sent, preset }).toEqual({ model: undefined, preset: undefined, ...asked });
+  expect({ model: sent, preset }).toEqual({ model: undefined, preset: undefined, ...expected });
 });
 
 test('filters of Sonar are options of the search tool', async () => {

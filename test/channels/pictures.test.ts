@@ -169,10 +169,10 @@ describe('images by fal', () => {
     ['vidu/q2/text-to-image', '1024x1792', { aspect_ratio: '9:16' }],
     ['ideogram/v3', '1536x1024', { image_size: { width: 1536, height: 1024 } }],
     ['gpt-image-1.5', '1536x1024', { image_size: '1536x1024' }],
-  ])('of %s have a size in its words', async (model, size, told) => {
+  ])('of %s have a size in its words', async (model, size, expected) => {
     provider.says(queue(() => ({ images: [{ url: made() }] }), 0));
     await openai.images.generate({ model: `fal-ai/${model}`, prompt: 'a cat', size: size as '1024x1024' });
-    expect(sentJson(provider.requests[0]!)).toEqual({ prompt: 'a cat', ...told });
+    expect(sentJson(provider.requests[0]!)).toEqual({ prompt: 'a cat', ...expected });
   });
 
   test.each([
@@ -180,11 +180,11 @@ describe('images by fal', () => {
     ['gpt-image-1.5/edit', { image_urls: [dataUrl], mask_image_url: dataUrl }],
     ['ideogram/v2/edit', { image_url: dataUrl, mask_url: dataUrl }],
     ['flux-pro/v1/fill', { image_url: dataUrl, mask_url: dataUrl }],
-  ])('are given to %s in its words', async (model, told) => {
+  ])('are given to %s in its words', async (model, expected) => {
     provider.says(queue(() => ({ images: [{ url: made() }] }), 0));
     const [image, mask] = [await picture(), await picture()];
     await openai.images.edit({ model: `fal-ai/${model}`, prompt: 'a hat', image, mask });
-    expect(sentJson(provider.requests[0]!)).toEqual({ prompt: 'a hat', ...told });
+    expect(sentJson(provider.requests[0]!)).toEqual({ prompt: 'a hat', ...expected });
   });
 
   test('of a model that keeps the sides of what it is given lose their size', async () => {
@@ -211,10 +211,10 @@ describe('images by fal', () => {
     [403, { detail: 'User is locked. Reason: Exhausted balance.' }, 502],
     [429, { detail: 'Too many requests' }, 429],
     [500, { detail: 'Internal' }, 502],
-  ])('that are refused with %i and %o are told as it concerns the client', async (status, body, told) => {
+  ])('that are refused with %i and %o are told as it concerns the client', async (status, body, expected) => {
     provider.says(() => ({ status, body }));
     const failure = await refusal(openai.images.generate({ model: 'fal-ai/flux/dev', prompt: 'x' }));
-    expect(failure.status).toBe(told);
+    expect(failure.status).toBe(expected);
     expect(failure.message).not.toContain('9a1b2c3d');
   });
 
@@ -298,10 +298,10 @@ describe('images by Black Forest Labs', () => {
     [403, { detail: `Not authenticated ${keys.bfl}` }, 502],
     [422, { detail: [{ loc: ['body', 'width'], msg: 'too large', type: 'less_than_equal' }] }, 400],
     [429, { detail: 'Too many active tasks' }, 429],
-  ])('that are refused with %i and %o are told as it concerns the client', async (status, body, told) => {
+  ])('that are refused with %i and %o are told as it concerns the client', async (status, body, expected) => {
     provider.says(() => ({ status, body }));
     const failure = await refusal(openai.images.generate({ model: 'flux-2-pro', prompt: 'x' }));
-    expect(failure.status).toBe(told);
+    expect(failure.status).toBe(expected);
     expect(failure.message).not.toContain(keys.bfl);
   });
 });
@@ -472,10 +472,10 @@ describe('images by Replicate', () => {
     [401, { title: 'Unauthenticated', detail: `Bad token ${keys.replicate}`, status: 401 }, 502],
     [422, { title: 'Input validation failed', detail: '- input.width: too large', status: 422 }, 400],
     [429, { detail: 'Request was throttled.', status: 429, retry_after: 3 }, 429],
-  ])('that end with %i and %o are told as it concerns the client', async (status, body, told) => {
+  ])('that end with %i and %o are told as it concerns the client', async (status, body, expected) => {
     provider.says(() => ({ status, body }));
     const failure = await refusal(openai.images.generate({ model: 'owner/painter', prompt: 'x' }));
-    expect(failure.status).toBe(told);
+    expect(failure.status).toBe(expected);
     expect(failure.message).not.toContain(keys.replicate);
   });
 

@@ -20,7 +20,7 @@ const kinds = process.env['SLUICE_REFUSALS_KINDS']?.split(',');
 const chosen = kinds === undefined ? rows : rows.filter(({ kind }) => kinds.includes(kind));
 
 const describeOutcome = ({ row, client, request, result, reason, effort }: Outcome): string =>
-  `${row.kind} ${row.model} · ${request} · ${client}: ${result === 'accepted' ? `the wish was ${effort ?? 'kept'}` : `${result}: ${reason ?? ''}`}`;
+  `${row.kind} ${row.model} · ${request} · ${client}: ${result === 'accepted' ? `the effort was ${effort ?? 'kept'}` : `${result}: ${reason ?? ''}`}`;
 
 /** Of each request to each model one client in turn, and all of them with `npm run fuzz`. */
 const names = [...[...ordinary, ...agents].map(({ name }) => name), ...suffixes];
@@ -29,7 +29,7 @@ function isSelected(row: Row, client: Client, request: string): boolean {
   return (rows.indexOf(row) + names.indexOf(request) + clients.indexOf(client)) % clients.length === 0;
 }
 
-test('ordinary requests of all clients are accepted by providers that refuse what the real ones refuse, and wishes for thinking reach them', async () => {
+test('ordinary requests of all clients are accepted by providers that refuse what the real ones refuse, and requested efforts reach them', async () => {
   const outcomes = await runMatrix(chosen, tokens.url, isSelected);
   if (report !== undefined) {
     writeFileSync(report, reportOf(outcomes));

@@ -88,12 +88,12 @@ const greeting = [chunk({ role: 'assistant', content: 'Grüße ' }), chunk({ con
 
 async function textOf(client: Started['client']): Promise<readonly [text: string, reason: string | null]> {
   const stream = await client.chat.completions.create({ ...prompt, model: 'llama', stream: true });
-  let [said, reason]: [string, string | null] = ['', null];
+  let [text, reason]: [string, string | null] = ['', null];
   for await (const { choices } of stream) {
-    said += choices[0]?.delta.content ?? '';
+    text += choices[0]?.delta.content ?? '';
     reason = choices[0]?.finish_reason ?? reason;
   }
-  return [said, reason];
+  return [text, reason];
 }
 
 test('an endpoint is asked by its name with a signed request, in the words of its container', async () => {

@@ -64,10 +64,10 @@ describe('a video', () => {
       2,
     ],
     [{ model: 'sora-2', seconds: '4', size: '1792x1024' }, 0.4],
-  ])('asked for as %j costs %d', async (wish, dollars) => {
+  ])('asked for as %j costs %d', async (fields, dollars) => {
     provider.says(() => ({ body: film }));
     const { client, spent } = await keyWith(dollars);
-    await client.videos.create({ prompt: 'A cat', ...wish } as OpenAI.VideoCreateParams);
+    await client.videos.create({ prompt: 'A cat', ...fields } as OpenAI.VideoCreateParams);
     await expect.poll(spent).toBe(dollars);
   });
 
@@ -95,10 +95,10 @@ describe('images', () => {
     [{ model: 'grok-imagine-image-2.0', resolution: '1k' }, 0.04],
     [{ model: 'grok-imagine-image-2.0', resolution: '2k' }, 0.06],
     [{ model: 'grok-imagine-image-2.0', resolution: '2k', size: '1024x1024' }, 0.06],
-  ])('asked for as %j cost %d each', async (wish, dollars) => {
+  ])('asked for as %j cost %d each', async (fields, dollars) => {
     provider.says(() => ({ body: image }));
     const { client, spent } = await keyWith(1);
-    await client.images.generate({ prompt: 'A cat', ...wish } as OpenAI.ImageGenerateParamsNonStreaming);
+    await client.images.generate({ prompt: 'A cat', ...fields } as OpenAI.ImageGenerateParamsNonStreaming);
     await expect.poll(spent).toBe(dollars);
   });
 

@@ -148,10 +148,10 @@ describe('speech by ElevenLabs', () => {
     [422, { detail: [{ loc: ['body', 'text'], msg: 'Field required', type: 'missing' }] }, 400],
     [429, { detail: { status: 'too_many_concurrent_requests', message: 'Too many.' } }, 429],
     [200, { detail: 'not sound' }, 502],
-  ])('that fails with %i and %o is told as it concerns the client', async (status, body, told) => {
+  ])('that fails with %i and %o is told as it concerns the client', async (status, body, expected) => {
     provider.says(() => ({ status, body }));
     const failure = await refusal(openai.audio.speech.create(request));
-    expect(failure.status).toBe(told);
+    expect(failure.status).toBe(expected);
     expect(JSON.stringify([failure.message, provider.gateway.lines])).not.toContain(elevenKey);
   });
 });
@@ -344,11 +344,11 @@ describe('Deepgram', () => {
     [429, { err_code: 'TOO_MANY_REQUESTS', err_msg: 'Too many requests.' }, 429],
     [504, { err_code: 'SLOW', err_msg: 'timed out' }, 504],
     [200, { metadata: {}, results: { channels: [] } }, 502],
-  ])('that answers %i and %o is understood', async (status, body, told) => {
+  ])('that answers %i and %o is understood', async (status, body, expected) => {
     provider.says(() => ({ status, body }));
     const call = openai.audio.transcriptions.create({ model: 'nova-3', file: await file() });
     const failure = await refusal(call);
-    expect(failure.status).toBe(told);
+    expect(failure.status).toBe(expected);
     expect(failure.message).not.toContain(deepKey);
   });
 });
@@ -517,10 +517,10 @@ describe('Voxtral', () => {
     [422, { object: 'error', message: { detail: [{ loc: ['body', 'file'], msg: 'Field required' }] } }, 400],
     [401, { detail: 'Unauthorized' }, 502],
     [200, { model, segments: [] }, 502],
-  ])('that answers %i and %o is understood', async (status, body, told) => {
+  ])('that answers %i and %o is understood', async (status, body, expected) => {
     provider.says(() => ({ status, body }));
     const call = openai.audio.transcriptions.create({ model, file: await file() });
-    expect((await refusal(call)).status).toBe(told);
+    expect((await refusal(call)).status).toBe(expected);
   });
 });
 

@@ -99,7 +99,7 @@ describe('a video', () => {
     [{ resolution: '1080p', seconds: '4' }, { duration: 4, resolution: '1080p' }, 1],
     [{}, { duration: 4 }, 0.32],
     [{ metadata: JSON.stringify({ video: { url: 'https://example.com/long.mp4' } }) }, { duration: 4 }, 0.32],
-  ])('asked for as %j is ordered, asked about and given', async (wish, sent, dollars) => {
+  ])('asked for as %j is ordered, asked about and given', async (fields, sent, dollars) => {
     let polls = 0;
     provider.says(({ url = '', method, headers }) => {
       if (url.endsWith('/films/1.mp4')) return { headers: { 'content-type': 'video/mp4' }, body: film };
@@ -113,7 +113,7 @@ describe('a video', () => {
     const { id } = await client.videos.create({
       model: 'grok-imagine-video-1.5',
       prompt: 'a cat',
-      ...wish,
+      ...fields,
     } as OpenAI.VideoCreateParams);
     await expect.poll(async () => (await client.videos.retrieve(id)).status).toBe('completed');
     const bytes = Buffer.from(await (await client.videos.downloadContent(id)).arrayBuffer());

@@ -33,9 +33,9 @@ describe('a gateway that is spoiled on purpose is found out', () => {
   ] as const;
 
   // One shows that the check looks at all; `npm run fuzz` tries each.
-  test.each(everything ? seams : seams.slice(-1))('%s', async (seam, only, told) => {
+  test.each(everything ? seams : seams.slice(-1))('%s', async (seam, only, expected) => {
     const { violations } = await chaos({ seed, only, rounds: 3, most: 12, seam, quietAfter: 4000 });
-    expect(violations.join('\n')).toMatch(told);
+    expect(violations.join('\n')).toMatch(expected);
   });
 });
 

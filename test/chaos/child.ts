@@ -7,7 +7,7 @@ import { compiled } from '../support/compiled.ts';
 export interface Child<Ready> {
   readonly ready: Ready;
   readonly pid: number;
-  ask<Answer>(question: string, params?: unknown): Promise<Answer>;
+  request<Answer>(question: string, params?: unknown): Promise<Answer>;
   /** Ends it; kills it when it does not end by itself. */
   end(): Promise<void>;
 }
@@ -65,7 +65,7 @@ export async function startChild<Ready>(
   return {
     ready,
     pid: child.pid ?? 0,
-    ask<Answer>(question: string, params?: unknown): Promise<Answer> {
+    request<Answer>(question: string, params?: unknown): Promise<Answer> {
       const number = (numbers += 1);
       const one = Promise.withResolvers<unknown>();
       waiting.set(number, one);

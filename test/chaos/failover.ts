@@ -46,8 +46,8 @@ export async function failover({ calls, only, print = () => {} }: FailoverOption
   const table = async (moments: readonly Moment[], settings: GatewayConfig): Promise<void> => {
     const stage = await buildStage({ settings, keys: 1 });
     try {
-      for (const [place, fault] of chosen.filter(({ moment }) => moments.includes(moment)).entries()) {
-        const channel = formats[place % formats.length] ?? 'messages';
+      for (const [index, fault] of chosen.filter(({ moment }) => moments.includes(moment)).entries()) {
+        const channel = formats[index % formats.length] ?? 'messages';
         const line = await strike(
           stage,
           fault,
@@ -58,7 +58,7 @@ export async function failover({ calls, only, print = () => {} }: FailoverOption
         violations.push(...line.violations);
         print(row(line.columns));
       }
-      await stage.gateway.ask('close');
+      await stage.gateway.request('close');
     } finally {
       await stage.end();
     }
@@ -97,7 +97,7 @@ async function strike(stage: Stage, fault: Fault, channel: Format, calls: number
     });
     if (wrong > 5) violations.push(`${fault.name}: ${wrong} of ${calls} calls are wrong`);
     const stood = await watch.end();
-    const { requestCounts } = await stage.upstream.ask<UpstreamState>('state');
+    const { requestCounts } = await stage.upstream.request<UpstreamState>('state');
     let back = '';
     if (fault.moment === 'after') back = '';
     else if (stood === undefined) violations.push(`${fault.name}: the channel was never left alone`);
@@ -156,7 +156,7 @@ const standsWell = (places: readonly TargetHealth[], id: string): boolean =>
 function watchHealth(stage: Stage, id: string): { end(): Promise<string | undefined> } {
   const state: { over: boolean; stood?: string } = { over: false };
   const look = async (): Promise<void> => {
-    const places = await stage.gateway.ask<readonly TargetHealth[]>('health');
+    const places = await stage.gateway.request<readonly TargetHealth[]>('health');
     const found = places.find(({ channel, standing }) => channel === id && standing !== 'up');
     if (found !== undefined) state.stood ??= found.standing;
   };
@@ -180,13 +180,13 @@ async function heal(
   fault: Fault,
   channel: Format,
 ): Promise<number | undefined> {
-  await stage.upstream.ask('heal', { fault: fault.name, isHealed: true });
-  const countBefore = (await stage.upstream.ask<UpstreamState>('state')).requestCounts[fault.name] ?? 0;
+  await stage.upstream.request('heal', { fault: fault.name, isHealed: true });
+  const countBefore = (await stage.upstream.request<UpstreamState>('state')).requestCounts[fault.name] ?? 0;
   const began = performance.now();
   for (let index = 0; performance.now() - began < recovery; index += 1) {
     await clients.run(caseOf(fault, channel, index * formats.length + formats.indexOf(channel)));
-    const { requestCounts } = await stage.upstream.ask<UpstreamState>('state');
-    const places = await stage.gateway.ask<readonly TargetHealth[]>('health');
+    const { requestCounts } = await stage.upstream.request<UpstreamState>('state');
+    const places = await stage.gateway.request<readonly TargetHealth[]>('health');
     if ((requestCounts[fault.name] ?? 0) > countBefore && standsWell(places, `${fault.name}.${channel}`))
       return performance.now() - began;
     await pause(50);

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { audit, leftOver, mebibytes, type Made } from './books.ts';
+import { audit, leftOver, mebibytes, type Made } from './accounts.ts';
 import { matrix, nameOf, type Case } from './cases.ts';
 import { startClients, type Clients } from './clients.ts';
 import { patience } from '../support/patience.ts';
@@ -68,7 +68,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     const { probe: before } = await settle(stage, clients, { quietAfter });
     await play(cases.slice(warm));
     const { probe, upstream } = await settle(stage, clients, { before, quietAfter });
-    const books = await stage.gateway.ask<Books>('books');
+    const books = await stage.gateway.request<Books>('books');
     violations.push(
       ...audit(made, books),
       ...leftOver(before, probe, { ...upstream, temporary: stage.temporary() }),
@@ -80,7 +80,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     print(
       `charged ${books.keys.reduce((all, { spent }) => all + spent, 0)} micro-dollars in ${books.records.length} records`,
     );
-    await stage.gateway.ask('close');
+    await stage.gateway.request('close');
   } finally {
     clients.close();
     await stage.end();
@@ -114,10 +114,10 @@ export async function settle(
   clients.close();
   const deadline = performance.now() + quietAfter;
   for (;;) {
-    const upstream = await stage.upstream.ask<UpstreamState>('state');
+    const upstream = await stage.upstream.request<UpstreamState>('state');
     const isQuiet = upstream.running === 0 && upstream.connections === 0;
     if (isQuiet || performance.now() > deadline) {
-      const probe = await stage.gateway.ask<Probe>('probe');
+      const probe = await stage.gateway.request<Probe>('probe');
       const isSettled = probe.reservations === 0 && probe.unsettled === 0;
       const isClean =
         before === undefined ||

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { WireFrame } from '../../core/sdk/format.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import type { JsonObject } from '../../core/model/json.ts';
-import { audit, mebibytes, type Made } from './books.ts';
+import { audit, mebibytes, type Made } from './accounts.ts';
 import { nameOf, type Case } from './cases.ts';
 import { startClients, type Clients, type Request, type Seen } from './clients.ts';
 import { dialects, formats, type Format } from './dialects.ts';
@@ -73,7 +73,7 @@ export async function soak({ seed, minutes, rate, print = () => {} }: SoakOption
           [
             `${(passed() * 60).toFixed(0).padStart(5)} s`,
             `${String(number).padStart(8)} calls`,
-            mebibytes(await stage.gateway.ask<number>('rss')),
+            mebibytes(await stage.gateway.request<number>('rss')),
             `half of the calls within ${(sorted[sorted.length >> 1] ?? 0).toFixed(0)} ms`,
           ].join('  '),
         );
@@ -113,8 +113,8 @@ export async function soak({ seed, minutes, rate, print = () => {} }: SoakOption
     if (upstream.running > 0) violations.push(`the provider still answers ${upstream.running} requests`);
     if (after.reservations > 0) violations.push(`${after.reservations} claims are left in the ledger`);
     for (const line of after.errors) violations.push(`the log tells of a failure of its own: ${line}`);
-    violations.push(...audit(made, await stage.gateway.ask<Books>('books')));
-    await stage.gateway.ask('close');
+    violations.push(...audit(made, await stage.gateway.request<Books>('books')));
+    await stage.gateway.request('close');
   } finally {
     clients.close();
     await stage.end();

@@ -126,8 +126,8 @@ export function chatClient(client: OpenAI): Client {
     words: { done: 'stop', length: 'length', tools: 'tool_calls' },
     whole: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, false)).result,
     stream: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, true)).result,
-    async loop(ask, { tools, stream, spoil }) {
-      const body = { ...settings(ask), messages: messages(ask), tools: functionTools(tools) };
+    async loop(chatInput, { tools, stream, spoil }) {
+      const body = { ...settings(chatInput), messages: messages(chatInput), tools: functionTools(tools) };
       const first = await runTurn(body, stream);
       const calls = (first.message.tool_calls ?? []).filter((call) => call.type === 'function');
       const results = calls.map(({ id, function: { name } }): ChatMessage => ({
@@ -151,10 +151,10 @@ export function chatClient(client: OpenAI): Client {
         final: last.result,
       };
     },
-    async runner(ask, tools) {
+    async runner(input, tools) {
       const runner = client.chat.completions.runTools({
-        ...settings(ask),
-        messages: messages(ask),
+        ...settings(input),
+        messages: messages(input),
         tools: tools.map(({ name, description, schema, result }) => ({
           type: 'function' as const,
           function: { name, description, parameters: { ...schema }, function: () => result },
@@ -162,10 +162,10 @@ export function chatClient(client: OpenAI): Client {
       });
       return (await runner.finalContent()) ?? '';
     },
-    async structured(ask) {
+    async structured(input) {
       const completion = await client.chat.completions.parse({
-        ...settings(ask),
-        messages: messages(ask),
+        ...settings(input),
+        messages: messages(input),
         response_format: zodResponseFormat(citySchema, 'city'),
       });
       return completion.choices[0]?.message.parsed;

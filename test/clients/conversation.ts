@@ -77,15 +77,15 @@ export interface Client {
   readonly format: ChatFormatName;
   /** The words for: done, cut by the output limit, waits for tools. */
   readonly words: { readonly done: string; readonly length: string; readonly tools: string };
-  whole(ask: ChatInput): Promise<ChatResult>;
+  whole(input: ChatInput): Promise<ChatResult>;
   /** Through the SDK's stream helper. */
-  stream(ask: ChatInput): Promise<ChatResult>;
+  stream(input: ChatInput): Promise<ChatResult>;
   /** Calls, results, final answer, with the history kept by hand. */
-  loop(ask: ChatInput, options: LoopOptions): Promise<Loop>;
+  loop(input: ChatInput, options: LoopOptions): Promise<Loop>;
   /** The same through the SDK's own tool runner. */
-  runner(ask: ChatInput, tools: readonly ToolSpec[]): Promise<string>;
+  runner(input: ChatInput, tools: readonly ToolSpec[]): Promise<string>;
   /** An answer that satisfies `citySchema`, parsed by the SDK where it does that. */
-  structured(ask: ChatInput): Promise<unknown>;
+  structured(input: ChatInput): Promise<unknown>;
 }
 
 /** The schema of structured answers: nesting, a choice, a list, limits. */

@@ -59,10 +59,10 @@ export function converseClient(client: BedrockRuntimeClient): Client {
   };
   const send = async (input: ChatInput, stream: boolean): Promise<ChatResult> =>
     toResult(input, await answerTo({ ...settings(input), messages: turns(input) }, stream));
-  const loop: Client['loop'] = async (ask, { tools, stream, spoil }) => {
+  const loop: Client['loop'] = async (chatInput, { tools, stream, spoil }) => {
     const toolConfig = { tools: tools.map(declared) };
-    const input = { ...settings(ask), toolConfig };
-    const first = await answerTo({ ...input, messages: turns(ask) }, stream);
+    const input = { ...settings(chatInput), toolConfig };
+    const first = await answerTo({ ...input, messages: turns(chatInput) }, stream);
     const calls = first.content.flatMap(({ toolUse }) => (toolUse === undefined ? [] : [toolUse]));
     const kept =
       spoil === undefined ? first.content : first.content.flatMap((block) => spoilBlock(block, spoil));
@@ -70,7 +70,7 @@ export function converseClient(client: BedrockRuntimeClient): Client {
       toolResult: { toolUseId, content: [{ text: resultOf(tools, name) }] },
     }));
     const messages: Message[] = [
-      ...turns(ask),
+      ...turns(chatInput),
       { role: 'assistant', content: kept },
       { role: 'user', content: results },
     ];
@@ -78,8 +78,8 @@ export function converseClient(client: BedrockRuntimeClient): Client {
     return {
       calls: calls.map(({ toolUseId, name = '', input: args }) => ({ id: toolUseId, name, input: args })),
       stop: first.stop,
-      thinking: toResult(ask, first).thinking,
-      final: toResult(ask, last),
+      thinking: toResult(chatInput, first).thinking,
+      final: toResult(chatInput, last),
     };
   };
   return {
@@ -89,9 +89,9 @@ export function converseClient(client: BedrockRuntimeClient): Client {
     stream: (input) => send(input, true),
     loop,
     /** The SDK has none: as its documentation shows, until no tool is wanted any more. */
-    async runner(ask, tools) {
-      const input = { ...settings(ask), toolConfig: { tools: tools.map(declared) } };
-      const messages = turns(ask);
+    async runner(chatInput, tools) {
+      const input = { ...settings(chatInput), toolConfig: { tools: tools.map(declared) } };
+      const messages = turns(chatInput);
       for (let round = 0; round < 5; round += 1) {
         // oxlint-disable-next-line no-await-in-loop -- one turn follows the other
         const { content, stop } = await answerTo({ ...input, messages }, false);
@@ -112,12 +112,12 @@ export function converseClient(client: BedrockRuntimeClient): Client {
       }
       throw new Error('The loop does not end.');
     },
-    async structured(ask) {
+    async structured(input) {
       const schema = JSON.stringify(z.toJSONSchema(citySchema));
       const { content } = await answerTo(
         {
-          ...settings(ask),
-          messages: turns(ask),
+          ...settings(input),
+          messages: turns(input),
           outputConfig: {
             textFormat: { type: 'json_schema', structure: { jsonSchema: { schema, name: 'city' } } },
           },

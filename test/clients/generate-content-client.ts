@@ -88,12 +88,12 @@ export function generateContentClient(client: GoogleGenAI, how: 'level' | 'budge
     history: Content[],
     chosen: GenerateContentConfig,
     stream: boolean,
-  ): Promise<{ said: ChatResult; parts: Part[] }> => {
+  ): Promise<{ result: ChatResult; parts: Part[] }> => {
     const request = { model, contents: history, config: chosen };
     if (!stream) {
       const response = await client.models.generateContent(request);
       const parts = response.candidates?.[0]?.content?.parts ?? [];
-      return { said: toResult(parts, response, 1), parts };
+      return { result: toResult(parts, response, 1), parts };
     }
     const parts: Part[] = [];
     let last: GenerateContentResponse | undefined;
@@ -105,17 +105,17 @@ export function generateContentClient(client: GoogleGenAI, how: 'level' | 'budge
       last = chunk;
     }
     if (last === undefined) throw new Error('The stream gave no chunk.');
-    return { said: toResult(parts, last, pieces), parts };
+    return { result: toResult(parts, last, pieces), parts };
   };
   return {
     format: 'generate-content',
     words: { done: 'STOP', length: 'MAX_TOKENS', tools: 'STOP' },
-    whole: async (input) => (await runTurn(input.model, contents(input), config(input), false)).said,
-    stream: async (input) => (await runTurn(input.model, contents(input), config(input), true)).said,
-    async loop(ask, { tools, stream, spoil }) {
-      const chosen = { ...config(ask), tools: declared(tools) };
-      const history = contents(ask);
-      const first = await runTurn(ask.model, history, chosen, stream);
+    whole: async (input) => (await runTurn(input.model, contents(input), config(input), false)).result,
+    stream: async (input) => (await runTurn(input.model, contents(input), config(input), true)).result,
+    async loop(input, { tools, stream, spoil }) {
+      const chosen = { ...config(input), tools: declared(tools) };
+      const history = contents(input);
+      const first = await runTurn(input.model, history, chosen, stream);
       const calls = first.parts.flatMap(({ functionCall }) =>
         functionCall === undefined ? [] : [functionCall],
       );
@@ -128,24 +128,24 @@ export function generateContentClient(client: GoogleGenAI, how: 'level' | 'budge
         },
       }));
       const last = await runTurn(
-        ask.model,
+        input.model,
         [...history, { role: 'model', parts: kept }, { role: 'user', parts: results }],
         chosen,
         stream,
       );
       return {
         calls: calls.map(({ id, name = '', args }) => ({ id, name, input: args })),
-        stop: first.said.stop,
-        thinking: first.said.thinking,
-        final: last.said,
+        stop: first.result.stop,
+        thinking: first.result.thinking,
+        final: last.result,
       };
     },
-    async runner(ask, tools) {
+    async runner(input, tools) {
       const response = await client.models.generateContent({
-        model: ask.model,
-        contents: contents(ask),
+        model: input.model,
+        contents: contents(input),
         config: {
-          ...config(ask),
+          ...config(input),
           tools: [
             {
               tool: () => Promise.resolve(declared(tools)[0] ?? {}),
@@ -165,12 +165,12 @@ export function generateContentClient(client: GoogleGenAI, how: 'level' | 'budge
       });
       return response.text ?? '';
     },
-    async structured(ask) {
+    async structured(input) {
       const response = await client.models.generateContent({
-        model: ask.model,
-        contents: contents(ask),
+        model: input.model,
+        contents: contents(input),
         config: {
-          ...config(ask),
+          ...config(input),
           responseMimeType: 'application/json',
           responseJsonSchema: z.toJSONSchema(citySchema),
         },

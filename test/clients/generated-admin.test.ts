@@ -115,7 +115,7 @@ test('a client that is generated from the document is sound TypeScript, and mana
   writeFileSync(join(folder, 'life.ts'), script);
 
   const page = await logIn(gateway.url);
-  const { value } = await page.ask('createToken', {
+  const { value } = await page.request('createToken', {
     body: { name: 'generated', scopes: ['keys:write', 'owners:write', 'tokens:write'] },
   });
   const { live } = (await import(pathToFileURL(join(folder, 'life.ts')).href)) as {

@@ -72,10 +72,10 @@ export function messagesClient(client: MessagesClient, how: 'adaptive' | 'budget
   const runTurn = async (
     body: Anthropic.MessageCreateParamsNonStreaming,
     stream: boolean,
-  ): Promise<{ said: ChatResult; message: Anthropic.Message }> => {
+  ): Promise<{ result: ChatResult; message: Anthropic.Message }> => {
     if (!stream) {
       const message = await client.messages.create(body);
-      return { said: toResult(message, 1), message };
+      return { result: toResult(message, 1), message };
     }
     const running = client.messages.stream(body);
     let pieces = 0;
@@ -83,15 +83,15 @@ export function messagesClient(client: MessagesClient, how: 'adaptive' | 'budget
       pieces += 1;
     });
     const message = await running.finalMessage();
-    return { said: toResult(message, pieces), message };
+    return { result: toResult(message, pieces), message };
   };
   return {
     format: 'messages',
     words: { done: 'end_turn', length: 'max_tokens', tools: 'tool_use' },
-    whole: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, false)).said,
-    stream: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, true)).said,
-    async loop(ask, { tools, stream, spoil }) {
-      const body = { ...settings(ask), messages: messages(ask), tools: toolParams(tools) };
+    whole: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, false)).result,
+    stream: async (input) => (await runTurn({ ...settings(input), messages: messages(input) }, true)).result,
+    async loop(chatInput, { tools, stream, spoil }) {
+      const body = { ...settings(chatInput), messages: messages(chatInput), tools: toolParams(tools) };
       const first = await runTurn(body, stream);
       const calls = first.message.content.filter((block) => block.type === 'tool_use');
       const content =
@@ -118,16 +118,16 @@ export function messagesClient(client: MessagesClient, how: 'adaptive' | 'budget
       );
       return {
         calls: calls.map(({ id, name, input }) => ({ id, name, input })),
-        stop: first.said.stop,
-        thinking: first.said.thinking,
-        final: last.said,
+        stop: first.result.stop,
+        thinking: first.result.thinking,
+        final: last.result,
       };
     },
-    async runner(ask, tools) {
+    async runner(chatInput, tools) {
       const message = await client.beta.messages.toolRunner({
-        model: ask.model,
+        model: chatInput.model,
         max_tokens: 1024,
-        messages: [{ role: 'user', content: ask.text }],
+        messages: [{ role: 'user', content: chatInput.text }],
         tools: tools.map(({ name, description, schema, result }) => ({
           name,
           description,
@@ -138,10 +138,10 @@ export function messagesClient(client: MessagesClient, how: 'adaptive' | 'budget
       });
       return message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
     },
-    async structured(ask) {
+    async structured(input) {
       const message = await client.messages.parse({
-        ...settings(ask),
-        messages: messages(ask),
+        ...settings(input),
+        messages: messages(input),
         output_config: { format: zodOutputFormat(citySchema) },
       });
       return message.parsed_output;

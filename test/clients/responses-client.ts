@@ -70,12 +70,12 @@ export function responsesClient(client: OpenAI, how: 'items' | 'stored'): Client
   const runTurn = async (
     body: Create,
     stream: boolean,
-  ): Promise<{ said: ChatResult; response: OpenAI.Responses.Response }> => {
+  ): Promise<{ result: ChatResult; response: OpenAI.Responses.Response }> => {
     const kept: Create =
       how === 'stored' ? body : { ...body, store: false, include: ['reasoning.encrypted_content'] };
     if (!stream) {
       const response = await client.responses.create(kept);
-      return { said: toResult(response, 1), response };
+      return { result: toResult(response, 1), response };
     }
     const running = client.responses.stream({ ...kept, stream: true });
     let pieces = 0;
@@ -83,19 +83,19 @@ export function responsesClient(client: OpenAI, how: 'items' | 'stored'): Client
       pieces += 1;
     });
     const response = await running.finalResponse();
-    return { said: toResult(response, pieces), response };
+    return { result: toResult(response, pieces), response };
   };
 
   return {
     format: 'responses',
     words: { done: 'completed', length: 'max_output_tokens', tools: 'completed' },
     whole: async (chatInput) =>
-      (await runTurn({ ...settings(chatInput), input: inputItems(chatInput) }, false)).said,
+      (await runTurn({ ...settings(chatInput), input: inputItems(chatInput) }, false)).result,
     stream: async (chatInput) =>
-      (await runTurn({ ...settings(chatInput), input: inputItems(chatInput) }, true)).said,
-    async loop(ask, { tools, stream, spoil }) {
-      const items = inputItems(ask);
-      const body: Create = { ...settings(ask), tools: functionTools(tools) };
+      (await runTurn({ ...settings(chatInput), input: inputItems(chatInput) }, true)).result,
+    async loop(input, { tools, stream, spoil }) {
+      const items = inputItems(input);
+      const body: Create = { ...settings(input), tools: functionTools(tools) };
       const first = await runTurn({ ...body, input: items }, stream);
       const calls = first.response.output.filter((item) => item.type === 'function_call');
       const results = calls.map(({ call_id, name }): Input => ({
@@ -118,15 +118,15 @@ export function responsesClient(client: OpenAI, how: 'items' | 'stored'): Client
           name,
           input: JSON.parse(written) as unknown,
         })),
-        stop: first.said.stop,
-        thinking: first.said.thinking,
-        final: last.said,
+        stop: first.result.stop,
+        thinking: first.result.thinking,
+        final: last.result,
       };
     },
-    async runner(ask, tools) {
+    async runner(input, tools) {
       const agent = new Agent({
         name: 'tester',
-        model: ask.model,
+        model: input.model,
         modelSettings: { store: how === 'stored' },
         tools: tools.map(({ name, description, schema, result }) =>
           tool({
@@ -142,13 +142,13 @@ export function responsesClient(client: OpenAI, how: 'items' | 'stored'): Client
         modelProvider: new OpenAIProvider({ openAIClient: client, useResponses: true }),
         tracingDisabled: true,
       });
-      const result = await runner.run(agent, ask.text);
+      const result = await runner.run(agent, input.text);
       return result.finalOutput ?? '';
     },
-    async structured(ask) {
+    async structured(input) {
       const response = await client.responses.parse({
-        ...settings(ask),
-        input: inputItems(ask),
+        ...settings(input),
+        input: inputItems(input),
         text: { format: zodTextFormat(citySchema, 'city') },
       });
       return response.output_parsed;

@@ -28,7 +28,7 @@ describe.each(newDatabases())('two gateways on one database: $kind', ({ url, ski
     const elsewhere = onto(page, other);
     const response = await elsewhere('session');
     expect(await response.json()).toMatchObject({ csrfToken: page.csrfToken });
-    await page.ask('logout');
+    await page.request('logout');
     expect((await elsewhere('session')).status).toBe(401);
   });
 
@@ -51,19 +51,19 @@ describe.each(newDatabases())('two gateways on one database: $kind', ({ url, ski
     async () => {
       const [one, other] = await twoGateways(await url());
       const page = await logIn(one.url);
-      const { key, value } = await page.ask('createKey', { body: { name: 'shared' } });
+      const { key, value } = await page.request('createKey', { body: { name: 'shared' } });
       await eventually(async () => expect(await status(other, value)).toBe(200));
 
-      await page.ask('disableChannel', { id: 'demo' });
+      await page.request('disableChannel', { id: 'demo' });
       expect(await status(one, value)).toBe(503);
       await eventually(async () => expect(await status(other, value)).toBe(503));
-      await page.ask('enableChannel', { id: 'demo' });
+      await page.request('enableChannel', { id: 'demo' });
       await eventually(async () => expect(await status(other, value)).toBe(200));
 
-      const { value: fresh } = await page.ask('rotateKey', { id: key.id });
+      const { value: fresh } = await page.request('rotateKey', { id: key.id });
       await eventually(async () => expect(await status(other, value)).toBe(401));
       expect(await status(other, fresh)).toBe(200);
-      await page.ask('deleteKey', { id: key.id });
+      await page.request('deleteKey', { id: key.id });
       await eventually(async () => expect(await status(other, fresh)).toBe(401));
     },
   );
@@ -71,9 +71,9 @@ describe.each(newDatabases())('two gateways on one database: $kind', ({ url, ski
   test.skipIf(skip !== undefined)('accept the old secret of a rotated key until its grace ends', async () => {
     const [one, other] = await twoGateways(await url());
     const page = await logIn(one.url);
-    const { key, value } = await page.ask('createKey', { body: { name: 'shared' } });
+    const { key, value } = await page.request('createKey', { body: { name: 'shared' } });
     await eventually(async () => expect(await status(other, value)).toBe(200));
-    const { value: fresh, key: rotated } = await page.ask('rotateKey', {
+    const { value: fresh, key: rotated } = await page.request('rotateKey', {
       id: key.id,
       body: { graceSeconds: 3_600 },
     });
@@ -82,10 +82,10 @@ describe.each(newDatabases())('two gateways on one database: $kind', ({ url, ski
       // oxlint-disable-next-line no-await-in-loop -- one after the other, across the refresh of the other gateway
       expect([await status(one, secret), await status(other, secret)]).toEqual([200, 200]);
     }
-    const { keys } = await page.ask('listKeys');
+    const { keys } = await page.request('listKeys');
     expect(keys.find(({ id }) => id === key.id)?.oldSecret?.lastUsedAt).toBeGreaterThan(0);
 
-    const ended = await page.ask('endOldSecret', { id: key.id });
+    const ended = await page.request('endOldSecret', { id: key.id });
     expect(ended).not.toHaveProperty('oldSecret');
     await eventually(async () => expect(await status(other, value)).toBe(401));
     expect([await status(one, value), await status(other, fresh)]).toEqual([401, 200]);
@@ -94,7 +94,7 @@ describe.each(newDatabases())('two gateways on one database: $kind', ({ url, ski
       status: 400,
       body: { error: { param: 'graceSeconds' } },
     });
-    const { entries } = await page.ask('listAudit');
+    const { entries } = await page.request('listAudit');
     expect(entries.slice(0, 2)).toMatchObject([
       { action: 'key-old-secret-end', target: key.id },
       { action: 'key-rotate', target: key.id, after: { graceSeconds: 3_600 } },
@@ -104,22 +104,22 @@ describe.each(newDatabases())('two gateways on one database: $kind', ({ url, ski
   test.skipIf(skip !== undefined)('know at once which owners the other has made', async () => {
     const [one, other] = await twoGateways(await url());
     const [page, elsewhere] = [await logIn(one.url), await logIn(other.url)];
-    const organisation = await page.ask('createOwner', { body: { kind: 'organisation', name: 'Acme' } });
-    const team = await elsewhere.ask('createOwner', {
+    const organisation = await page.request('createOwner', { body: { kind: 'organisation', name: 'Acme' } });
+    const team = await elsewhere.request('createOwner', {
       body: { kind: 'team', name: 'research', organisation: organisation.id },
     });
-    expect(await page.ask('findOwner', { id: team.id })).toMatchObject({ name: 'research' });
-    const { key } = await page.ask('createKey', { body: { name: 'of the team', team: team.id } });
+    expect(await page.request('findOwner', { id: team.id })).toMatchObject({ name: 'research' });
+    const { key } = await page.request('createKey', { body: { name: 'of the team', team: team.id } });
     expect(key).toMatchObject({ team: team.id, teamName: 'research' });
-    const ada = await elsewhere.ask('createOwner', { body: { kind: 'member', name: 'Ada' } });
-    await page.ask('updateOwner', { id: ada.id, body: { organisation: organisation.id } });
-    expect(await elsewhere.ask('listOwners')).toMatchObject({
+    const ada = await elsewhere.request('createOwner', { body: { kind: 'member', name: 'Ada' } });
+    await page.request('updateOwner', { id: ada.id, body: { organisation: organisation.id } });
+    expect(await elsewhere.request('listOwners')).toMatchObject({
       owners: expect.arrayContaining([
         expect.objectContaining({ id: ada.id, organisation: organisation.id }),
       ]),
     });
-    await page.ask('updateKey', { id: key.id, body: { member: ada.id } });
-    expect(await elsewhere.ask('findKey', { id: key.id })).toMatchObject({ memberName: 'Ada' });
+    await page.request('updateKey', { id: key.id, body: { member: ada.id } });
+    expect(await elsewhere.request('findKey', { id: key.id })).toMatchObject({ memberName: 'Ada' });
   });
 
   test.skipIf(skip !== undefined)('keep usage, audit and switches over a restart', async () => {
@@ -127,7 +127,7 @@ describe.each(newDatabases())('two gateways on one database: $kind', ({ url, ski
     const first = await startGateway({ adminPassword, database, channels: [demo()] });
     const page = await logIn(first.url);
     expect(await status(first, first.key)).toBe(200);
-    await page.ask('disableChannel', { id: 'demo' });
+    await page.request('disableChannel', { id: 'demo' });
     await first.close();
 
     const second = await startGateway({ adminPassword, database, channels: [demo()] });

@@ -10,7 +10,7 @@ import { newDatabases, twoGateways } from './_one-database.ts';
 const keyed = (key: string) => ({ 'idempotency-key': key });
 
 async function keysNamed(page: Admin, name: string): Promise<number> {
-  const { keys } = await page.ask('listKeys', { query: { search: name } });
+  const { keys } = await page.request('listKeys', { query: { search: name } });
   return keys.length;
 }
 
@@ -20,7 +20,7 @@ describe.each(newDatabases())('creating with an idempotency-key: $kind', ({ url,
     async () => {
       const [one, other] = await twoGateways(await url());
       const page = await logIn(one.url);
-      const { value: token } = await page.ask('createToken', {
+      const { value: token } = await page.request('createToken', {
         body: { name: 'ci', scopes: ['keys:write', 'owners:write', 'tokens:write'] },
       });
       const send = (gateway: string, body: object, key = 'k-1') =>
@@ -38,7 +38,7 @@ describe.each(newDatabases())('creating with an idempotency-key: $kind', ({ url,
       });
       expect((await send(one.url, { name: 'once' }, 'k-2')).body).not.toEqual(first.body);
       // Of somebody else it is another request, and so it is at another route.
-      const { key } = await page.ask('createKey', { body: { name: 'once' }, headers: keyed('k-1') });
+      const { key } = await page.request('createKey', { body: { name: 'once' }, headers: keyed('k-1') });
       expect(key.id).not.toBe((first.body['key'] as { id: string }).id);
       const owner = await sendWithToken(one.url, token, 'createOwner', {
         body: { kind: 'team', name: 'once' },
@@ -53,7 +53,7 @@ describe.each(newDatabases())('creating with an idempotency-key: $kind', ({ url,
     async () => {
       const [one, other] = await twoGateways(await url());
       const page = await logIn(one.url);
-      const { value: token } = await page.ask('createToken', {
+      const { value: token } = await page.request('createToken', {
         body: { name: 'ci', scopes: ['keys:write'] },
       });
       const gateways = [one.url, other.url, one.url, other.url, one.url, other.url];
@@ -77,7 +77,7 @@ describe.each(newDatabases())('creating with an idempotency-key: $kind', ({ url,
       expect(await page.refused('createKey', { body, headers: keyed('again') })).toMatchObject({
         status: 400,
       });
-      await page.ask('createKey', { body: { name: 'late' }, headers: keyed('again') });
+      await page.request('createKey', { body: { name: 'late' }, headers: keyed('again') });
       for (const key of ['', 'two words', 'x'.repeat(256)])
         // oxlint-disable-next-line no-await-in-loop -- one after the other
         expect(await page.refused('createKey', { body: { name: 'x' }, headers: keyed(key) })).toMatchObject({
@@ -92,7 +92,7 @@ test('keeps no secret in the clear', async () => {
   const gateway = await startGateway({ adminPassword, channels: [demo()] });
   onTestFinished(() => gateway.close());
   const page = await logIn(gateway.url);
-  const { value } = await page.ask('createKey', { body: { name: 'sealed' }, headers: keyed('k') });
+  const { value } = await page.request('createKey', { body: { name: 'sealed' }, headers: keyed('k') });
   const rows = connectionOf(gateway.stores).prepare('SELECT value FROM keyv').all();
   expect(rows.length).toBeGreaterThan(0);
   expect(JSON.stringify(rows)).not.toContain(value);

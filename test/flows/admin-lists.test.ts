@@ -26,10 +26,10 @@ describe('the usage log in the admin API', () => {
   const ids: string[] = [];
 
   const list = async (query: Query): Promise<string[]> =>
-    (await admin.ask('listUsage', { query: { keyId, ...query } })).records.map(({ id }) => id);
+    (await admin.request('listUsage', { query: { keyId, ...query } })).records.map(({ id }) => id);
 
   beforeAll(async () => {
-    const { key, value } = await admin.ask('createKey', { body: { name: 'Listed' } });
+    const { key, value } = await admin.request('createKey', { body: { name: 'Listed' } });
     keyId = key.id;
     const calls = [
       ['demo', 'Hello'],
@@ -62,7 +62,7 @@ describe('the usage log in the admin API', () => {
     expect(await list({ maxMicroDollars: 999_999 })).toEqual([slow, cheap]);
     expect(await list({ minMs: 1_400 })).toContain(slow);
     expect(await list({ minMs: 1_400, maxMs: 1_399 })).toEqual([]);
-    const { sums } = await admin.ask('sumUsage', {
+    const { sums } = await admin.request('sumUsage', {
       query: { keyId, by: 'model', minMicroDollars: 1_000_000 },
     });
     expect(sums).toMatchObject([{ group: 'demo', calls: 1 }]);
@@ -73,7 +73,7 @@ describe('the usage log in the admin API', () => {
   test('is sorted by duration and by cost, in pages, with the names of keys', async () => {
     const [cheap, dear, slow] = ids;
     expect(await list({ sort: 'cost' })).toEqual([dear, cheap, slow]);
-    const page = await admin.ask('listUsage', { query: { keyId, sort: 'duration', limit: 3 } });
+    const page = await admin.request('listUsage', { query: { keyId, sort: 'duration', limit: 3 } });
     const times = page.records.map(({ ms }) => ms);
     expect(times).toEqual(times.toSorted((one, other) => other - one));
     expect(page.records).toMatchObject([{ keyName: 'Listed' }, { keyName: 'Listed' }, { keyName: 'Listed' }]);
@@ -83,7 +83,7 @@ describe('the usage log in the admin API', () => {
       const pages: string[] = [];
       for (let after: string | undefined, count = 0; count < 9; count += 1) {
         const query = { keyId, sort, limit: 1, ...(after !== undefined && { after }) };
-        const { records, next } = await admin.ask('listUsage', { query });
+        const { records, next } = await admin.request('listUsage', { query });
         pages.push(...records.map(({ id }) => id));
         after = next;
         if (after === undefined) break;
@@ -113,7 +113,7 @@ describe('the usage log in the admin API', () => {
 describe('API keys in the admin API', () => {
   const made: KeyWithValue[] = [];
   const found = async (query: Query): Promise<string[]> =>
-    (await admin.ask('listKeys', { query })).keys.map(({ name }) => name).toSorted();
+    (await admin.request('listKeys', { query })).keys.map(({ name }) => name).toSorted();
 
   beforeAll(async () => {
     const bodies = [
@@ -121,7 +121,7 @@ describe('API keys in the admin API', () => {
       { name: 'Search 100%_', note: 'Owner: Grace' },
       { name: 'billing (old)' },
     ];
-    for (const body of bodies) made.push(await admin.ask('createKey', { body }));
+    for (const body of bodies) made.push(await admin.request('createKey', { body }));
   });
 
   test('are found by a part of their name or note, in upper or lower case', async () => {
@@ -146,8 +146,8 @@ describe('API keys in the admin API', () => {
   });
 
   test('that were found come in pages too', async () => {
-    const page = await admin.ask('listKeys', { query: { search: 'billing', limit: 1 } });
-    const next = await admin.ask('listKeys', {
+    const page = await admin.request('listKeys', { query: { search: 'billing', limit: 1 } });
+    const next = await admin.request('listKeys', {
       query: { search: 'billing', limit: 1, after: page.next ?? '' },
     });
     expect([...page.keys, ...next.keys].map(({ name }) => name).toSorted()).toEqual([

@@ -49,10 +49,10 @@ describe.each(newDatabases())('two admins at two gateways on one database: $kind
     async () => {
       const { gateways, pages } = await open(await url());
       const listed = async (id: string) =>
-        (await pages[0].ask('listKeys')).keys.filter((key) => key.id === id);
+        (await pages[0].request('listKeys')).keys.filter((key) => key.id === id);
 
       const race = async (one: Write, other: Write, what: string): Promise<void> => {
-        const made = await pages[0].ask('createKey', { body: { name: 'raced' } });
+        const made = await pages[0].request('createKey', { body: { name: 'raced' } });
         const { id } = made.key;
         const did = [one, other];
         const outcomes = await Promise.all([act(pages[0], one, id), act(pages[1], other, id)]);
@@ -102,16 +102,16 @@ describe.each(newDatabases())('two admins at two gateways on one database: $kind
     async () => {
       const { pages } = await open(await url());
       const seen = (page: Admin) =>
-        page.ask('listChannels').then(({ channels }) => channels.map(({ enabled }) => enabled));
+        page.request('listChannels').then(({ channels }) => channels.map(({ enabled }) => enabled));
       for (let round = 0; round < rounds; round += 1) {
         // oxlint-disable no-await-in-loop -- one race after the other
         await Promise.all([
-          pages[0].ask('disableChannel', { id: 'demo' }),
-          pages[1].ask('enableChannel', { id: 'demo' }),
+          pages[0].request('disableChannel', { id: 'demo' }),
+          pages[1].request('enableChannel', { id: 'demo' }),
         ]);
         await eventually(async () => expect(await seen(pages[0])).toEqual(await seen(pages[1])));
         // What was switched last, with nobody racing, is what holds.
-        await pages[round % 2 === 0 ? 0 : 1].ask('disableChannel', { id: 'demo' });
+        await pages[round % 2 === 0 ? 0 : 1].request('disableChannel', { id: 'demo' });
         for (const page of pages) await eventually(async () => expect(await seen(page)).toEqual([false]));
         // oxlint-enable no-await-in-loop
       }

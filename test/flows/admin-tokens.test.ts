@@ -11,7 +11,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { newDatabases, twoGateways } from './_one-database.ts';
 
 const tokenOf = async (page: Admin, body: object): Promise<string> =>
-  (await page.ask('createToken', { body: { name: 'ci', ...body } })).value;
+  (await page.request('createToken', { body: { name: 'ci', ...body } })).value;
 
 describe('a token of the admin API', () => {
   let gateway: TestGateway;
@@ -23,7 +23,7 @@ describe('a token of the admin API', () => {
   afterAll(() => gateway.close());
 
   test('is shown once, and works without a cookie and a CSRF token', async () => {
-    const { token, value } = await page.ask('createToken', {
+    const { token, value } = await page.request('createToken', {
       body: { name: 'ci', scopes: ['keys:write'] },
     });
     expect(value).toMatch(/^sla_[0-9A-Za-z]{40}$/);
@@ -31,13 +31,13 @@ describe('a token of the admin API', () => {
     expect(token.expiresAt - token.createdAt).toBe(90 * 86_400_000);
     const made = await sendWithToken(gateway.url, value, 'createKey', { body: { name: 'from ci' } });
     expect(made.status).toBe(201);
-    const listed = await page.ask('listTokens');
+    const listed = await page.request('listTokens');
     expect(JSON.stringify(listed)).not.toContain(value);
     await eventually(async () => {
-      const { tokens } = await page.ask('listTokens');
+      const { tokens } = await page.request('listTokens');
       expect(tokens.find(({ id }) => id === token.id)?.lastUsedAt).toBeGreaterThan(0);
     });
-    const { entries } = await page.ask('listAudit');
+    const { entries } = await page.request('listAudit');
     expect(entries[0]).toMatchObject({
       action: 'key-create',
       actor: { kind: 'token', id: token.id, name: 'ci' },
@@ -83,12 +83,12 @@ describe('a token of the admin API', () => {
     const { status, body } = await mint({ scopes: ['keys:read', 'tokens:read'] });
     expect(status).toBe(201);
     const child = body['token'] as { expiresAt: number };
-    const { tokens } = await page.ask('listTokens');
+    const { tokens } = await page.request('listTokens');
     expect(tokens.some(({ id, expiresAt }) => expiresAt === child.expiresAt && id !== 'none')).toBe(true);
   });
 
   test('makes and invites no users who may do more than itself', async () => {
-    const invited = await page.ask('createUser', { body: { email: 'admin@example.com', role: 'admin' } });
+    const invited = await page.request('createUser', { body: { email: 'admin@example.com', role: 'admin' } });
     const { id } = invited.user;
     const value = await tokenOf(page, { scopes: scopes.filter((one) => one !== 'keys:write') });
     const send = (name: RouteName, words: object) => sendWithToken(gateway.url, value, name, words);
@@ -116,7 +116,7 @@ describe('a token of the admin API', () => {
 
   test('of an organisation makes tokens of that organisation alone', async () => {
     const [acme, other] = await Promise.all(
-      ['Acme', 'Other'].map((name) => page.ask('createOwner', { body: { kind: 'organisation', name } })),
+      ['Acme', 'Other'].map((name) => page.request('createOwner', { body: { kind: 'organisation', name } })),
     );
     const value = await tokenOf(page, { scopes: ['tokens:write'], organisation: acme?.id });
     const mint = (body: object) =>
@@ -198,12 +198,14 @@ describe.each(newDatabases())('tokens of gateways on one database: $kind', ({ ur
   test.skipIf(skip !== undefined)('work on all gateways, and end on all at once', async () => {
     const [one, other] = await twoGateways(await url());
     const page = await logIn(one.url);
-    const { token, value } = await page.ask('createToken', { body: { name: 'ci', scopes: ['keys:read'] } });
+    const { token, value } = await page.request('createToken', {
+      body: { name: 'ci', scopes: ['keys:read'] },
+    });
     expect((await sendWithToken(other.url, value, 'listKeys')).status).toBe(200);
-    await page.ask('revokeToken', { id: token.id });
+    await page.request('revokeToken', { id: token.id });
     expect((await sendWithToken(other.url, value, 'listKeys')).status).toBe(401);
     expect(await page.refused('revokeToken', { id: token.id })).toMatchObject({ status: 404 });
-    const { entries } = await page.ask('listAudit');
+    const { entries } = await page.request('listAudit');
     expect(entries.slice(0, 2)).toMatchObject([
       { action: 'token-revoke', target: token.id, before: { name: 'ci' } },
       { action: 'token-create', target: token.id, after: { scopes: ['keys:read'] } },

@@ -17,14 +17,14 @@ const budgets = [{ unit: 'micro-dollar', period: 'day', amount: 5, timeZone: 'Eu
 const subjects: readonly Subject[] = [
   {
     what: 'a key',
-    make: async (page) => (await page.ask('createKey', { body: { name: 'a', budgets } })).key,
+    make: async (page) => (await page.request('createKey', { body: { name: 'a', budgets } })).key,
     find: 'findKey',
     update: 'updateKey',
     remove: 'deleteKey',
   },
   {
     what: 'a team',
-    make: (page) => page.ask('createOwner', { body: { kind: 'team', name: 'a', budgets } }),
+    make: (page) => page.request('createOwner', { body: { kind: 'team', name: 'a', budgets } }),
     find: 'findOwner',
     update: 'updateOwner',
     remove: 'deleteOwner',
@@ -80,8 +80,8 @@ describe.each(newDatabases())('administrators at two gateways on one database: $
   );
 
   test.skipIf(skip !== undefined)('of two who write at the same moment exactly one passes', async () => {
-    const { id, version } = await pages[0].ask('createOwner', { body: { kind: 'team', name: 'raced' } });
-    await pages[1].ask('findOwner', { id });
+    const { id, version } = await pages[0].request('createOwner', { body: { kind: 'team', name: 'raced' } });
+    await pages[1].request('findOwner', { id });
     const statuses = await Promise.all(
       pages.map(async (page, index) => {
         const headers = { 'if-match': `"${version}"` };
@@ -93,8 +93,8 @@ describe.each(newDatabases())('administrators at two gateways on one database: $
   });
 
   test.skipIf(skip !== undefined)('see no other version of a key that was rotated', async () => {
-    const { key } = await pages[0].ask('createKey', { body: { name: 'used' } });
-    const { key: rotated } = await pages[0].ask('rotateKey', { id: key.id, body: {} });
+    const { key } = await pages[0].request('createKey', { body: { name: 'used' } });
+    const { key: rotated } = await pages[0].request('rotateKey', { id: key.id, body: {} });
     expect(rotated.version).toBe(key.version);
   });
 });

@@ -51,7 +51,7 @@ async function chat(
   return { status: response.status, code: body.error?.code };
 }
 
-const createKey = (body: object): Promise<KeyWithValue> => admin.ask('createKey', { body });
+const createKey = (body: object): Promise<KeyWithValue> => admin.request('createKey', { body });
 
 const login = (headers: Readonly<Record<string, string>>, password = adminPassword): Promise<Response> =>
   fetch(`${gateway.url}/api/admin/login`, {
@@ -132,7 +132,7 @@ describe('a login', () => {
     expect(await tries[0]?.json()).toEqual({
       error: { code: 'wrong_password', message: 'Wrong admin password.', param: 'password' },
     });
-    await page.ask('session');
+    await page.request('session');
     await logIn(other.url);
     expect(JSON.stringify(other.lines)).not.toMatch(/guess|a long enough/);
   });
@@ -182,7 +182,7 @@ describe('whoever is not logged in', () => {
 
   test('is logged out for good', async () => {
     const page = await logIn(gateway.url);
-    await page.ask('logout');
+    await page.request('logout');
     expect(await page.refused('session')).toMatchObject({ status: 401 });
   });
 });
@@ -210,7 +210,7 @@ describe('a change', () => {
     expect(
       await admin.refused('createKey', { body, headers: { 'sec-fetch-site': 'cross-site' } }),
     ).toMatchObject({ status: 403 });
-    const { keys } = await admin.ask('listKeys');
+    const { keys } = await admin.request('listKeys');
     expect(keys.map(({ name }) => name)).not.toContain('never made');
   });
 
@@ -248,20 +248,23 @@ describe('keys', () => {
     const { id } = key;
     expect(await chat(value)).toMatchObject({ status: 200 });
     expect(await chat(value, 'broken')).toMatchObject({ status: 403 });
-    expect(JSON.stringify(await admin.ask('listKeys'))).not.toContain(value);
+    expect(JSON.stringify(await admin.request('listKeys'))).not.toContain(value);
 
-    const changed = await admin.ask('updateKey', { id, body: { name: 'renamed', models: null, note: null } });
+    const changed = await admin.request('updateKey', {
+      id,
+      body: { name: 'renamed', models: null, note: null },
+    });
     expect(changed.key).toMatchObject({ name: 'renamed', requestsPerMinute: 1000 });
     expect(changed.key.models ?? changed.key.note).toBeUndefined();
-    expect(await admin.ask('disableKey', { id })).toMatchObject({ key: { state: 'disabled' } });
+    expect(await admin.request('disableKey', { id })).toMatchObject({ key: { state: 'disabled' } });
     expect(await chat(value)).toMatchObject({ status: 401 });
-    expect(await admin.ask('enableKey', { id })).toMatchObject({ key: { state: 'valid' } });
+    expect(await admin.request('enableKey', { id })).toMatchObject({ key: { state: 'valid' } });
     expect(await chat(value)).toMatchObject({ status: 200 });
 
-    const { value: fresh } = await admin.ask('rotateKey', { id });
+    const { value: fresh } = await admin.request('rotateKey', { id });
     expect(await chat(value)).toMatchObject({ status: 401 });
     expect(await chat(fresh)).toMatchObject({ status: 200 });
-    await admin.ask('deleteKey', { id });
+    await admin.request('deleteKey', { id });
     expect(await chat(fresh)).toMatchObject({ status: 401 });
     expect(await admin.refused('updateKey', { id, body: { name: 'x' } })).toMatchObject({ status: 404 });
     expect(await admin.refused('deleteKey', { id })).toMatchObject({ status: 404 });
@@ -270,12 +273,12 @@ describe('keys', () => {
   test('are listed in pages, newest first, each key once, also when some go meanwhile', async () => {
     const made: string[] = [];
     for (let index = 0; index < 7; index += 1) made.push((await createKey({ name: `page ${index}` })).key.id);
-    const page = (query: Readonly<Record<string, string | number>>) => admin.ask('listKeys', { query });
+    const page = (query: Readonly<Record<string, string | number>>) => admin.request('listKeys', { query });
     const seen: { readonly id: string; readonly createdAt: number }[] = [];
     let { keys, next } = await page({ limit: 3 });
     const gone = keys[2]?.id ?? '';
     // The one behind which the next page begins.
-    await admin.ask('deleteKey', { id: gone });
+    await admin.request('deleteKey', { id: gone });
     for (;;) {
       expect(keys.length).toBeLessThanOrEqual(3);
       for (const key of keys) seen.push(key);
@@ -287,7 +290,10 @@ describe('keys', () => {
     const ids = seen.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(new Set(ids.slice(0, made.length))).toEqual(new Set(made));
-    expect(await admin.ask('findKey', { id: ids[0] ?? '' })).toMatchObject({ id: ids[0], state: 'valid' });
+    expect(await admin.request('findKey', { id: ids[0] ?? '' })).toMatchObject({
+      id: ids[0],
+      state: 'valid',
+    });
     expect(await admin.refused('findKey', { id: gone })).toMatchObject({ status: 404 });
     expect(await admin.refused('listKeys', { query: { limit: '501' } })).toMatchObject({
       status: 400,
@@ -299,11 +305,11 @@ describe('keys', () => {
     const made: string[] = [];
     for (let index = 0; index < 101; index += 1)
       made.push((await createKey({ name: `many ${index}` })).key.id);
-    const { keys, next } = await admin.ask('listKeys');
+    const { keys, next } = await admin.request('listKeys');
     expect(keys).toHaveLength(100);
     expect(made).toEqual(expect.arrayContaining(keys.map(({ id }) => id)));
     expect(next).toBeTypeOf('string');
-    for (const id of made) await admin.ask('deleteKey', { id });
+    for (const id of made) await admin.request('deleteKey', { id });
   });
 
   test('show what of their budgets is spent, and when they were used', async () => {
@@ -316,7 +322,7 @@ describe('keys', () => {
     });
     expect(await chat(value)).toMatchObject({ status: 200 });
     await eventually(async () => {
-      const { keys } = await admin.ask('listKeys');
+      const { keys } = await admin.request('listKeys');
       const mine = keys.find(({ id }) => id === key.id);
       const [money, tokens] = mine?.budgets ?? [];
       expect(money).toMatchObject({ unit: 'micro-dollar', period: 'total', since: 0, reserved: 0 });
@@ -407,11 +413,11 @@ describe('usage', () => {
     await chat(value, 'broken');
     const keyId = key.id;
     await eventually(async () =>
-      expect((await admin.ask('listUsage', { query: { keyId } })).records).toHaveLength(4),
+      expect((await admin.request('listUsage', { query: { keyId } })).records).toHaveLength(4),
     );
-    const first = await admin.ask('listUsage', { query: { keyId, outcome: 'ok', limit: 2 } });
+    const first = await admin.request('listUsage', { query: { keyId, outcome: 'ok', limit: 2 } });
     expect(first.records).toHaveLength(2);
-    const second = await admin.ask('listUsage', {
+    const second = await admin.request('listUsage', {
       query: { keyId, outcome: 'ok', limit: 2, after: first.next ?? '' },
     });
     expect(second.records).toHaveLength(1);
@@ -419,16 +425,16 @@ describe('usage', () => {
     const [record] = first.records;
     expect(record).toMatchObject({ keyId, model: 'demo', channel: 'demo', status: 200 });
     expect(record?.microDollars).toBeGreaterThan(0);
-    expect(await admin.ask('findUsage', { id: record?.id ?? '' })).toMatchObject({ id: record?.id });
+    expect(await admin.request('findUsage', { id: record?.id ?? '' })).toMatchObject({ id: record?.id });
     expect(await admin.refused('findUsage', { id: 'req_nobody' })).toMatchObject({ status: 404 });
 
-    const byModel = await admin.ask('sumUsage', { query: { keyId, by: 'model' } });
+    const byModel = await admin.request('sumUsage', { query: { keyId, by: 'model' } });
     expect(byModel.sums.map(({ group, calls, failed }) => ({ group, calls, failed }))).toEqual([
       { group: 'demo', calls: 3, failed: 0 },
       { group: 'broken', calls: 1, failed: 1 },
     ]);
     const since = Date.now() - 3_600_000;
-    const byTime = await admin.ask('sumUsage', { query: { keyId, by: 'time', bucket: 60_000, since } });
+    const byTime = await admin.request('sumUsage', { query: { keyId, by: 'time', bucket: 60_000, since } });
     expect(byTime.sums.reduce((sum, { calls }) => sum + calls, 0)).toBe(4);
 
     const table = await admin.send('exportUsage', { query: { keyId } });
@@ -468,7 +474,7 @@ describe('usage', () => {
   });
 
   test.each(['1h', '24h', '7d', '30d'])('of the last %s is summed for the first view', async (range) => {
-    const view = await admin.ask('overview', { query: { range } });
+    const view = await admin.request('overview', { query: { range } });
     expect(view.totals.calls).toBeGreaterThan(0);
     expect(view.series.reduce((sum, { calls }) => sum + calls, 0)).toBe(view.totals.calls);
     expect(view.since % view.bucket).toBe(0);
@@ -480,7 +486,7 @@ describe('usage', () => {
 describe('channels', () => {
   test('are listed with what they speak, and what went wrong', async () => {
     await chat(gateway.key, 'broken');
-    const { channels } = await admin.ask('listChannels');
+    const { channels } = await admin.request('listChannels');
     expect(channels.map(({ id, kind, enabled }) => ({ id, kind, enabled }))).toEqual([
       { id: 'demo', kind: 'demo', enabled: true },
       { id: 'broken', kind: 'openai', enabled: true },
@@ -492,19 +498,19 @@ describe('channels', () => {
 
   test('are tested with a tiny call, which charges nobody', async () => {
     const since = Date.now();
-    expect(await admin.ask('testChannel', { id: 'demo' })).toMatchObject({
+    expect(await admin.request('testChannel', { id: 'demo' })).toMatchObject({
       ok: true,
       model: 'demo',
       text: expect.stringMatching(/ok/),
     });
-    const failed = await admin.ask('testChannel', { id: 'broken', body: { model: 'gpt-4o' } });
+    const failed = await admin.request('testChannel', { id: 'broken', body: { model: 'gpt-4o' } });
     expect(failed).toMatchObject({
       ok: false,
       model: 'gpt-4o',
       error: { code: 'upstream_error', status: 502 },
     });
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect((await admin.ask('listUsage', { query: { since } })).records).toEqual([]);
+    expect((await admin.request('listUsage', { query: { since } })).records).toEqual([]);
     expect(await admin.refused('testChannel', { id: 'demo', body: { model: 'gpt-4o' } })).toMatchObject({
       status: 400,
       body: { error: { param: 'model' } },
@@ -515,28 +521,30 @@ describe('channels', () => {
   test('are switched off and on, and plugins are told that models have changed', async () => {
     let changes = 0;
     onTestFinished(gateway.gateway.notices.on('models-changed', () => (changes += 1)));
-    await admin.ask('disableChannel', { id: 'demo' });
+    await admin.request('disableChannel', { id: 'demo' });
     expect(changes).toBe(1);
-    await admin.ask('disableChannel', { id: 'demo' });
+    await admin.request('disableChannel', { id: 'demo' });
     expect(changes).toBe(1);
-    await admin.ask('enableChannel', { id: 'demo' });
+    await admin.request('enableChannel', { id: 'demo' });
     expect(changes).toBe(2);
   });
 
   test('are switched off and on, and can be tested meanwhile', async () => {
-    expect(await admin.ask('disableChannel', { id: 'demo' })).toMatchObject({
+    expect(await admin.request('disableChannel', { id: 'demo' })).toMatchObject({
       channel: { id: 'demo', enabled: false },
     });
     expect(await chat(gateway.key)).toEqual({ status: 503, code: 'no_available_channel' });
-    expect(await admin.ask('testChannel', { id: 'demo' })).toMatchObject({ ok: true });
-    expect((await admin.ask('overview')).health.disabledChannels).toEqual(['demo']);
-    expect(await admin.ask('enableChannel', { id: 'demo' })).toMatchObject({ channel: { enabled: true } });
+    expect(await admin.request('testChannel', { id: 'demo' })).toMatchObject({ ok: true });
+    expect((await admin.request('overview')).health.disabledChannels).toEqual(['demo']);
+    expect(await admin.request('enableChannel', { id: 'demo' })).toMatchObject({
+      channel: { enabled: true },
+    });
     expect(await chat(gateway.key)).toMatchObject({ status: 200 });
     expect(await admin.refused('disableChannel', { id: 'nobody' })).toMatchObject({ status: 404 });
   });
 
   test('show their models, with prices', async () => {
-    const { models } = await admin.ask('listModels');
+    const { models } = await admin.request('listModels');
     const demoModel = models.find(({ id }) => id === 'demo');
     expect(demoModel).toMatchObject({ channels: [{ id: 'demo', enabled: true }], outputLimit: 32_000 });
     expect(demoModel?.price).toBeDefined();
@@ -651,11 +659,11 @@ describe('the live view', () => {
 describe('the audit', () => {
   test('knows every change: who, from where, what, before and after, and no secret', async () => {
     const { key, value } = await createKey({ name: 'audited', models: ['demo'] });
-    await admin.ask('updateKey', { id: key.id, body: { name: 'audited again' } });
-    const { value: fresh } = await admin.ask('rotateKey', { id: key.id });
-    await admin.ask('deleteKey', { id: key.id });
-    const { session } = await admin.ask('session');
-    const { entries } = await admin.ask('listAudit', { query: { limit: 500 } });
+    await admin.request('updateKey', { id: key.id, body: { name: 'audited again' } });
+    const { value: fresh } = await admin.request('rotateKey', { id: key.id });
+    await admin.request('deleteKey', { id: key.id });
+    const { session } = await admin.request('session');
+    const { entries } = await admin.request('listAudit', { query: { limit: 500 } });
     const mine = entries.filter(({ target }) => target === key.id);
     expect(mine.map(({ action }) => action)).toEqual([
       'key-delete',
@@ -675,8 +683,8 @@ describe('the audit', () => {
   });
 
   test('comes in pages', async () => {
-    const first = await admin.ask('listAudit', { query: { limit: 1 } });
-    const second = await admin.ask('listAudit', { query: { limit: 1, after: first.next ?? '' } });
+    const first = await admin.request('listAudit', { query: { limit: 1 } });
+    const second = await admin.request('listAudit', { query: { limit: 1, after: first.next ?? '' } });
     expect(second.entries[0]?.id).not.toBe(first.entries[0]?.id);
   });
 });

@@ -101,14 +101,14 @@ describe.each(newDatabases())('alerts on $kind', ({ url, skip }) => {
         await start(provider, { destinations: hook(receiver) }, database),
       ] as const;
       const [{ admin }] = gateways;
-      const team = await admin.ask('createOwner', {
+      const team = await admin.request('createOwner', {
         body: {
           kind: 'team',
           name: 'research',
           budgets: [{ unit: 'micro-dollar', period: 'month', amount: 10 * cost }],
         },
       });
-      const { value } = await admin.ask('createKey', { body: { name: 'ci', team: team.id } });
+      const { value } = await admin.request('createKey', { body: { name: 'ci', team: team.id } });
       // The other gateway learns of the key within about a second.
       await eventually(async () => expect(await listModels(gateways[1].gateway, value)).toBe(200));
       const spend = async (calls: number): Promise<void> => {
@@ -278,7 +278,7 @@ describe('administrators', () => {
     expect(await route(started, '/acknowledge', { id: 'none' })).toMatchObject({
       error: { message: 'There is no open alert with this id.' },
     });
-    const { entries } = await started.admin.ask('listAudit');
+    const { entries } = await started.admin.request('listAudit');
     const actor = { kind: 'password', id: 'password', name: 'admin password' };
     expect(entries.filter(({ action }) => action !== 'login')).toMatchObject([
       {

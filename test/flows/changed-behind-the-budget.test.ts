@@ -12,7 +12,7 @@ const changing = definePlugin({
   stage: 'shape',
   setup: () =>
     async function changes(call, next) {
-      switch (call.wire.headers['x-wish']) {
+      switch (call.wire.headers['x-edit']) {
         case 'dear':
           return next(call.with({ model: 'dear' }));
         case 'dear or cheap':
@@ -53,7 +53,7 @@ async function spend(edit: string, budgets: Budget[], stream = false) {
   const { value, record } = await gateway.apiKeys.create({ name: 'spender', budgets });
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json', 'x-wish': edit },
+    headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json', 'x-edit': edit },
     body: JSON.stringify({
       model: 'cheap',
       max_tokens: 10,

@@ -125,8 +125,8 @@ describe.each(pairs)('a %s client of a %s channel that leaves', (client, channel
     ['a whole reply, before the provider has answered', false, 'nothing'],
     ['a whole reply, in the middle of the provider’s answer', false, 'half a document'],
     ['in the middle of the provider’s error', true, 'an error'],
-  ] as const)('%s: the provider’s socket is closed', async (_when, stream, said) => {
-    beginning = said;
+  ] as const)('%s: the provider’s socket is closed', async (_when, stream, start) => {
+    beginning = start;
     await leave(client, channel, stream, 'request');
     expect(await logged()).toMatchObject({ ended: 'left' });
   });

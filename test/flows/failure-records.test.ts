@@ -98,7 +98,7 @@ async function recorded(
   const text = await answer.text();
   const id = answer.headers.get('x-request-id') ?? '';
   await expect.poll(async () => (await admin.send('findUsage', { id })).status).toBe(200);
-  return { status: answer.status, text, record: await admin.ask('findUsage', { id }) };
+  return { status: answer.status, text, record: await admin.request('findUsage', { id }) };
 }
 
 describe.each(newDatabases())('on $kind', ({ url, skip }) => {
@@ -191,15 +191,18 @@ describe.each(newDatabases())('on $kind', ({ url, skip }) => {
       const { gateway, admin } = await start(await url(), await startProvider());
       const { record: key, value } = await gateway.apiKeys.create({ name: 'Ada, "research"' });
       const { record } = await recorded(gateway, admin, 'fine', value);
-      await admin.ask('updateKey', { id: key.id, body: { name: 'Ada, renamed' } });
-      await admin.ask('deleteKey', { id: key.id });
+      await admin.request('updateKey', { id: key.id, body: { name: 'Ada, renamed' } });
+      await admin.request('deleteKey', { id: key.id });
       const name = 'Ada, renamed';
-      expect(await admin.ask('findUsage', { id: record.id })).toMatchObject({ keyId: key.id, keyName: name });
-      expect((await admin.ask('listUsage')).records).toMatchObject([{ keyId: key.id, keyName: name }]);
-      expect((await admin.ask('sumUsage', { query: { by: 'keyId' } })).sums).toMatchObject([
+      expect(await admin.request('findUsage', { id: record.id })).toMatchObject({
+        keyId: key.id,
+        keyName: name,
+      });
+      expect((await admin.request('listUsage')).records).toMatchObject([{ keyId: key.id, keyName: name }]);
+      expect((await admin.request('sumUsage', { query: { by: 'keyId' } })).sums).toMatchObject([
         { group: key.id, name },
       ]);
-      expect((await admin.ask('overview', { query: { range: '1h' } })).keys).toMatchObject([{ name }]);
+      expect((await admin.request('overview', { query: { range: '1h' } })).keys).toMatchObject([{ name }]);
       const table = await (await admin.send('exportUsage')).text();
       expect(table).toContain(`,${key.id},"${name}",`);
     },
@@ -216,7 +219,7 @@ describe.each(newDatabases())('on $kind', ({ url, skip }) => {
       await recorded(one.gateway, one.admin, 'falls-back', one.gateway.key);
       await recorded(other.gateway, other.admin, 'down', one.gateway.key);
       for (const { admin } of [one, other]) {
-        const { channels } = await admin.ask('listChannels');
+        const { channels } = await admin.request('listChannels');
         const [first, second] = channels;
         expect(first).toMatchObject({
           id: 'first',

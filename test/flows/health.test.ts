@@ -241,7 +241,7 @@ describe('a channel with two keys', () => {
       { id: 'two', kind: 'openai', standing: 'up', worst: 'resting' },
     ]);
 
-    const { channels } = await admin.ask('listChannels');
+    const { channels } = await admin.request('listChannels');
     const [shown] = channels;
     expect(shown?.standing).toBe('up');
     const [ill, well] = shown?.keys ?? [];
@@ -252,7 +252,7 @@ describe('a channel with two keys', () => {
     expect(JSON.stringify([channels, gateway.lines])).not.toMatch(/aaaaaaa|bbbbbbb/);
 
     onFirst = answers;
-    const { channel } = await admin.ask('resetChannel', { id: 'two' });
+    const { channel } = await admin.request('resetChannel', { id: 'two' });
     expect(channel.keys.map(({ standing }) => standing)).toEqual(['up', 'up']);
     await expect
       .poll(async () => {
@@ -260,7 +260,7 @@ describe('a channel with two keys', () => {
         return first.requests.filter((request) => keyOf(request) === 'aaaaaaa').length;
       })
       .toBeGreaterThan(1);
-    const { entries } = await admin.ask('listAudit');
+    const { entries } = await admin.request('listAudit');
     expect(entries[0]).toMatchObject({ action: 'channel-reset', target: 'two', before: { standing: 'up' } });
     expect(await admin.refused('resetChannel', { id: 'nobody' })).toMatchObject({ status: 404 });
   });
@@ -289,7 +289,7 @@ test.skipIf(missing !== undefined)(
     expect(first.requests).toHaveLength(requestsBefore);
     const admin = await logIn(two.url);
     onFirst = answers;
-    await admin.ask('resetChannel', { id: 'first' });
+    await admin.request('resetChannel', { id: 'first' });
     await expect.poll(() => standingOf(one, 'first')).toBe('up');
   },
 );

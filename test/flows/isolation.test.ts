@@ -29,7 +29,7 @@ const ids = { acme: '', globex: '', red: '', blue: '', green: '', bob: '' };
 beforeAll(async () => {
   gateway = await startGateway({ adminPassword, channels: [demo()] });
   root = await logIn(gateway.url);
-  const owner = async (body: object): Promise<string> => (await root.ask('createOwner', { body })).id;
+  const owner = async (body: object): Promise<string> => (await root.request('createOwner', { body })).id;
   ids.acme = await owner({ kind: 'organisation', name: 'Acme' });
   ids.globex = await owner({ kind: 'organisation', name: 'Globex' });
   ids.red = await owner({ kind: 'team', name: 'red', organisation: ids.acme });
@@ -47,10 +47,10 @@ beforeAll(async () => {
   };
   for (const name of actorNames) {
     const email = `${name.replaceAll(' ', '-')}@example.com`;
-    const { user, invitation } = await root.ask('createUser', {
+    const { user, invitation } = await root.request('createUser', {
       body: { email, name: 'X', ...people[name] },
     });
-    await root.ask('acceptInvitation', { body: { token: invitation.token, password } });
+    await root.request('acceptInvitation', { body: { token: invitation.token, password } });
     actors.set(name, { admin: await signIn(gateway.url, email, password), member: user.member });
   }
 });
@@ -67,7 +67,7 @@ async function keyOf(relation: Relation, member: string): Promise<{ id: string; 
     'other organisation': { team: ids.green },
   };
   made += 1;
-  const { key, value } = await root.ask('createKey', { body: { name: `k${made}`, ...owners[relation] } });
+  const { key, value } = await root.request('createKey', { body: { name: `k${made}`, ...owners[relation] } });
   return { id: key.id, value };
 }
 
@@ -80,12 +80,13 @@ const makers: Readonly<Record<string, Maker>> = {
     const organisation = relation === 'other organisation' ? ids.globex : ids.acme;
     if (relation === 'own' && name === 'findOwner') return member;
     const body = { kind: 'service-account', name: `s${made}`, organisation };
-    return (await root.ask('createOwner', { body })).id;
+    return (await root.request('createOwner', { body })).id;
   },
   users: async (relation) => {
     made += 1;
     const organisation = relation === 'other organisation' ? ids.globex : ids.acme;
-    return (await root.ask('createUser', { body: { email: `u${made}@example.com`, organisation } })).user.id;
+    return (await root.request('createUser', { body: { email: `u${made}@example.com`, organisation } })).user
+      .id;
   },
   usage: async (relation, member) => {
     const { value } = await keyOf(relation, member);
@@ -104,7 +105,7 @@ async function chat(key: string): Promise<string> {
   await response.text();
   const id = response.headers.get('x-request-id') ?? '';
   await eventually(async () => {
-    await root.ask('findUsage', { id });
+    await root.request('findUsage', { id });
   });
   return id;
 }
@@ -231,27 +232,27 @@ describe('lists and sums', () => {
       [root, relations],
     ]);
     for (const [admin, seen] of mine) {
-      const { keys: listed } = await admin.ask('listKeys', { query: { limit: 500 } });
-      const { keys: found } = await admin.ask('listKeys', { query: { limit: 500, search: 'key_' } });
+      const { keys: listed } = await admin.request('listKeys', { query: { limit: 500 } });
+      const { keys: found } = await admin.request('listKeys', { query: { limit: 500, search: 'key_' } });
       for (const relation of relations) {
         const wanted = keys.get(relation);
         expect(listed.some(({ id }) => id === wanted)).toBe(seen.includes(relation));
         expect(found.some(({ id }) => id === wanted)).toBe(seen.includes(relation));
       }
       const query = admin === lead.admin ? { team: ids.red } : {};
-      const usage = await admin.ask('listUsage', { query: { limit: 500, ...query } });
+      const usage = await admin.request('listUsage', { query: { limit: 500, ...query } });
       for (const relation of relations)
         expect(usage.records.some(({ id }) => id === records.get(relation))).toBe(seen.includes(relation));
-      const sums = await admin.ask('sumUsage', { query: { by: 'model', ...query } });
+      const sums = await admin.request('sumUsage', { query: { by: 'model', ...query } });
       expect(sums.sums.reduce((sum, { calls }) => sum + calls, 0)).toBe(usage.records.length);
       const csv = await (await admin.send('exportUsage', { query })).text();
       for (const relation of relations)
         expect(csv.includes(records.get(relation) ?? '')).toBe(seen.includes(relation));
     }
-    expect((await member.admin.ask('overview')).totals.calls).toBeLessThan(
-      (await root.ask('overview')).totals.calls,
+    expect((await member.admin.request('overview')).totals.calls).toBeLessThan(
+      (await root.request('overview')).totals.calls,
     );
-    const inTeam = await member.admin.ask('listUsage', { query: { limit: 500, team: ids.red } });
+    const inTeam = await member.admin.request('listUsage', { query: { limit: 500, team: ids.red } });
     expect(inTeam.records.map(({ member: of }) => of).filter((of) => of !== member.member)).toEqual([]);
     for (const query of [{ member: ids.bob }, { organisation: ids.globex, member: ids.bob }])
       expect((await member.admin.refused('listUsage', { query })).status).toBe(404);
@@ -264,7 +265,7 @@ describe('lists and sums', () => {
     const orgAdmin = actors.get('organisation admin')?.admin ?? root;
     const own = await keyOf('other team', '');
     const other = await keyOf('other organisation', '');
-    const { entries } = await orgAdmin.ask('listAudit', { query: { limit: 500 } });
+    const { entries } = await orgAdmin.request('listAudit', { query: { limit: 500 } });
     expect(entries.some(({ target }) => target === own.id)).toBe(true);
     expect(entries.some(({ target }) => target === other.id)).toBe(false);
   });
@@ -277,5 +278,5 @@ test('an administrator of an organisation sets no price rule, which would stretc
     expect(await orgAdmin.refused('updateOwner', { id: ids.red, body })).toMatchObject({ status: 403 });
   const team = { kind: 'team', name: 'free', organisation: ids.acme, ...free } as const;
   expect(await orgAdmin.refused('createOwner', { body: team })).toMatchObject({ status: 403 });
-  expect(await root.ask('findOwner', { id: ids.red })).not.toHaveProperty('pricing');
+  expect(await root.request('findOwner', { id: ids.red })).not.toHaveProperty('pricing');
 });

@@ -115,7 +115,7 @@ describe('a setting that the provider refuses', () => {
       { adminPassword },
     );
     const admin = await logIn(gateway.url);
-    const shown = async () => (await admin.ask('listChannels')).channels[0]?.learned;
+    const shown = async () => (await admin.request('listChannels')).channels[0]?.learned;
     expect(await shown()).toEqual([]);
     await callModel({ seed: 1 });
     await eventually(async () =>

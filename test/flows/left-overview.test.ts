@@ -32,7 +32,7 @@ describe.skipIf(missing !== undefined)(
       const database = openDatabase(url) as PostgresDatabase;
       try {
         const admin = await logIn(gateway.url);
-        await admin.ask('overview', { query: { range: '30d' } });
+        await admin.request('overview', { query: { range: '30d' } });
         await database.transaction(async ({ query }) => {
           await query('LOCK TABLE usage_totals IN ACCESS EXCLUSIVE MODE');
           const leaving = new AbortController();
@@ -46,7 +46,7 @@ describe.skipIf(missing !== undefined)(
           // The lock is held, and the statements' own timeouts are longer than this is waited for.
           await eventually(async () => (await waitingIn(database)) === 0, 5);
         });
-        await admin.ask('overview', { query: { range: '7d' } });
+        await admin.request('overview', { query: { range: '7d' } });
       } finally {
         await database.close();
         await gateway.close();

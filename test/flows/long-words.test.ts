@@ -112,16 +112,16 @@ const requests: Readonly<Record<string, JsonObject>> = {
 };
 
 /** The same request with one text after the other made long, and one name after the other. */
-function* lengthened(value: JsonValue, at = ''): Generator<readonly [place: string, value: JsonValue]> {
+function* lengthened(value: JsonValue, at = ''): Generator<readonly [path: string, value: JsonValue]> {
   if (typeof value === 'string') yield [at, long];
   else if (Array.isArray(value)) {
     for (const [index, item] of value.entries())
-      for (const [place, changed] of lengthened(item, `${at}[${index}]`))
-        yield [place, value.with(index, changed)];
+      for (const [path, changed] of lengthened(item, `${at}[${index}]`))
+        yield [path, value.with(index, changed)];
   } else if (typeof value === 'object' && value !== null) {
     for (const [name, member] of Object.entries(value))
-      for (const [place, changed] of lengthened(member as JsonValue, `${at}.${name}`))
-        yield [place, { ...(value as JsonObject), [name]: changed }];
+      for (const [path, changed] of lengthened(member as JsonValue, `${at}.${name}`))
+        yield [path, { ...(value as JsonObject), [name]: changed }];
     yield [`${at} (a name)`, { ...(value as JsonObject), [long]: 'x' }];
   }
 }

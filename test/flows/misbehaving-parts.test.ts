@@ -377,12 +377,12 @@ describe('a plugin that breaks the rules is named', () => {
       },
       /returned before next/,
     ],
-  ] as [string, Handler, RegExp][])('when %s', async (_what, broken, told) => {
+  ] as [string, Handler, RegExp][])('when %s', async (_what, broken, expected) => {
     culprit = 'shape';
     handler = broken;
     const answer = await call(gateways.checked, 'chat-completions', 'via-chat', true);
     expect(answer.status).toBe(500);
-    await expect.poll(() => JSON.stringify(gateways.checked.lines)).toMatch(told);
+    await expect.poll(() => JSON.stringify(gateways.checked.lines)).toMatch(expected);
   });
 });
 

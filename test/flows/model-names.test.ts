@@ -44,7 +44,7 @@ const paths: Readonly<Record<string, Record<string, unknown>>> = {
 };
 
 /** Names that no model has, and what is said of them. */
-const wrong: readonly (readonly [what: string, name: string, said: RegExp])[] = [
+const wrong: readonly (readonly [what: string, name: string, expected: RegExp])[] = [
   ['257 characters', 'm'.repeat(257), /at most 256 characters/],
   ['10 000 characters', 'm'.repeat(10_000), /at most 256 characters/],
   ['a line end', 'gpt-4\n[error] all is lost', /printable/],
@@ -68,9 +68,9 @@ function expectRefused({ status, text }: Answer, expected: RegExp): void {
 
 describe('a name that no model can have is a 400 that names the field', () => {
   for (const [path, body] of Object.entries(bodies)) {
-    test.each(wrong)(`${path}: %s`, async (_what, name, said) => {
+    test.each(wrong)(`${path}: %s`, async (_what, name, expected) => {
       const answer = await fetchRaw(gateway, path, { body: body(name), headers });
-      expectRefused(answer, said);
+      expectRefused(answer, expected);
     });
 
     test(`${path}: an empty one`, async () => {
@@ -92,15 +92,15 @@ describe('a name that no model can have is a 400 that names the field', () => {
     for (const folder of ['/v1beta/models', '/v1/models'] as const) {
       test.each(wrong.filter(([, name]) => isPathSafe(name)))(
         `${folder}/…:${method}: %s`,
-        async (_what, name, said) => {
+        async (_what, name, expected) => {
           const answer = await fetchRaw(gateway, `${folder}/${encodeURIComponent(name)}:${method}`, { body });
-          expectRefused(answer, said);
+          expectRefused(answer, expected);
         },
       );
     }
   }
 
-  test.each(wrong)('a form: %s', async (_what, name, said) => {
+  test.each(wrong)('a form: %s', async (_what, name, expected) => {
     const form = new FormData();
     form.set('model', name);
     form.set('file', new Blob(['RIFF']), 'a.wav');
@@ -109,29 +109,29 @@ describe('a name that no model can have is a 400 that names the field', () => {
       body: Buffer.from(await sent.arrayBuffer()),
       headers: { 'content-type': sent.headers.get('content-type') ?? '' },
     });
-    expectRefused(answer, said);
+    expectRefused(answer, expected);
   });
 
   test.each(wrong.filter(([, name]) => isPathSafe(name)))(
     'a realtime session: %s',
-    async (_what, name, said) => {
+    async (_what, name, expected) => {
       const refused = await refusedSocket(`${gateway.url}/v1/realtime?model=${encodeURIComponent(name)}`, {
         headers: { authorization: `Bearer ${gateway.key}` },
       });
       const bodyText = JSON.stringify(refused.body);
       expect(refused.status, bodyText).toBe(400);
-      expect(bodyText).toMatch(said);
+      expect(bodyText).toMatch(expected);
       expect(bodyText.length).toBeLessThan(1000);
     },
   );
 
-  test.each(wrong)('a call over a WebSocket: %s', async (_what, name, said) => {
+  test.each(wrong)('a call over a WebSocket: %s', async (_what, name, expected) => {
     const client = await SocketClient.open(`${gateway.url}/v1/responses`, {
       headers: { authorization: `Bearer ${gateway.key}` },
     });
     client.send({ type: 'response.create', model: name, input: 'Hi' });
     const messageText = JSON.stringify(await client.until(() => true));
-    expect(messageText).toMatch(said);
+    expect(messageText).toMatch(expected);
     expect(messageText.length).toBeLessThan(1000);
     client.socket.close();
   });

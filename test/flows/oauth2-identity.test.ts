@@ -288,32 +288,35 @@ describe('an authorization server that gives no token', () => {
     ['a wrong secret', { clientSecret: 'wrong-secret-123' }, /invalid_client|Client authentication failed/],
     ['a scope that it may not have', { scope: 'admin' }, /may not have this scope/],
     ['another way of authentication', { clientAuth: 'post' as const }, /another way of authentication/],
-  ])('%s: the log says what it said, and the client gets 502 in its format', async (_what, wrong, said) => {
-    const gateway = await start(inside({ identity: identity(wrong) }));
-    for (const name of formatNames) {
-      const voice = voices[name];
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const answer = await fetch(gateway.url + voice.path('inside-model', false), {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${gateway.key}`,
-          'content-type': 'application/json',
-          ...voice.headers,
-        },
-        body: JSON.stringify(voice.body('inside-model', false)),
-      });
-      expect([502, 503]).toContain(answer.status);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      expect(voice.isEnvelope((await answer.json()) as Json, answer.status)).toBe(true);
-    }
-    const lines = JSON.stringify(gateway.lines);
-    expect(lines).toContain('returned no access token for the client');
-    expect(lines).toContain('Check tokenUrl, clientId, clientSecret, scope and clientAuth');
-    expect(lines).toMatch(said);
-    expect(provider.requests).toEqual([]);
-    for (const text of [secret, encodeURIComponent(secret), 'wrong-secret-123'])
-      expect(lines).not.toContain(JSON.stringify(text).slice(1, -1));
-  });
+  ])(
+    '%s: the log says what it said, and the client gets 502 in its format',
+    async (_what, wrong, expected) => {
+      const gateway = await start(inside({ identity: identity(wrong) }));
+      for (const name of formatNames) {
+        const voice = voices[name];
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const answer = await fetch(gateway.url + voice.path('inside-model', false), {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${gateway.key}`,
+            'content-type': 'application/json',
+            ...voice.headers,
+          },
+          body: JSON.stringify(voice.body('inside-model', false)),
+        });
+        expect([502, 503]).toContain(answer.status);
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        expect(voice.isEnvelope((await answer.json()) as Json, answer.status)).toBe(true);
+      }
+      const lines = JSON.stringify(gateway.lines);
+      expect(lines).toContain('returned no access token for the client');
+      expect(lines).toContain('Check tokenUrl, clientId, clientSecret, scope and clientAuth');
+      expect(lines).toMatch(expected);
+      expect(provider.requests).toEqual([]);
+      for (const text of [secret, encodeURIComponent(secret), 'wrong-secret-123'])
+        expect(lines).not.toContain(JSON.stringify(text).slice(1, -1));
+    },
+  );
 
   test('what it answers is no token: the client gets 502, and the calls behind it go on once it works', async () => {
     const gateway = await start(inside());

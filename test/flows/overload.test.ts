@@ -190,7 +190,7 @@ describe('a large body that its provider has not answered', () => {
       stage: 'observe',
       setup(_options, tools: InternalTools) {
         seen.load = tools.overload;
-        return (asked, next) => next(asked);
+        return (current, next) => next(current);
       },
     });
     const channels = [voices['chat-completions'].channel(upstream.url)];
@@ -200,8 +200,8 @@ describe('a large body that its provider has not answered', () => {
       waitingCount: () => waiting.length,
       bodies: () => seen.load?.bodies ?? -1,
       running: () => seen.load?.running ?? -1,
-      answer(said: string) {
-        const whole = JSON.stringify(voices['chat-completions'].whole(said));
+      answer(content: string) {
+        const whole = JSON.stringify(voices['chat-completions'].whole(content));
         for (const response of waiting.splice(0)) response.end(whole);
       },
     };
@@ -266,9 +266,9 @@ describe('when more calls come than the process can look at', () => {
   const slow = definePlugin({
     name: 'slow',
     stage: 'identify',
-    setup: () => (asked, next) => {
+    setup: () => (current, next) => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
-      return next(asked);
+      return next(current);
     },
   });
 

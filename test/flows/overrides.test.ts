@@ -187,7 +187,7 @@ describe('the operator’s system prompt', () => {
       { input: 'hi', instructions: 'Be brief.' },
       'Be kind.',
     ],
-  ])('is in `instructions` of the Responses API: %s', async (_, systemPrompt, asked, whole) => {
+  ])('is in `instructions` of the Responses API: %s', async (_, systemPrompt, fields, whole) => {
     const upstream = await startUpstream(
       (_request, response) => void response.writeHead(400, json).end('{}'),
     );
@@ -195,13 +195,13 @@ describe('the operator’s system prompt', () => {
     const gateway = await gatewayOf({
       channels: [openai({ key: 'k', baseUrl: `${upstream.url}/v1`, models: ['gpt-5-pro'], systemPrompt })],
     });
-    await fetchRaw(gateway, '/v1/responses', { body: { model: 'gpt-5-pro', store: false, ...asked } });
+    await fetchRaw(gateway, '/v1/responses', { body: { model: 'gpt-5-pro', store: false, ...fields } });
     expect(upstream.requests[0]?.url).toBe('/v1/responses');
     const seen = JSON.parse(upstream.requests[0]?.body.toString() ?? '') as Json;
     expect(seen).toMatchObject({ instructions: whole, input: 'hi' });
 
     await call(gateway, 'chat-completions', 'gpt-5-pro', false, {
-      body: { model: 'gpt-5-pro', ...chat(asked.instructions as string | undefined) },
+      body: { model: 'gpt-5-pro', ...chat(fields.instructions as string | undefined) },
     });
     const translated = JSON.parse(upstream.requests[1]?.body.toString() ?? '') as Json;
     expect(translated).toMatchObject({ instructions: whole });

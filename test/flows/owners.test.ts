@@ -72,15 +72,15 @@ afterAll(async () => {
   await upstream.close();
 });
 
-const owner = (body: object): Promise<OwnerView> => admin.ask('createOwner', { body });
+const owner = (body: object): Promise<OwnerView> => admin.request('createOwner', { body });
 
 async function keyOf(body: object): Promise<Access & { readonly id: string }> {
-  const { key, value } = await admin.ask('createKey', { body: { name: 'k', ...body } });
+  const { key, value } = await admin.request('createKey', { body: { name: 'k', ...body } });
   return { url: gateway.url, key: value, id: key.id };
 }
 
 async function spentBy(id: string): Promise<number | undefined> {
-  const { budgets } = await admin.ask('findOwner', { id });
+  const { budgets } = await admin.request('findOwner', { id });
   return budgets[0] && budgets[0].spent + budgets[0].reserved;
 }
 
@@ -110,7 +110,7 @@ describe('a team and its organisation', () => {
         }
       await eventually(async () => expect(await spentBy(team.id)).toBe(4 * cost));
       expect(await spentBy(acme.id)).toBe(before + 4 * cost);
-      await admin.ask('updateOwner', { id: team.id, body: { budgets: [dollars(4 * cost)] } });
+      await admin.request('updateOwner', { id: team.id, body: { budgets: [dollars(4 * cost)] } });
       const refused = await call(keys[1] ?? keys[0]!, format, `${format}-fine`, true);
       expect(readError(format, refused)).toMatchObject({
         status: 429,
@@ -149,10 +149,10 @@ describe('a team and its organisation', () => {
       }
     await eventually(async () => expect(await spentBy(team.id)).toBe(charged));
     expect(await spentBy(acme.id)).toBe(charged);
-    const { budgets } = await admin.ask('findOwner', { id: team.id });
+    const { budgets } = await admin.request('findOwner', { id: team.id });
     expect(budgets[1]).toMatchObject({ period: 'hours', hours: 5, spent: charged, reserved: 0 });
-    expect((await admin.ask('findKey', { id: key.id })).budgets[0]?.spent).toBe(charged);
-    const { records } = await admin.ask('listUsage', { query: { keyId: key.id } });
+    expect((await admin.request('findKey', { id: key.id })).budgets[0]?.spent).toBe(charged);
+    const { records } = await admin.request('listUsage', { query: { keyId: key.id } });
     expect(records).toHaveLength(2 * formatNames.length);
     for (const { model, microDollars, chargedMicroDollars, tags } of records)
       expect({ microDollars, chargedMicroDollars, tags }).toEqual({
@@ -161,10 +161,10 @@ describe('a team and its organisation', () => {
         tags: ['red'],
       });
     // What a call may come to is reserved by the same rule.
-    await admin.ask('updateOwner', { id: team.id, body: { budgets: [dollars(charged + cost)] } });
+    await admin.request('updateOwner', { id: team.id, body: { budgets: [dollars(charged + cost)] } });
     expect((await call(key, 'messages', 'messages-fine', true)).status).toBe(429);
-    await admin.ask('updateOwner', { id: team.id, body: { budgets: null, pricing: null } });
-    await admin.ask('updateOwner', { id: acme.id, body: { pricing: { factor: 0 } } });
+    await admin.request('updateOwner', { id: team.id, body: { budgets: null, pricing: null } });
+    await admin.request('updateOwner', { id: acme.id, body: { pricing: { factor: 0 } } });
     expect((await call(key, 'messages', 'messages-fine', true)).status).toBe(200);
   });
 
@@ -198,7 +198,7 @@ describe('a team and its organisation', () => {
     const video = { model: 'sora-2', prompt: 'x', seconds: '8' };
     expect((await fetchRaw(key, '/v1/videos', { body: video })).status).toBe(200);
     await eventually(async () => expect(await spentBy(team.id)).toBe(charged + 200_000 + 4_000_000));
-    const { records } = await admin.ask('listUsage', { query: { keyId: key.id } });
+    const { records } = await admin.request('listUsage', { query: { keyId: key.id } });
     const seen = records.map(({ model, microDollars, chargedMicroDollars }) =>
       JSON.stringify([model.replace(/^.*-/, ''), microDollars, chargedMicroDollars]),
     );
@@ -211,9 +211,9 @@ describe('a team and its organisation', () => {
       ]),
     );
     // What a call may come to is reserved by the table.
-    await admin.ask('updateOwner', { id: team.id, body: { budgets: [dollars(charged + 4_200_000)] } });
+    await admin.request('updateOwner', { id: team.id, body: { budgets: [dollars(charged + 4_200_000)] } });
     expect((await call(key, 'messages', 'messages-unpriced', false)).status).toBe(429);
-    const { budgets } = await admin.ask('findOwner', { id: team.id });
+    const { budgets } = await admin.request('findOwner', { id: team.id });
     expect(budgets[0]?.spent).toBe(charged + 4_200_000);
   });
 
@@ -261,7 +261,7 @@ describe('a team and its organisation', () => {
     expect(await sendCall('dora', 'x'.repeat(65))).toBe(400);
     expect(await sendCall('dora', Array.from({ length: 21 }, (_, index) => `t${index}`).join())).toBe(400);
     await eventually(async () => {
-      const { records } = await admin.ask('listUsage', { query: { keyId: key.id } });
+      const { records } = await admin.request('listUsage', { query: { keyId: key.id } });
       expect(records.find(({ endUser }) => endUser === 'carol')).toMatchObject({ tags: ['blue', 'green'] });
     });
     expect(await call(await keyOf({}), 'messages', 'messages-fine', false)).toMatchObject({ status: 200 });
@@ -299,7 +299,7 @@ describe('a team and its organisation', () => {
       expect(readError(name, await call(key, name, `${name}-fine`, false)).message).toContain(
         'has no access to the model',
       );
-    await admin.ask('updateOwner', { id: acme.id, body: { addresses: ['203.0.113.0/24'] } });
+    await admin.request('updateOwner', { id: acme.id, body: { addresses: ['203.0.113.0/24'] } });
     await eventually(async () =>
       expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(403),
     );
@@ -312,15 +312,15 @@ describe('a team and its organisation', () => {
       void call(key, 'messages', 'messages-endless', true, { begun }).then(ended.resolve);
     });
     await stream;
-    await admin.ask('updateOwner', { id: team.id, body: { enabled: false } });
+    await admin.request('updateOwner', { id: team.id, body: { enabled: false } });
     expect((await ended.promise).text).toContain('was switched off while the call ran');
     expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(401);
-    await admin.ask('updateOwner', { id: team.id, body: { enabled: true } });
+    await admin.request('updateOwner', { id: team.id, body: { enabled: true } });
     expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(200);
-    await admin.ask('deleteOwner', { id: team.id });
+    await admin.request('deleteOwner', { id: team.id });
     expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(401);
     // It works for somebody else.
-    await admin.ask('updateKey', { id: key.id, body: { team: null } });
+    await admin.request('updateKey', { id: key.id, body: { team: null } });
     expect((await call(key, 'messages', 'messages-fine', false)).status).toBe(200);
   });
 
@@ -361,15 +361,15 @@ describe('administration', () => {
       await owner({ kind: 'team', name: 'two', organisation: acme.id, concurrency: 3 }),
     ];
     const query = { organisation: acme.id, limit: 1 };
-    const first = await admin.ask('listOwners', { query });
+    const first = await admin.request('listOwners', { query });
     expect(first.owners).toEqual([teams[1]]);
-    const second = await admin.ask('listOwners', { query: { ...query, after: first.next ?? '' } });
+    const second = await admin.request('listOwners', { query: { ...query, after: first.next ?? '' } });
     expect([second.owners, second.next]).toEqual([[teams[0]], undefined]);
-    expect((await admin.ask('listOwners', { query: { search: 'FIND me' } })).owners).toEqual([acme]);
+    expect((await admin.request('listOwners', { query: { search: 'FIND me' } })).owners).toEqual([acme]);
     expect((await admin.refused('deleteOwner', { id: acme.id })).body.error.message).toContain(
       'belongs to "Umbrella"',
     );
-    const changed = await admin.ask('updateOwner', {
+    const changed = await admin.request('updateOwner', {
       id: teams[1]!.id,
       body: { organisation: null, concurrency: null, name: 'three' },
     });
@@ -380,10 +380,10 @@ describe('administration', () => {
       concurrency: undefined,
       version: expect.any(String) as unknown,
     });
-    await admin.ask('deleteOwner', { id: teams[0]!.id });
-    await admin.ask('deleteOwner', { id: acme.id });
+    await admin.request('deleteOwner', { id: teams[0]!.id });
+    await admin.request('deleteOwner', { id: acme.id });
     expect((await admin.refused('findOwner', { id: acme.id })).status).toBe(404);
-    const { entries } = await admin.ask('listAudit', { query: { limit: 3 } });
+    const { entries } = await admin.request('listAudit', { query: { limit: 3 } });
     expect(entries.map(({ action, target }) => [action, target])).toEqual([
       ['owner-delete', acme.id],
       ['owner-delete', teams[0]!.id],

@@ -372,15 +372,15 @@ describe('a provider that sends blank lines without end', () => {
   test.each([
     ['passes', () => gateway],
     ['is translated', () => reading],
-  ])('is given up where its answer %s', async (_how, door) => {
+  ])('is given up where its answer %s', async (_how, route) => {
     behaviour = flood('\n');
     for (const stream of [true, false]) {
       for (const format of formatNames) {
         floods = true;
-        const given = await call(door(), format, voices[format].model, stream);
+        const given = await call(route(), format, voices[format].model, stream);
         expect(given).toMatchObject({ status: 502, text: expect.stringContaining('blank lines') as string });
         floods = false;
-        expect(await call(door(), format, voices[format].model, stream)).toMatchObject({ status: 200 });
+        expect(await call(route(), format, voices[format].model, stream)).toMatchObject({ status: 200 });
       }
     }
     await expect.poll(() => flooding.size).toBe(0);

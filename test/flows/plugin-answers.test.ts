@@ -154,7 +154,7 @@ describe('a route of a plugin for whoever runs the gateway', () => {
     expect(await changed.json()).toEqual({ cleared: 1 });
     expect(await (await sendChat({ headers: { cookie: admin.cookie } })).json()).toEqual({ cleared: 1 });
     expect((await sendChat({ method: 'DELETE', headers }, '?wrong=yes')).status).toBe(400);
-    const { entries } = await admin.ask('listAudit');
+    const { entries } = await admin.request('listAudit');
     expect(entries.find(({ action }) => action === 'plugin-route')).toMatchObject({
       target: 'DELETE /api/answers',
     });

@@ -33,7 +33,7 @@ const inventive = definePlugin({
       handle: async (call) => of<GatewayEvent[]>({ type: 'result', value: { got: call.body } }),
     });
     return async function invents(call, next) {
-      switch (call.wire.headers['x-wish']) {
+      switch (call.wire.headers['x-mode']) {
         case 'other body':
           return next(
             call.with({ body: { ...call.body, messages: [{ role: 'user', content: 'Other words' }] } }),
@@ -102,7 +102,7 @@ const chat = (model: string, mode: string): Promise<Response> =>
   post(
     '/v1/chat/completions',
     { model, seed: 7, messages: [{ role: 'user', content: 'Hi' }] },
-    { 'x-wish': mode },
+    { 'x-mode': mode },
   );
 const textOf = async (response: Response): Promise<string> => {
   const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };

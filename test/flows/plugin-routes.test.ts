@@ -58,7 +58,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const ask = (path: string): Promise<Response> => fetch(`${gateway.url}/mine${path}`);
+const fetchOwn = (path: string): Promise<Response> => fetch(`${gateway.url}/mine${path}`);
 
 /** What was logged of a plugin's failures. */
 const failures = (): unknown[] =>
@@ -66,34 +66,34 @@ const failures = (): unknown[] =>
 
 describe("a plugin's own route", () => {
   test('answers with what it leaves in its context: objects, texts, streams', async () => {
-    const hello = await ask('/hello/Ann%20Lee?loud=very');
+    const hello = await fetchOwn('/hello/Ann%20Lee?loud=very');
     expect(hello.headers.get('content-type')).toMatch(/^application\/json/);
     expect(await hello.json()).toEqual({ hello: 'Ann Lee', loud: 'very' });
-    expect(await (await ask('/files/a/b.txt')).text()).toBe('the file a/b.txt');
+    expect(await (await fetchOwn('/files/a/b.txt')).text()).toBe('the file a/b.txt');
   });
 
   test('refuses with a status, a sentence and headers', async () => {
-    const refused = await ask('/refused');
+    const refused = await fetchOwn('/refused');
     expect([refused.status, refused.headers.get('x-later')]).toEqual([429, 'yes']);
     expect(await refused.json()).toMatchObject({ error: { message: 'Later, please.' } });
-    const thrown = await ask('/thrown');
+    const thrown = await fetchOwn('/thrown');
     expect(thrown.status).toBe(422);
     expect(await thrown.json()).toMatchObject({ error: { message: 'That is no color.' } });
     for (const query of ['', '?status=odd']) {
       // oxlint-disable-next-line no-await-in-loop
-      const exposed = await ask(`/exposed${query}`);
+      const exposed = await fetchOwn(`/exposed${query}`);
       expect(exposed.status).toBe(400);
       // oxlint-disable-next-line no-await-in-loop
       expect(await exposed.json()).toMatchObject({ error: { message: 'Say it otherwise.' } });
     }
     expect(failures()).toEqual([]);
-    const hidden = await ask('/hidden');
+    const hidden = await fetchOwn('/hidden');
     expect(hidden.status).toBe(500);
     expect(await hidden.text()).not.toContain('secret');
   });
 
   test('that fails is a 500 for its caller, who is told nothing, and stands in the log', async () => {
-    const broken = await ask('/broken');
+    const broken = await fetchOwn('/broken');
     expect(broken.status).toBe(500);
     expect(broken.headers.get('content-type')).toMatch(/^application\/json/);
     expect(await broken.text()).not.toContain('secret');
@@ -101,13 +101,13 @@ describe("a plugin's own route", () => {
   });
 
   test('that fails in the middle of its answer cuts it off', async () => {
-    const halfway = await ask('/halfway');
+    const halfway = await fetchOwn('/halfway');
     await expect(halfway.text()).rejects.toThrow(TypeError);
     expect(failures()).toContainEqual(expect.stringContaining('and no further'));
   });
 
   test('whose stream fails cuts it off too', async () => {
-    await expect(ask('/failing-stream').then((answer) => answer.text())).rejects.toThrow(TypeError);
+    await expect(fetchOwn('/failing-stream').then((answer) => answer.text())).rejects.toThrow(TypeError);
     expect(JSON.stringify(gateway.lines)).toContain('the disk is gone');
   });
 

@@ -154,12 +154,12 @@ describe('a long session that goes on over another channel', () => {
     ]);
     const client = new Client(gateway, long);
     await client.send();
-    const [asked, { tool_calls: calls }, ...results] = client.messages as [Json, Json, ...Json[]];
+    const [userMessage, { tool_calls: calls }, ...results] = client.messages as [Json, Json, ...Json[]];
     const split = (calls as Json[]).flatMap((call, index) => [
       { role: 'assistant', content: null, tool_calls: [call] },
       results[index] ?? {},
     ]);
-    client.messages.splice(0, Infinity, asked, ...split);
+    client.messages.splice(0, Infinity, userMessage, ...split);
     await client.send();
     await client.send('n');
     expect(signaturesIn(upstream).flat()).toEqual([signatureOf(1), signatureOf(2)]);

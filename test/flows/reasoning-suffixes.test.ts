@@ -166,7 +166,7 @@ const cannotThink = (channel: FormatName, style: string): boolean =>
   channel === 'text-completions' || style === 'none' || style === 'refusing';
 
 describe.each(Object.keys(clients))(
-  'what a suffix wishes for reaches the provider or is reported: %s',
+  'the effort of a suffix reaches the provider or is reported: %s',
   (client) => {
     test.each(formats)('channels of %s', async (channel) => {
       const from = clients[client]?.format;

@@ -56,8 +56,8 @@ class PlainClient {
   readonly messages: Plain[];
   readonly #stream: boolean;
 
-  constructor(asked: string, stream: boolean) {
-    this.messages = [{ role: 'user', content: asked }];
+  constructor(prompt: string, stream: boolean) {
+    this.messages = [{ role: 'user', content: prompt }];
     this.#stream = stream;
   }
 

@@ -37,7 +37,7 @@ describe('a reload, the first one and those after it,', () => {
 
   test('with a config that is wrong changes nothing, and says every problem', async () => {
     const [before] = gateway.workers();
-    const { ask: admin } = await logIn(gateway);
+    const { sendRequest: admin } = await logIn(gateway);
     gateway.write('gateway.config.ts', config(`'demo'`, `lisen: 1, limits: { body: 1 },`));
     gateway.write('plugins/broken.ts', `throw new Error('half written');`);
     const outcome = await admin('POST', 'reload');
@@ -134,7 +134,7 @@ describe('a reload, the first one and those after it,', () => {
   });
 
   test.skipIf(!everything)('asked for by many at once is done once more, not once for each', async () => {
-    const { ask: admin } = await logIn(gateway);
+    const { sendRequest: admin } = await logIn(gateway);
     const before = gateway.lines('reloading').length;
     const outcomes = await Promise.all(Array.from({ length: 6 }, () => admin('POST', 'reload')));
     for (const outcome of outcomes) expect(outcome).toEqual({ ok: true, problems: [] });

@@ -11,7 +11,7 @@ import { Bare, requestText } from './_socket.ts';
 import { anyCharacter } from '../support/characters.ts';
 
 const seed = 20_261_122;
-const scriptHeader = 'x-test-wish';
+const scriptHeader = 'x-test-script';
 
 interface HeaderScript {
   readonly headers?: Readonly<Record<string, string>>;
@@ -19,17 +19,17 @@ interface HeaderScript {
   readonly refuse?: { readonly headers: Readonly<Record<string, string>>; readonly status?: number };
 }
 
-/** Adds the headers that a test wishes for, as a plugin would that takes them from somewhere outside. */
+/** Adds the headers that a test sends in a header of the request, as a plugin would that gets them from an outside source. */
 const headerScripts = definePlugin({
-  name: 'wishes',
+  name: 'scripted-headers',
   stage: 'admit',
   setup: () =>
-    async function wishing(call, next) {
+    async function scripted(call, next) {
       const text = call.wire.headers[scriptHeader];
       if (typeof text !== 'string') return next(call);
       const { headers, refuse } = JSON.parse(Buffer.from(text, 'base64url').toString()) as HeaderScript;
       if (headers !== undefined) addReplyHeaders(call, headers);
-      if (refuse !== undefined) throw new GatewayError('forbidden', 'As wished.', refuse);
+      if (refuse !== undefined) throw new GatewayError('forbidden', 'As scripted.', refuse);
       return next(call);
     },
 });

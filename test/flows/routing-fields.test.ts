@@ -68,7 +68,7 @@ async function send(body: string | Json, key: string) {
   return { status: response.status, param: error?.param, message: error?.message };
 }
 
-const ask = (more: Json, model = 'cheap/one'): Json => ({
+const bodyOf = (more: Json, model = 'cheap/one'): Json => ({
   model,
   max_tokens: 5,
   messages: [{ role: 'user', content: 'hi' }],
@@ -90,7 +90,7 @@ describe.each(fields)('%s at a channel that chooses by it', (name, value) => {
   test('is refused with 403 to a key that names models, and to one with a budget in dollars', async () => {
     for (const key of [restricted, inDollars]) {
       // oxlint-disable-next-line no-await-in-loop
-      expect(await send(ask({ [name]: value }), key)).toMatchObject({ status: 403, param: name });
+      expect(await send(bodyOf({ [name]: value }), key)).toMatchObject({ status: 403, param: name });
     }
     expect(upstream.requests.filter(({ method }) => method === 'POST')).toEqual([]);
   });
@@ -98,7 +98,7 @@ describe.each(fields)('%s at a channel that chooses by it', (name, value) => {
   test('passes for a key that is bound by neither', async () => {
     for (const key of [gateway.key, inTokens]) {
       // oxlint-disable-next-line no-await-in-loop
-      expect((await send(ask({ [name]: value }), key)).status).toBe(200);
+      expect((await send(bodyOf({ [name]: value }), key)).status).toBe(200);
     }
     expect(JSON.parse(upstream.requests[0]?.body.toString() ?? '')).toMatchObject({ [name]: value });
   });
@@ -130,25 +130,28 @@ test.each(['reserve', 'first'])(
   async (model) => {
     for (const key of [restricted, inDollars]) {
       // oxlint-disable-next-line no-await-in-loop
-      expect(await send(ask({ route: 'fallback' }, model), key)).toMatchObject({
+      expect(await send(bodyOf({ route: 'fallback' }, model), key)).toMatchObject({
         status: 403,
         param: 'route',
       });
     }
     expect(upstream.requests.filter(({ method }) => method === 'POST')).toEqual([]);
-    expect((await send(ask({}, model), restricted)).status).toBe(200);
+    expect((await send(bodyOf({}, model), restricted)).status).toBe(200);
   },
 );
 
 test('a member that no channel of the model chooses by passes, and an operator may name others', async () => {
-  expect((await send(ask({ route: 'fallback' }, 'plain'), restricted)).status).toBe(200);
-  expect((await send(ask({ fallbacks: ['x'] }, 'named'), restricted)).status).toBe(403);
-  expect((await send(ask({}, 'named'), restricted)).status).toBe(200);
+  expect((await send(bodyOf({ route: 'fallback' }, 'plain'), restricted)).status).toBe(200);
+  expect((await send(bodyOf({ fallbacks: ['x'] }, 'named'), restricted)).status).toBe(403);
+  expect((await send(bodyOf({}, 'named'), restricted)).status).toBe(200);
 });
 
 describe('a name in another spelling', () => {
   test.each(['MODEL', 'Model', 'mOdEl'])('%s is refused to everybody', async (name) => {
-    for (const body of [ask({ [name]: 'dear/one' }), { [name]: 'dear/one', messages: ask({}).messages }]) {
+    for (const body of [
+      bodyOf({ [name]: 'dear/one' }),
+      { [name]: 'dear/one', messages: bodyOf({}).messages },
+    ]) {
       // oxlint-disable-next-line no-await-in-loop
       expect(await send(body as Json, gateway.key)).toMatchObject({ status: 400, param: name });
     }
@@ -164,11 +167,11 @@ describe('a name in another spelling', () => {
   });
 
   test('of a member that is there too is refused', async () => {
-    expect(await send(ask({ Max_Tokens: 1_000_000 }), gateway.key)).toMatchObject({
+    expect(await send(bodyOf({ Max_Tokens: 1_000_000 }), gateway.key)).toMatchObject({
       status: 400,
       param: 'Max_Tokens',
     });
-    expect((await send(ask({ Custom: 1, other: 2 }), gateway.key)).status).toBe(200);
+    expect((await send(bodyOf({ Custom: 1, other: 2 }), gateway.key)).status).toBe(200);
   });
 });
 

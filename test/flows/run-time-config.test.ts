@@ -33,7 +33,7 @@ async function adminOf({ url }: OperatedGateway) {
   const admin: Admin = await logIn(url, password);
   return {
     call: <Name extends RouteName>(name: Name, words: Words = {}) =>
-      admin.ask(name, { headers: closing, ...words }),
+      admin.request(name, { headers: closing, ...words }),
     refused: (name: RouteName, words: Words = {}) => admin.refused(name, { headers: closing, ...words }),
   };
 }
@@ -142,7 +142,7 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
         configWith(`database: '${gatewayDatabase}', workers: 2, channels: [demo(), ${members}]`);
       const gatewayDatabase = /database: '([^']+)'/.exec(await readConfig(gateway))?.[1] ?? '';
       gateway.write('gateway.config.mjs', config("demo({ id: 'eu', models: ['file-model'] })"));
-      expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
+      expect(await (await operator(gateway)).sendRequest('POST', 'reload')).toMatchObject({ ok: true });
       expect(await admin.call('findConfig', { id: 'channel:eu' })).toMatchObject({
         state: 'shadowed',
         origin: 'run-time',
@@ -150,7 +150,7 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
       expect(await callsOf(gateway, 'eu-model', 2)).toEqual([503, 503]);
       expect(await callsOf(gateway, 'file-model', 2)).toEqual([200, 200]);
       gateway.write('gateway.config.mjs', config(''));
-      expect(await (await operator(gateway)).ask('POST', 'reload')).toMatchObject({ ok: true });
+      expect(await (await operator(gateway)).sendRequest('POST', 'reload')).toMatchObject({ ok: true });
       expect(await admin.call('findConfig', { id: 'channel:eu' })).toMatchObject({ state: 'active' });
     },
   );
@@ -163,7 +163,7 @@ describe.each(newDatabases())('run-time configuration of two gateways: $kind', (
       const one = await gatewayOn(database, 1);
       const other = await gatewayOn(database, 1);
       one.write('channels/newer.mjs', newKind);
-      expect(await (await operator(one)).ask('POST', 'reload')).toMatchObject({ ok: true });
+      expect(await (await operator(one)).sendRequest('POST', 'reload')).toMatchObject({ ok: true });
       const admin = await adminOf(one);
       await admin.call('createConfig', { body: { kind: 'alias', name: 'before', value: 'demo' } });
       await eventually(async () => expect(await callsOf(other, 'before', 2)).toEqual([200, 200]));

@@ -65,7 +65,7 @@ describe.each(newDatabases())('SCIM with two gateways on $kind', ({ url, skip })
       await one.expectStatus(404, 'GET', `/Groups/${group.id}`);
 
       const page = await logIn(gateway.url);
-      const { entries } = await page.ask('listAudit');
+      const { entries } = await page.request('listAudit');
       const made = entries
         .filter(({ actor }) => actor?.name === 'SCIM directory')
         .map(({ action }) => action);
@@ -147,7 +147,9 @@ describe('SCIM', () => {
     const { gateway } = await startScim(undefined, { token: undefined });
     const page = await logIn(gateway.url);
     const make = async (scopes: readonly string[]): Promise<string> => {
-      const { value } = await page.ask('createToken', { body: { name: 'Directory', role: 'admin', scopes } });
+      const { value } = await page.request('createToken', {
+        body: { name: 'Directory', role: 'admin', scopes },
+      });
       return value;
     };
     const weak = scimClient(gateway.url, await make(['users:write']));
@@ -155,7 +157,7 @@ describe('SCIM', () => {
     const scim = scimClient(gateway.url, await make(['users:write', 'owners:write']));
     await scim.expectStatus(201, 'POST', '/Users', newUser('ann'));
     await scimClient(gateway.url, 'sla_wrong').expectStatus(401, 'GET', '/Users');
-    const { entries } = await page.ask('listAudit');
+    const { entries } = await page.request('listAudit');
     expect(entries.find(({ action }) => action === 'user-create')?.actor?.name).toBe('Directory');
   });
 
@@ -385,9 +387,9 @@ describe('SCIM', () => {
       const { gateway, scim } = await startScim(undefined, { keysOfDeactivated: setting });
       const page = await logIn(gateway.url);
       const user = await scim.expectStatus(201, 'POST', '/Users', newUser('ann'));
-      const { owners } = await page.ask('listOwners', { query: { kind: 'member' } });
+      const { owners } = await page.request('listOwners', { query: { kind: 'member' } });
       const member = owners[0]?.id ?? '';
-      const { value } = await page.ask('createKey', { body: { name: 'of Ann', member } });
+      const { value } = await page.request('createKey', { body: { name: 'of Ann', member } });
       const call = async (): Promise<number> => {
         const response = await fetch(`${gateway.url}/v1/models`, {
           headers: { authorization: `Bearer ${value}` },
@@ -421,7 +423,7 @@ describe('SCIM', () => {
       ],
     });
     const page = await logIn(gateway.url);
-    const team = await page.ask('createOwner', { body: { kind: 'team', name: 'Research' } });
+    const team = await page.request('createOwner', { body: { kind: 'team', name: 'Research' } });
     const user = await scim.expectStatus(201, 'POST', '/Users', newUser('ann'));
     const group = await scim.expectStatus(201, 'POST', '/Groups', {
       displayName: 'Research',
@@ -435,7 +437,7 @@ describe('SCIM', () => {
     await scim.expectStatus(409, 'POST', '/Groups', { displayName: 'admins' });
     await scim.expectStatus(204, 'DELETE', `/Groups/${admins.id}`);
     await scim.expectStatus(204, 'DELETE', `/Groups/${group.id}`);
-    const { entries } = await page.ask('listAudit');
+    const { entries } = await page.request('listAudit');
     const roles = entries.flatMap(({ action, after }) =>
       action === 'user-update' ? [[after?.['role'], after?.['teams']]] : [],
     );
@@ -455,7 +457,7 @@ describe('SCIM', () => {
     expect(roles.map((one) => JSON.stringify(one)).toSorted()).toEqual(
       expected.map((one) => JSON.stringify(one)).toSorted(),
     );
-    const left = await page.ask('listOwners', { query: { kind: 'team' } });
+    const left = await page.request('listOwners', { query: { kind: 'team' } });
     expect(left.owners.map(({ id }) => id)).toEqual([team.id]);
   });
 

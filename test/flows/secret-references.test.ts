@@ -133,7 +133,7 @@ describe('secrets that the config names by reference', () => {
     expect(manager.countRequests('secret/data/llm/openai') - before).toBe(2);
     // No page, list or line shows one: the references stand in their places.
     const admin = await logIn(gateway.url);
-    const { entries } = await admin.ask('listConfig');
+    const { entries } = await admin.request('listConfig');
     expect(entries.find(({ name }) => name === 'newest')).toMatchObject({
       origin: 'file',
       value: { options: { key: { from: 'vault:secret/llm/openai#key' } } },
@@ -346,26 +346,26 @@ describe('run-time entries', () => {
     expect(await refused(entry('a', 'vault:secret/llm/openai#other'))).toContain(
       'the run-time channel "a": option "key": the secret "vault:secret/llm/openai#other" cannot be used: the secret has no field "other".',
     );
-    await admin.ask('createConfig', { body: entry('a', 'vault:secret/llm/openai#key') });
-    const found = await admin.ask('findConfig', { id: 'channel:a' });
+    await admin.request('createConfig', { body: entry('a', 'vault:secret/llm/openai#key') });
+    const found = await admin.request('findConfig', { id: 'channel:a' });
     expect(found).toMatchObject({
       state: 'active',
       value: { options: { key: { from: 'vault:secret/llm/openai#key' } } },
     });
-    const tested = await admin.ask('testConfig', {
+    const tested = await admin.request('testConfig', {
       body: { name: 'b', value: entry('b', 'vault:kv1/single').value, model: 'b-model' },
     });
     expect(provider.shown().at(-1)).toBe(`Bearer ${canary('single')}`);
-    const history = await admin.ask('listConfigHistory');
+    const history = await admin.request('listConfigHistory');
     const audit = await (await admin.send('listAudit')).text();
     expect(audit).toContain('channel:a');
     expect(JSON.stringify([found, tested, history, audit, gateway.lines])).not.toContain('canary');
     // Texts that were typed in stay what they are, also where they are the value of a reference or contain it.
     const options = { key: canary('vault'), baseUrl: `${provider.url}/${canary('vault')}/v1` };
-    await admin.ask('createConfig', { body: entry('typed', '', options) });
-    const { value } = await admin.ask('findConfig', { id: 'channel:typed' });
+    await admin.request('createConfig', { body: entry('typed', '', options) });
+    const { value } = await admin.request('findConfig', { id: 'channel:typed' });
     expect(value).toMatchObject({ options: { key: { secret: true }, baseUrl: options.baseUrl } });
-    const saved = await admin.ask('updateConfig', { id: 'channel:typed', body: { version: 1, value } });
+    const saved = await admin.request('updateConfig', { id: 'channel:typed', body: { version: 1, value } });
     expect(saved.entry?.value).toEqual(value);
   });
 

@@ -112,14 +112,14 @@ describe('signing in at a provider', () => {
     expect(await visitor.follow(liar.authorize(location))).toBe('/dashboard/#/keys');
     expect(await sessionOf(visitor)).toBe(200);
     const page = await logIn(gateway.url);
-    const { entries } = await page.ask('listAudit');
+    const { entries } = await page.request('listAudit');
     // Entries of one millisecond stand in any order.
     expect(entries.map(({ action, actor }) => `${action} ${actor?.name}`).toSorted()).toEqual([
       'login admin password',
       'login ann@example.com',
       'user-create ann@example.com',
     ]);
-    expect(await page.ask('signInWays')).toMatchObject({
+    expect(await page.request('signInWays')).toMatchObject({
       providers: [{ id: 'corp', label: 'Sign in with Corp' }],
     });
   });
@@ -283,9 +283,9 @@ describe('who signs in', () => {
     const rule = { group: 'staff', organisation: 'Acme', team: 'Theirs' };
     const gateway = await startWith({ rules: [rule] });
     const page = await logIn(gateway.url);
-    await page.ask('createOwner', { body: { kind: 'organisation', name: 'Acme' } });
-    const other = await page.ask('createOwner', { body: { kind: 'organisation', name: 'Other' } });
-    await page.ask('createOwner', { body: { kind: 'team', name: 'Theirs', organisation: other.id } });
+    await page.request('createOwner', { body: { kind: 'organisation', name: 'Acme' } });
+    const other = await page.request('createOwner', { body: { kind: 'organisation', name: 'Other' } });
+    await page.request('createOwner', { body: { kind: 'team', name: 'Theirs', organisation: other.id } });
     expect((await signIn(gateway)).end).toBe('/dashboard/?problem=failed');
   });
 
@@ -335,7 +335,7 @@ describe.each(newDatabases())('groups during a session on $kind', ({ url, skip }
       expect((await signIn(other)).end).toBe('/dashboard/?problem=group');
       const page = await logIn(other.url);
       await eventually(async () => {
-        const { entries } = await page.ask('listAudit');
+        const { entries } = await page.request('listAudit');
         expect(entries.find(({ action }) => action === 'user-update')).toMatchObject({
           before: { role: 'admin' },
           after: { role: 'member' },

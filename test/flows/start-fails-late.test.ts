@@ -73,7 +73,7 @@ async function start(
 }
 
 const serving = async (gateway: OperatedGateway): Promise<unknown> => {
-  const { ask: admin } = await logIn(gateway);
+  const { sendRequest: admin } = await logIn(gateway);
   const { workers } = (await admin('GET', 'status')) as { workers: { worker: number; state: string }[] };
   return workers.map(({ worker, state }) => `${worker} ${state}`).toSorted();
 };

@@ -116,7 +116,7 @@ describe('several workers are one', () => {
     expect(found.get('nodejs_eventloop_lag_seconds')).toBeLessThan(10);
 
     const running = Promise.all(Array.from({ length: 6 }, () => chat(gateway, 'hello', key, 'held')));
-    const { ask: admin } = await logIn(gateway);
+    const { sendRequest: admin } = await logIn(gateway);
     await expect.poll(async () => (await scrape(gateway)).get('sluice_running_calls')).toBe(6);
     await expect.poll(async () => (await admin('GET', 'overview'))['running']).toBe(6);
     for (const response of held) sendWords(response);
@@ -182,7 +182,7 @@ describe('several workers are one', () => {
 
     refuses = false;
     const requestsBefore = refusing.requests.length;
-    const { ask: admin } = await logIn(gateway);
+    const { sendRequest: admin } = await logIn(gateway);
     await admin('POST', 'channels/broken/reset');
     await expect
       .poll(async () => (await standing()).every((one) => !String(one).includes('resting')))

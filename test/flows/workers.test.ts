@@ -77,7 +77,7 @@ describe('two workers', () => {
       await stores.close();
     }
     const workers = new Set<unknown>();
-    const { ask: admin } = await logIn(gateway);
+    const { sendRequest: admin } = await logIn(gateway);
     await expect.poll(async () => workers.add((await admin('GET', 'status'))['worker']).size).toBe(2);
   });
 
@@ -88,7 +88,7 @@ describe('two workers', () => {
     await expect.poll(() => gateway.workers().length).toBe(2);
     const after = gateway.workers();
     expect(after).not.toContain(before[0]);
-    const { ask: admin } = await logIn(gateway);
+    const { sendRequest: admin } = await logIn(gateway);
     await expect
       .poll(async () => admin('GET', 'status'))
       .toMatchObject({ crashes: 1, workers: [{ state: 'serving' }, { state: 'serving' }] });
@@ -171,7 +171,7 @@ const states = async (gateway: OperatedGateway): Promise<readonly string[]> => {
   const session = admins.get(gateway) ?? logIn(gateway);
   admins.set(gateway, session);
   session.catch(() => admins.delete(gateway));
-  const { ask: admin } = await session;
+  const { sendRequest: admin } = await session;
   const { workers } = (await admin('GET', 'status')) as { workers: readonly { state: string }[] };
   return workers.map(({ state }) => state);
 };
@@ -197,7 +197,7 @@ describe('a spare worker', () => {
     const gateway = await start(withSpare);
     await expect.poll(() => states(gateway)).toEqual(['serving', 'spare']);
     const [worker = 0, spare = 0] = gateway.workers();
-    const { ask: admin } = await logIn(gateway);
+    const { sendRequest: admin } = await logIn(gateway);
     const answered = async (): Promise<unknown> => (await admin('GET', 'status'))['worker'];
     const workers = await Promise.all(Array.from({ length: 20 }, answered));
     expect(new Set(workers)).toEqual(new Set([1]));

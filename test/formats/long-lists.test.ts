@@ -24,9 +24,9 @@ test.each(['many parts', 'many messages of one role'])(
     const request = source.validate(shape?.make('chat-completions', many) ?? {}, {});
     for (const format of chatFormats) {
       const { body } = chatCodecOf(format).encodeRequest(request, target);
-      expect({ format, said: JSON.stringify(body).split('hello').length - 1 }).toEqual({
+      expect({ format, count: JSON.stringify(body).split('hello').length - 1 }).toEqual({
         format,
-        said: many + 1,
+        count: many + 1,
       });
     }
   },

@@ -24,7 +24,7 @@ import { selectRotating, tries } from '../support/tries.ts';
 import { uploadNames } from '../support/uploads.ts';
 
 const seed = 20_261_120;
-const doors = (await allEndpoints()).filter(({ takesForms }) => takesForms);
+const endpoints = (await allEndpoints()).filter(({ takesForms }) => takesForms);
 const fileLimit = 100_000;
 
 let ground: Playground;
@@ -53,11 +53,11 @@ function expectSane({ format }: Endpoint, answer: Got, what: string): void {
   const failures = ground.gateway.lines
     .splice(0)
     .filter(({ level }) => level === 'error' || level === 'fatal');
-  const said = `${what}\n→ ${answer.status} ${answer.text.slice(0, 500)}`;
+  const report = `${what}\n→ ${answer.status} ${answer.text.slice(0, 500)}`;
   statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-  expect([200, 400, 403, 404, 413, 415, 503], said).toContain(answer.status);
-  expect(answer.ended, said).toBe(true);
-  if (answer.status === 200) expect(answer.text, said).not.toContain('internal_error');
+  expect([200, 400, 403, 404, 413, 415, 503], report).toContain(answer.status);
+  expect(answer.ended, report).toBe(true);
+  if (answer.status === 200) expect(answer.text, report).not.toContain('internal_error');
   else {
     const { message, param } = readRefusal(format.name, answer);
     const isOfField =
@@ -65,14 +65,14 @@ function expectSane({ format }: Endpoint, answer: Got, what: string): void {
       !/^(The form|The body|The request has no body|The name of a form field|A part of the form|Content-Type)/.test(
         message,
       );
-    if (isOfField) expect(param, said).toBeTypeOf('string');
-    expect(message, said).not.toContain(tmpdir());
+    if (isOfField) expect(param, report).toBeTypeOf('string');
+    expect(message, report).not.toContain(tmpdir());
   }
   expect(
     failures.map((line) => JSON.stringify(line)),
-    said,
+    report,
   ).toEqual([]);
-  expect(crashes.splice(0), said).toEqual([]);
+  expect(crashes.splice(0), report).toEqual([]);
   expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
 }
 
@@ -81,9 +81,9 @@ async function expectNothingLeft(): Promise<void> {
   await expect.poll(uploadNames).toEqual([]);
 }
 
-const modelsOf = (door: Endpoint): readonly string[] => ['demo', ...modelsFor(door.operation)];
-const withModel = (door: Endpoint, model: string, parts: readonly Part[]): readonly Part[] =>
-  door.route.path.includes(':id') ? parts : [{ name: 'model', value: model }, ...parts];
+const modelsOf = (endpoint: Endpoint): readonly string[] => ['demo', ...modelsFor(endpoint.operation)];
+const withModel = (endpoint: Endpoint, model: string, parts: readonly Part[]): readonly Part[] =>
+  endpoint.route.path.includes(':id') ? parts : [{ name: 'model', value: model }, ...parts];
 
 /** A part as it stands on the wire; `head` are its lines without the blank one. */
 interface Raw {
@@ -252,10 +252,15 @@ const sending: fc.Arbitrary<Sending> = fc.record({
   ),
 });
 
-function send(door: Endpoint, model: string, bytes: Buffer, { type, cut, encoding }: Sending): Promise<Got> {
+function send(
+  endpoint: Endpoint,
+  model: string,
+  bytes: Buffer,
+  { type, cut, encoding }: Sending,
+): Promise<Got> {
   const packed = encoding === 'gzip' ? gzipSync(bytes) : bytes;
   const sent = packed.subarray(0, Math.ceil(packed.length * cut));
-  return post(ground, door.path(model), sent, {
+  return post(ground, endpoint.path(model), sent, {
     'content-type': type,
     ...(encoding === 'identity' ? {} : { 'content-encoding': 'gzip' }),
   });
@@ -264,23 +269,23 @@ function send(door: Endpoint, model: string, bytes: Buffer, { type, cut, encodin
 const plainly: Sending = { type: 'multipart/form-data; boundary=x', cut: 1, encoding: 'identity' };
 
 test('there are paths to try', () => {
-  expect(doors.length).toBeGreaterThan(4);
+  expect(endpoints.length).toBeGreaterThan(4);
 });
 
-describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, door) => {
+describe.each(endpoints.map((endpoint) => [endpoint.name, endpoint] as const))('%s', (_name, endpoint) => {
   test('forms near sound ones are answered, or refused with a reason, and nothing of them is left', async () => {
     const form = fc.record({
-      model: fc.constantFrom(...modelsOf(door), 'no-such-model'),
-      parts: fc.constantFrom(...formsFor(door)),
+      model: fc.constantFrom(...modelsOf(endpoint), 'no-such-model'),
+      parts: fc.constantFrom(...formsFor(endpoint)),
       changes: fc.array(change, { maxLength: 4 }),
       how: sending,
     });
     await fc.assert(
       fc.asyncProperty(form, async ({ model, parts, changes, how }) => {
-        const raw = changed(withModel(door, model, parts).map(rawOf), changes);
+        const raw = changed(withModel(endpoint, model, parts).map(rawOf), changes);
         const what = `${JSON.stringify(how)}\n${raw.map(({ head, value }) => `${head.slice(0, 200)} (${value.length})`).join('\n')}`;
-        const answer = await send(door, model, bytesOf(raw), how);
-        expectSane(door, answer, what);
+        const answer = await send(endpoint, model, bytesOf(raw), how);
+        expectSane(endpoint, answer, what);
         for (const { url, body } of ground.upstream.requests.splice(0))
           expect(/name="model"\r\n\r\nstolen/.test(body.toString('latin1')) && model !== 'stolen', url).toBe(
             false,
@@ -294,18 +299,18 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
   test.each(oddHeads.map((head, nth) => [head.slice(0, 90), head, nth] as const))(
     'a part under “%s” is passed on, or refused with a reason',
     async (_head, head, nth) => {
-      const [parts = []] = formsFor(door);
-      const forms = modelsOf(door).flatMap((model) => {
-        const sound = withModel(door, model, parts).map(rawOf);
+      const [parts = []] = formsFor(endpoint);
+      const forms = modelsOf(endpoint).flatMap((model) => {
+        const sound = withModel(endpoint, model, parts).map(rawOf);
         return [Buffer.from('stolen'), recording].flatMap((value) => [
           { model, where: 'before', form: [{ head, value }, ...sound] },
           { model, where: 'behind', form: [...sound, { head, value }] },
         ]);
       });
-      for (const { model, where, form } of selectRotating(forms, doors.indexOf(door) + nth)) {
+      for (const { model, where, form } of selectRotating(forms, endpoints.indexOf(endpoint) + nth)) {
         // oxlint-disable-next-line no-await-in-loop -- one form after the other
-        const answer = await send(door, model, bytesOf(form), plainly);
-        expectSane(door, answer, `${where}, ${model}`);
+        const answer = await send(endpoint, model, bytesOf(form), plainly);
+        expectSane(endpoint, answer, `${where}, ${model}`);
       }
       await expectNothingLeft();
     },
@@ -316,10 +321,10 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
       { name, value: 'x' },
       { name, value: recording.subarray(0, 100), filename: 'a.wav' },
     ]);
-    for (const part of selectRotating(parts, doors.indexOf(door), 4)) {
+    for (const part of selectRotating(parts, endpoints.indexOf(endpoint), 4)) {
       // oxlint-disable-next-line no-await-in-loop -- one form after the other
-      const answer = await send(door, 'demo', written(Array<Part>(1000).fill(part)), plainly);
-      expectSane(door, answer, JSON.stringify(part.name));
+      const answer = await send(endpoint, 'demo', written(Array<Part>(1000).fill(part)), plainly);
+      expectSane(endpoint, answer, JSON.stringify(part.name));
       expect(answer.status, answer.text).toBe(400);
     }
     await expectNothingLeft();
@@ -327,14 +332,14 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
 
   test('sound forms are still answered, or refused as what the model does not do', async () => {
     const answers: Got[] = [];
-    for (const model of modelsOf(door))
-      for (const parts of formsFor(door)) {
+    for (const model of modelsOf(endpoint))
+      for (const parts of formsFor(endpoint)) {
         // oxlint-disable-next-line no-await-in-loop -- one form after the other
-        const answer = await send(door, model, written(withModel(door, model, parts)), plainly);
-        expectSane(door, answer, model);
+        const answer = await send(endpoint, model, written(withModel(endpoint, model, parts)), plainly);
+        expectSane(endpoint, answer, model);
         answers.push(answer);
       }
-    expect(answers.map(({ status }) => status)).toContain(door.route.path.includes(':id') ? 404 : 200);
+    expect(answers.map(({ status }) => status)).toContain(endpoint.route.path.includes(':id') ? 404 : 200);
     await expectNothingLeft();
   });
 });

@@ -34,7 +34,7 @@ import { embedRequests, moderationRequests, rerankRequests, speechRequests } fro
 import { selectRotating, tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
-const doors = await allEndpoints();
+const endpoints = await allEndpoints();
 
 let ground: Playground;
 const crashes: unknown[] = [];
@@ -113,24 +113,24 @@ const extremes = [
   '"seconds":"1e999"',
 ];
 
-const modelsOf = (door: Endpoint): readonly string[] => ['demo', ...modelsFor(door.operation)];
+const modelsOf = (endpoint: Endpoint): readonly string[] => ['demo', ...modelsFor(endpoint.operation)];
 
 /** The member of a body that names this model, where the body does. */
-function named(door: Endpoint, model: string): Record<string, string> {
-  const field = modelField(door);
+function named(endpoint: Endpoint, model: string): Record<string, string> {
+  const field = modelField(endpoint);
   return field === undefined ? {} : { [field]: model };
 }
 
 /** A body near a sound one, with the model’s name put first where the body names it. */
-function bodyNear(door: Endpoint): fc.Arbitrary<{ readonly model: string; readonly text: string }> {
+function bodyNear(endpoint: Endpoint): fc.Arbitrary<{ readonly model: string; readonly text: string }> {
   return fc
     .tuple(
-      fc.constantFrom(...modelsOf(door), 'no-such-model'),
-      fc.constantFrom(...bodiesFor(door)).chain((body) => near(body, 3)),
+      fc.constantFrom(...modelsOf(endpoint), 'no-such-model'),
+      fc.constantFrom(...bodiesFor(endpoint)).chain((body) => near(body, 3)),
       fc.option(fc.constantFrom(...extremes), { freq: 3 }),
     )
     .map(([model, text, extreme]) => {
-      const first = JSON.stringify(named(door, model)).slice(1, -1);
+      const first = JSON.stringify(named(endpoint, model)).slice(1, -1);
       const rest = text.slice(1, -1);
       const members = [
         ...(first === '' ? [] : [first]),
@@ -142,30 +142,30 @@ function bodyNear(door: Endpoint): fc.Arbitrary<{ readonly model: string; readon
 }
 
 test('there are paths to try', () => {
-  expect(doors.length).toBeGreaterThan(15);
+  expect(endpoints.length).toBeGreaterThan(15);
 });
 
-describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, door) => {
+describe.each(endpoints.map((endpoint) => [endpoint.name, endpoint] as const))('%s', (_name, endpoint) => {
   test('bodies near sound ones are answered, or refused with a reason', async () => {
     await fc.assert(
-      fc.asyncProperty(bodyNear(door), async ({ model, text }) => {
-        const answer = await post(ground, door.path(model), text);
-        expectSane(door, answer);
-        if (!door.takesJson) expect(answer.status).toBe(415);
+      fc.asyncProperty(bodyNear(endpoint), async ({ model, text }) => {
+        const answer = await post(ground, endpoint.path(model), text);
+        expectSane(endpoint, answer);
+        if (!endpoint.takesJson) expect(answer.status).toBe(415);
       }),
-      { seed, numRuns: door.takesJson ? tries(200) : 5, endOnFailure: false },
+      { seed, numRuns: endpoint.takesJson ? tries(200) : 5, endOnFailure: false },
     );
   });
 
-  test.runIf(door.takesJson)('what is extreme is answered, or refused with a reason', async () => {
-    for (const [turn, model] of modelsOf(door).entries()) {
-      for (const extreme of selectRotating(extremes, doors.indexOf(door) + turn, 6)) {
+  test.runIf(endpoint.takesJson)('what is extreme is answered, or refused with a reason', async () => {
+    for (const [turn, model] of modelsOf(endpoint).entries()) {
+      for (const extreme of selectRotating(extremes, endpoints.indexOf(endpoint) + turn, 6)) {
         const index = extremes.indexOf(extreme);
-        const all = bodiesFor(door);
-        const body = { ...named(door, model), ...all[index % all.length] };
+        const all = bodiesFor(endpoint);
+        const body = { ...named(endpoint, model), ...all[index % all.length] };
         const text = `${JSON.stringify(body).slice(0, -1)},${extreme}}`;
         // oxlint-disable-next-line no-await-in-loop -- one after the other, so that a failure names its cause
-        expectSane(door, await post(ground, door.path(model), text));
+        expectSane(endpoint, await post(ground, endpoint.path(model), text));
       }
     }
   });
@@ -173,26 +173,28 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
   test('noise is refused with a reason', async () => {
     await fc.assert(
       fc.asyncProperty(noise, async (bytes) => {
-        const answer = await post(ground, door.path('demo'), bytes);
-        expectSane(door, answer);
+        const answer = await post(ground, endpoint.path('demo'), bytes);
+        expectSane(endpoint, answer);
         expect(answer.status).not.toBe(200);
       }),
       { seed, numRuns: tries(100) },
     );
   });
 
-  const sound = modelsOf(door).flatMap((model) => bodiesFor(door).map((body) => [model, body] as const));
-  test.runIf(door.takesJson)(
+  const sound = modelsOf(endpoint).flatMap((model) =>
+    bodiesFor(endpoint).map((body) => [model, body] as const),
+  );
+  test.runIf(endpoint.takesJson)(
     'sound bodies are still answered, or refused as what the model does not do',
     async () => {
       const answers = await Promise.all(
         sound.map(([model, body]) =>
-          post(ground, door.path(model), JSON.stringify({ ...named(door, model), ...body })),
+          post(ground, endpoint.path(model), JSON.stringify({ ...named(endpoint, model), ...body })),
         ),
       );
-      for (const answer of answers) expectSane(door, answer);
+      for (const answer of answers) expectSane(endpoint, answer);
       // A video that is made anew must be there.
-      const expected = door.route.path.includes(':id') ? 404 : 200;
+      const expected = endpoint.route.path.includes(':id') ? 404 : 200;
       expect(answers.map(({ status }) => status)).toContain(expected);
       expect(openUploads()).toEqual([]);
     },
@@ -267,14 +269,22 @@ describe('a sound request, read and written again', () => {
   });
 
   test('for embeddings becomes a batch of generateContent, and what that cannot say is named', () => {
-    const spoken = new Set(['model', 'input', 'dimensions', 'encoding_format', 'input_type', 'task', 'user']);
+    const knownFields = new Set([
+      'model',
+      'input',
+      'dimensions',
+      'encoding_format',
+      'input_type',
+      'task',
+      'user',
+    ]);
     fc.assert(
       fc.property(embedRequests(true), (body) => {
         const { encoded, losses } = encodedBy(embedCodec, contentCodec, body);
         const purpose = wordFor(body.input_type) ?? wordFor(body.task);
         const vendor = purpose === undefined ? ['input_type', 'task'].filter((name) => name in body) : [];
         expect(losses.toSorted()).toEqual(
-          [...odd(body, spoken), ...vendor, ...('user' in body ? ['user'] : [])].toSorted(),
+          [...odd(body, knownFields), ...vendor, ...('user' in body ? ['user'] : [])].toSorted(),
         );
         const model = `models/${String(body.model).replace(/^models\//, '')}`;
         expect(encoded.body).toEqual({
@@ -339,14 +349,14 @@ describe('a sound request, read and written again', () => {
     ['voyage', known(ownVoyage.embed), 'input_type', { input_type: 'query-2' }, 'query-2', []],
   ] as const)(
     'says to %s what its vectors are for in its own words alone',
-    (_name, codec, field, said, word, lost) => {
-      const { encoded, losses } = encodedBy(embedCodec, codec, { model: 'm', input: 'x', ...said });
+    (_name, codec, field, fields, word, lost) => {
+      const { encoded, losses } = encodedBy(embedCodec, codec, { model: 'm', input: 'x', ...fields });
       expect([encoded.body[field], losses]).toEqual([word, lost]);
     },
   );
 
   const limits = ['max_chunks_per_doc', 'max_tokens_per_doc', 'overlap_tokens'];
-  const spoken = new Set([
+  const rerankFields = new Set([
     'model',
     'query',
     'documents',
@@ -365,7 +375,9 @@ describe('a sound request, read and written again', () => {
         fc.property(rerankRequests, (body) => {
           const { encoded, losses } = encodedBy(rerankCodec, codec, body);
           const lost = limits.filter((name) => name in body && !(kept as readonly string[]).includes(name));
-          const unknown = odd(body, spoken).filter((name) => !(own as readonly string[]).includes(name));
+          const unknown = odd(body, rerankFields).filter(
+            (name) => !(own as readonly string[]).includes(name),
+          );
           expect(losses.toSorted()).toEqual([...lost, ...unknown].toSorted());
           const { query, documents, ...rest } = encoded.body;
           expect(query).toBe(body.query);

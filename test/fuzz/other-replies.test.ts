@@ -210,12 +210,12 @@ const batch = {
 };
 const pictureUrl = `data:image/png;base64,${picture.toString('base64')}`;
 
-const embeddings = (model: string, url: string, asked: JsonObject, more: JsonObject = {}): Row => ({
+const embeddings = (model: string, url: string, body: JsonObject, more: JsonObject = {}): Row => ({
   name: `embeddings · ${model}${more.encoding_format === 'base64' ? ' · base64' : ''}`,
   format: 'embeddings',
   path: '/v1/embeddings',
   body: { model, ...inputs, ...more },
-  sound: soundReply(url, asked),
+  sound: soundReply(url, body),
   verbatim: false,
   kind: 'json',
   check: two,
@@ -404,7 +404,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-function ask({ path, body }: Row): Promise<Got> {
+function send({ path, body }: Row): Promise<Got> {
   if (!Array.isArray(body)) return post(ground, path, JSON.stringify(body));
   return post(ground, path, written(body as readonly Part[]), {
     'content-type': 'multipart/form-data; boundary=x',
@@ -423,7 +423,7 @@ const plainly: Sending = {
 async function expectSane(row: Row, body: Buffer, sending: Sending): Promise<Got> {
   reply = { body, sending };
   ground.gateway.lines.length = 0;
-  const got = await ask(row);
+  const got = await send(row);
   const what = `${JSON.stringify(sending)} ${body.toString().slice(0, 600)}\n→ ${got.status} ${got.text.slice(0, 600)}`;
   const count = (outcome: string): void => void outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
   // A failure of a provider is told as one; the gateway itself has not failed.
@@ -511,7 +511,7 @@ const sendings: fc.Arbitrary<Sending> = fc.record({
 });
 
 /** Errors as vendors tell them with whatever status, and things that are no answer. */
-const tellings = [
+const errorBodies = [
   '{"error":{"message":"quota","type":"insufficient_quota","code":"insufficient_quota"}}',
   '{"error":"no such model"}',
   '{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED"}}',
@@ -596,8 +596,8 @@ describe.each(rows.map((row) => [row.name, row] as const))('%s', (_name, row) =>
         const cut = nth / 12;
         // oxlint-disable-next-line no-await-in-loop -- one reply after the other
         const got = await expectSane(row, sound, { ...usual, framing, cut });
-        const isTold = got.status !== 200 || !got.ended || got.text.includes('"error"');
-        expect(isTold, `cut at ${cut}: ${got.text}`).toBe(true);
+        const isReported = got.status !== 200 || !got.ended || got.text.includes('"error"');
+        expect(isReported, `cut at ${cut}: ${got.text}`).toBe(true);
       }
   });
 
@@ -612,7 +612,7 @@ describe.each(rows.map((row) => [row.name, row] as const))('%s', (_name, row) =>
   });
 
   test('errors, and what is no answer, are told as errors', async () => {
-    for (const [nth, text] of selectRotating(tellings, rows.indexOf(row), 3).entries())
+    for (const [nth, text] of selectRotating(errorBodies, rows.indexOf(row), 3).entries())
       for (const type of selectRotating(['application/json', row.sound.type], nth)) {
         // oxlint-disable-next-line no-await-in-loop -- one reply after the other
         await expectSane(row, Buffer.from(text), { ...plainly, type });

@@ -117,8 +117,8 @@ function expectLegalForAll({ events, ended }: Outcome, verbatim?: string): void 
       `${codec.format}: ${JSON.stringify(frames)}`,
     ).toEqual([]);
     // `[DONE]` may stand behind the failure.
-    const told = JSON.stringify(frames.slice(-2)).includes('"error"');
-    if (ended !== 'complete') expect(told, codec.format).toBe(true);
+    const isReported = JSON.stringify(frames.slice(-2)).includes('"error"');
+    if (ended !== 'complete') expect(isReported, codec.format).toBe(true);
     if (ended !== 'complete') continue;
     const whole = codec.encodeWhole(context);
     for (const event of events) whole.event(event);

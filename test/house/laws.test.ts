@@ -361,7 +361,7 @@ describe('one of a kind', () => {
     expect(
       verdict(
         places(product, /\.subscribe\(/).filter(
-          (place) => !maySubscribe.some((path) => place.startsWith(`${path}:`)),
+          (location) => !maySubscribe.some((path) => location.startsWith(`${path}:`)),
         ),
         'A second subscription runs the call twice, or outlives it. Return the stream and change it with operators: map, observe, onUsage, eachInOrder.',
       ),
@@ -406,13 +406,13 @@ describe('one of a kind', () => {
     const found = places(files, /\bBuffer\.concat\(|\.arrayBuffer\(\)/);
     expect(
       verdict(
-        found.filter((place) => !Object.keys(mayJoin).some((path) => place.startsWith(`${path}:`))),
+        found.filter((location) => !Object.keys(mayJoin).some((path) => location.startsWith(`${path}:`))),
         "Collect a provider's response with wholeBytes or WholeBytes (core/sdk/whole-bytes.ts), which have a limit and take time in proportion to the length. What joins other bytes is named in mayJoin, with the reason.",
       ),
     ).toBe('');
     expect(
       verdict(
-        Object.keys(mayJoin).filter((path) => !found.some((place) => place.startsWith(`${path}:`))),
+        Object.keys(mayJoin).filter((path) => !found.some((location) => location.startsWith(`${path}:`))),
         'These files no longer join bytes: take them off the list.',
       ),
     ).toBe('');
@@ -453,13 +453,13 @@ describe('one of a kind', () => {
     });
     expect(
       verdict(
-        found.filter((place) => !mayConnect.some((path) => place.startsWith(`${path}:`))),
+        found.filter((location) => !mayConnect.some((path) => location.startsWith(`${path}:`))),
         "An address that a client or a provider gave is asked with askGuarded (core/upstream/guarded/connection.ts), fetchMedia or download: they check it, its names and its redirects. A channel's own address is asked with the http client that it is given.",
       ),
     ).toBe('');
     expect(
       verdict(
-        mayConnect.filter((path) => !found.some((place) => place.startsWith(`${path}:`))),
+        mayConnect.filter((path) => !found.some((location) => location.startsWith(`${path}:`))),
         'These files no longer connect: take them off the list.',
       ),
     ).toBe('');
@@ -477,10 +477,12 @@ describe('one of a kind', () => {
       verdict(
         found.filter(
           // The thread has its own event loop, and its connection reads alone.
-          (place) =>
-            !/^core\/state\/database\/(?:sqlite-writes|migrations|index|sqlite-to-read)\.ts:/.test(place) &&
+          (location) =>
+            !/^core\/state\/database\/(?:sqlite-writes|migrations|index|sqlite-to-read)\.ts:/.test(
+              location,
+            ) &&
             // Commands that run alone, in a process that serves nobody.
-            !/^core\/state\/backup\/(?:sqlite|tables)\.ts:/.test(place),
+            !/^core\/state\/backup\/(?:sqlite|tables)\.ts:/.test(location),
         ),
         'A write that waits for another process inside SQLite holds the event loop up: use writeInSqlite or transactionInSqlite (core/state/database/sqlite-writes.ts), or work with sqlOf(database).',
       ),
@@ -517,7 +519,7 @@ describe('one of a kind', () => {
     expect(
       verdict(
         places(product, /\bprocess\s*\.\s*env\b|\bprocess\s*\[/).filter(
-          (place) => !place.startsWith('core/settings/environment.ts:'),
+          (location) => !location.startsWith('core/settings/environment.ts:'),
         ),
         "Read the environment with env('NAME') from core/settings/environment.ts, so that .env files count and one place lists what there is.",
       ),
@@ -535,7 +537,7 @@ describe('one of a kind', () => {
         product
           .filter((path) => rooms.test(path) && !path.startsWith('core/sdk/testing/'))
           .flatMap(spreads)
-          .filter((place) => !fewArguments.test(place)),
+          .filter((location) => !fewArguments.test(location)),
         'Arguments stand on the stack, which has room for some ten thousand: push one by one, reduce with Math.max, take from() in place of of().',
       ),
     ).toBe('');
@@ -544,7 +546,7 @@ describe('one of a kind', () => {
   test('the console belongs to the command line', () => {
     expect(
       verdict(
-        places(product, /\bconsole\b/).filter((place) => !/^core\/(cli\/|log\.ts:)/.test(place)),
+        places(product, /\bconsole\b/).filter((location) => !/^core\/(cli\/|log\.ts:)/.test(location)),
         'Write to the log (tools.log): it is structured and masks secrets. Only core/cli speaks to a person.',
       ),
     ).toBe('');
@@ -830,8 +832,8 @@ describe('what is published', () => {
   test('statements bind their values by place or by name', () => {
     expect(
       verdict(
-        places(core, /\?\d/, { strings: false }).filter((place) =>
-          /SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE/.test(place),
+        places(core, /\?\d/, { strings: false }).filter((location) =>
+          /SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE/.test(location),
         ),
         'SQLite in Node 22 binds no numbers: write ? or $name instead of ?1.',
       ),

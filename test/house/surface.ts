@@ -66,7 +66,7 @@ export function surface(): readonly Declared[] {
 }
 
 /** What stands behind the names is told as far as authors see it: the gateway's own insides, which a test may reach into, are not. */
-function isTold(path: string): boolean {
+function isPublic(path: string): boolean {
   return /^core\/(?:model|sdk)\//.test(path) && !path.startsWith('core/sdk/define.');
 }
 
@@ -95,7 +95,7 @@ function declaredIn(folder: string): readonly Declared[] {
       if (elsewhere !== undefined) visit(elsewhere[0], elsewhere[1], entry);
       return;
     }
-    if (entry === undefined && !isTold(relative(folder, path))) return;
+    if (entry === undefined && !isPublic(relative(folder, path))) return;
     const key = `${path} ${name}`;
     const known = found.get(key);
     if (known?.isExported === true || (known !== undefined && entry === undefined)) return;

@@ -68,7 +68,7 @@ export class MeasuredGateway {
   }
 
   /** Sends one request and reads its reply to the end. Throws for what no caller would understand. */
-  async ask(format: ChatFormat, model: string, stream: boolean, body: string): Promise<number> {
+  async sendCall(format: ChatFormat, model: string, stream: boolean, body: string): Promise<number> {
     const paths: Readonly<Record<ChatFormat, string>> = {
       'chat-completions': '/v1/chat/completions',
       messages: '/v1/messages',
@@ -130,7 +130,7 @@ export function gatewayWork(gateway: MeasuredGateway, all: boolean): Work[] {
         ...(shape.most === undefined ? {} : { most: shape.most / 8 }),
         make: (size) => {
           const body = named(shape.make(from, size), false);
-          return { bytes: body.length, run: () => gateway.ask(from, model, false, body) };
+          return { bytes: body.length, run: () => gateway.sendCall(from, model, false, body) };
         },
       }));
       const replies = ofOneChoice.filter(isTaken).flatMap((shape) =>
@@ -148,7 +148,7 @@ export function gatewayWork(gateway: MeasuredGateway, all: boolean): Work[] {
               JSON.parse(JSON.stringify(text).replace('hello', words)) as JsonObject,
               stream,
             );
-            return { bytes: 64 * size, run: () => gateway.ask(from, model, stream, body) };
+            return { bytes: 64 * size, run: () => gateway.sendCall(from, model, stream, body) };
           },
         })),
       );

@@ -32,7 +32,7 @@ function growths(works: readonly Work[]): string[] {
 const parts = [...new Set(countedWork.map(({ part }) => part))];
 
 describe('work grows no faster than its input, by the steps and the bytes that it takes', () => {
-  test.each(parts.map((part, place) => [part, place] as const))('%s', (part, place) => {
+  test.each(parts.map((part, index) => [part, index] as const))('%s', (part, place) => {
     const works = countedWork.filter((work) => work.part === part);
     expect(works.length).toBeGreaterThan(0);
     const oneOf = Math.min(share, works.length);

@@ -64,7 +64,7 @@ function highest(figure: 'exponent' | 'step', digits: number): string {
   return most === undefined ? 'none' : `${most[figure].toFixed(digits)} (${most.name})`;
 }
 
-function tell(isAbove: boolean, work: Work, row: string): void {
+function report(isAbove: boolean, work: Work, row: string): void {
   if (isAbove) above.push({ work, row });
   console.log(row);
 }
@@ -88,7 +88,7 @@ async function tried(work: Work, run: () => void | Promise<void>): Promise<void>
     await run();
     await work.close?.();
   } catch (error) {
-    tell(true, work, `${String(error)}  ${work.part}, ${work.shape}`);
+    report(true, work, `${String(error)}  ${work.part}, ${work.shape}`);
   }
   const megabytes = held();
   if (tellsMemory) console.log(`${megabytes.toFixed(0).padStart(6)} MB held`);
@@ -103,7 +103,7 @@ async function time(work: Work): Promise<void> {
   if (work.except === undefined) judge(work, { name, exponent, step: isStep ? perMegabyte : 0 });
   const figures = `${exponent.toFixed(2).padStart(6)} ${taken.toFixed(0).padStart(6)} ms ${perMegabyte.toFixed(1).padStart(7)} ms/MB ${isStep ? 'at once' : '       '}`;
   const note = work.except === undefined ? '' : `, not judged: ${work.except}`;
-  tell(isAbove && work.except === undefined, work, `${figures}  ${name}${note}`);
+  report(isAbove && work.except === undefined, work, `${figures}  ${name}${note}`);
 }
 
 function count(counter: EffortCounter, work: Work): void {
@@ -111,7 +111,7 @@ function count(counter: EffortCounter, work: Work): void {
   const name = nameOf(work, growth.size);
   judge(work, { name, exponent: Math.max(growth.steps, growth.bytes), step: 0 });
   const figures = `steps ${growth.steps.toFixed(2).padStart(5)}, bytes ${growth.bytes.toFixed(2).padStart(5)}`;
-  tell(growth.steps > mostCounted || growth.bytes > mostCounted, work, `${figures}  ${name}`);
+  report(growth.steps > mostCounted || growth.bytes > mostCounted, work, `${figures}  ${name}`);
 }
 
 /** Those that are asked for. */

@@ -242,8 +242,8 @@ function operationWork(): Work[] {
             let events: readonly GatewayEvent[] = [];
             tolerant(() => (events = codec.decodeWhole(body, {})))();
             // As many documents as scores: what was asked for decides what is answered.
-            const asked = { documents: times(size, () => 'hello'), return_documents: true };
-            const context = { ...contextOf(), body: asked };
+            const request = { documents: times(size, () => 'hello'), return_documents: true };
+            const context = { ...contextOf(), body: request };
             return {
               bytes: bytesOf(body),
               run: tolerant(() => {

@@ -265,7 +265,7 @@ function withoutBooks(bookkeeper: Bookkeeper): Bookkeeper {
   return {
     full: false,
     waiting: 0,
-    reserve: (...asked) => bookkeeper.reserve(...asked),
+    reserve: (...reservation) => bookkeeper.reserve(...reservation),
     release: (reservation) => bookkeeper.release(reservation),
     watch: (reservation) => bookkeeper.watch(reservation),
     close: async () => {},

@@ -137,7 +137,7 @@ function passing(bench: PluginBench): Work[] {
         ending,
     },
   ];
-  const asked = (model: string): BenchCall => ({
+  const callOf = (model: string): BenchCall => ({
     format: 'chat-completions',
     body: { messages: [{ role: 'user', content: 'hello' }] },
     stream: true,
@@ -156,7 +156,7 @@ function passing(bench: PluginBench): Work[] {
             const bytes = Buffer.from(make(size));
             return {
               bytes: bytes.length,
-              input: { ...asked('chat'), ...(isRenamed ? { edits: { model: 'm' } } : {}) },
+              input: { ...callOf('chat'), ...(isRenamed ? { edits: { model: 'm' } } : {}) },
               replies: [frames(bytes, read)],
             };
           },
@@ -211,30 +211,30 @@ function compacting(bench: PluginBench): Work[] {
         ]),
     },
   ];
-  const wishes: readonly {
+  const compactions: readonly {
     readonly name: string;
-    readonly asked: Partial<BenchCall>;
+    readonly input: Partial<BenchCall>;
     readonly body: JsonObject;
   }[] = [
-    { name: 'asked to compact', asked: { operation: 'compact' }, body: {} },
+    { name: 'asked to compact', input: { operation: 'compact' }, body: {} },
     {
       name: 'over its threshold',
-      asked: {},
+      input: {},
       body: { context_management: [{ type: 'compaction', compact_threshold: 1000 }] },
     },
     {
       name: 'near its threshold',
-      asked: {},
+      input: {},
       body: { context_management: [{ type: 'compaction', compact_threshold: 100_000 }] },
     },
   ];
   return contexts.flatMap((history) =>
-    wishes.map(({ name, asked, body }) =>
+    compactions.map(({ name, input: baseCall, body }) =>
       row(bench, compaction, { threshold: 1000 }, `${name}: ${history.name}`, (size) => {
         const whole = { ...body, input: [...history.make(size), { role: 'user', content: 'and now?' }] };
         return {
           bytes: bytesOf(whole),
-          input: { format: 'responses', model: 'chat', body: whole, attempt: true, ...asked },
+          input: { format: 'responses', model: 'chat', body: whole, attempt: true, ...baseCall },
         };
       }),
     ),
@@ -320,7 +320,7 @@ export function pluginWork(bench: PluginBench): Work[] {
         models: times(size, (index) => ({ id: `model-${index}`, created: 1, ownedBy: 'us' })),
       },
     ] as unknown as GatewayEvent[];
-  const asked: BenchCall = { format: 'messages', body: hello('messages') };
+  const baseCall: BenchCall = { format: 'messages', body: hello('messages') };
   return [
     ...[
       {
@@ -334,20 +334,20 @@ export function pluginWork(bench: PluginBench): Work[] {
     ].map(({ name, headers }) =>
       row(bench, auth, { failures: 0 }, name, (size) => ({
         bytes: size,
-        input: { ...asked, headers: headers(size) },
+        input: { ...baseCall, headers: headers(size) },
       })),
     ),
     row(bench, auth, { failures: 0 }, 'a long query', (size) => ({
       bytes: 8 * size,
       input: {
-        ...asked,
+        ...baseCall,
         query: times(size, (index) => `key${index}=a`).join('&'),
         headers: { 'x-api-key': bench.secret },
       },
     })),
     row(bench, requestId, undefined, 'a long id', (size) => ({
       bytes: 64 * size,
-      input: { ...asked, headers: { 'x-request-id': 'a'.repeat(64 * size) } },
+      input: { ...baseCall, headers: { 'x-request-id': 'a'.repeat(64 * size) } },
     })),
     ...[logging, metrics, usageLog].flatMap((plugin: Definition<z.ZodType>) => [
       ...ofReplies(bench, plugin, undefined, anything),
@@ -366,7 +366,7 @@ export function pluginWork(bench: PluginBench): Work[] {
       ].map(({ name, event }) =>
         row(bench, plugin, undefined, `replies: ${name}`, (size) => {
           const events = times(size, event) as unknown as GatewayEvent[];
-          return { bytes: bytesOf(events), input: asked, replies: [from([...events, ...shortReply])] };
+          return { bytes: bytesOf(events), input: baseCall, replies: [from([...events, ...shortReply])] };
         }),
       ),
     ]),
@@ -389,11 +389,11 @@ export function pluginWork(bench: PluginBench): Work[] {
     ),
     row(bench, modelAccess, undefined, 'a key of many models', (size) => ({
       bytes: 10 * size,
-      input: { ...asked, key: { models: [...times(size, (index) => `other-${index}*`), 'messages'] } },
+      input: { ...baseCall, key: { models: [...times(size, (index) => `other-${index}*`), 'messages'] } },
     })),
     row(bench, modelAccess, undefined, 'a list of many models', (size) => ({
       bytes: 30 * size,
-      input: { ...asked, operation: 'list-models', key: { models: ['model-1*', 'other-*'] } },
+      input: { ...baseCall, operation: 'list-models', key: { models: ['model-1*', 'other-*'] } },
       replies: [from(lists(size))],
     })),
     row(bench, modelAccess, undefined, 'unknown members where a provider chooses', (size) => ({

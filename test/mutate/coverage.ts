@@ -23,7 +23,7 @@ const limitMs = 300_000;
 export async function measureCoverage(
   trees: readonly Tree[],
   files: readonly string[],
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<Coverage> {
   const tests: TestFile[] = [];
   const failing: string[] = [];
@@ -36,7 +36,7 @@ export async function measureCoverage(
       if (result === 'passed') tests.push({ path, milliseconds, reached });
       else {
         failing.push(path);
-        say(`${path} fails without a mutant and is left out:\n${output}`);
+        print(`${path} fails without a mutant and is left out:\n${output}`);
       }
     }
   };

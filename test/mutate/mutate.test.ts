@@ -130,8 +130,8 @@ describe('a score', () => {
   });
 
   test('knows accepted survivors by file and code, and those whose code is gone', () => {
-    const { id: _id, line: _line, mutator: _mutator, ...place } = mutant();
-    const entry = { ...place, reason: 'never equal' };
+    const { id: _id, line: _line, mutator: _mutator, ...location } = mutant();
+    const entry = { ...location, reason: 'never equal' };
     const below = (file: string): boolean => file.startsWith('core/');
     expect(acceptedEntry(mutant({ line: 77 }), [entry])).toBe(entry);
     expect(acceptedEntry(mutant({ replacement: 'true' }), [entry])).toBeUndefined();

@@ -16,7 +16,7 @@ import { Tree } from './tree.ts';
 import { hasSurvived, tryMutants, type Tried } from './try-mutants.ts';
 
 const home = join(import.meta.dirname, '../..');
-const say = (line: string): void => console.log(line);
+const print = (line: string): void => console.log(line);
 
 function isBelow(folder: string, file: string): boolean {
   return file === folder || file.startsWith(`${folder}/`);
@@ -76,7 +76,7 @@ function report(tried: readonly Tried[], mutants: readonly Mutant[], { folders }
   );
   const gone = withoutMutant(mutants, (file) => folders.some((folder) => isBelow(folder, file)));
   const wrong = [...killedLines(tried), ...goneLines(gone)];
-  for (const line of ['', ...survivorLines(tried), '', ...wrong, ...scores.map(scoreLine)]) say(line);
+  for (const line of ['', ...survivorLines(tried), '', ...wrong, ...scores.map(scoreLine)]) print(line);
   return wrong.length === 0 && scores.every(({ killed, tried: all }) => killed >= goal * all) ? 0 : 1;
 }
 
@@ -85,10 +85,10 @@ async function main(options: Options): Promise<number> {
   const { files, mutants } = await instrument(sourcesOf(options));
   const trees = Array.from({ length: options.processes }, () => new Tree(home, files));
   try {
-    say(`${mutants.length} mutants; running ${tests.length} test files without any of them`);
-    const coverage = await measureCoverage(trees, tests, say);
+    print(`${mutants.length} mutants; running ${tests.length} test files without any of them`);
+    const coverage = await measureCoverage(trees, tests, print);
     const tried = await tryMutants(trees, chosen(mutants, options), coverage, (line, soFar) => {
-      say(line);
+      print(line);
       // A run may take hours: what is known is kept when it is interrupted.
       if (options.out !== undefined) writeFileSync(options.out, JSON.stringify(soFar, undefined, 2));
     });
@@ -102,5 +102,5 @@ async function main(options: Options): Promise<number> {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 const args = process.argv.slice(2);
-if (args.includes('--help')) say(usage);
+if (args.includes('--help')) print(usage);
 else process.exitCode = await main(readOptions(args));

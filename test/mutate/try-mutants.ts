@@ -28,7 +28,7 @@ export async function tryMutants(
   trees: readonly Tree[],
   mutants: readonly Mutant[],
   coverage: Coverage,
-  say: (line: string, soFar: readonly Tried[]) => void,
+  print: (line: string, soFar: readonly Tried[]) => void,
 ): Promise<Tried[]> {
   const tried: Tried[] = [];
   const left = [...mutants];
@@ -36,7 +36,7 @@ export async function tryMutants(
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
       const one = await tryMutant(tree, mutant, coverage);
       tried.push(one);
-      say(`${tried.length}/${mutants.length} ${one.fate}: ${describeMutant(mutant)}`, tried);
+      print(`${tried.length}/${mutants.length} ${one.fate}: ${describeMutant(mutant)}`, tried);
     }
   };
   await Promise.all(trees.map(work));

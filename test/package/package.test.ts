@@ -47,23 +47,31 @@ async function run(cwd: string, program: string, ...args: string[]): Promise<str
 }
 
 /** Outside the repository, whose packages no program in it may find. */
-let place: string;
+let installFolder: string;
 let packed: readonly string[] = [];
 let size = 0;
 
 beforeAll(async () => {
-  place = mkdtempSync(join(tmpdir(), 'sluice-package-'));
+  installFolder = mkdtempSync(join(tmpdir(), 'sluice-package-'));
   await run(home, process.execPath, 'core/packaging/prepack.js', '--page-as-it-is', '--unchecked');
-  const report = await run(home, 'npm', 'pack', '--ignore-scripts', '--json', '--pack-destination', place);
-  const told = JSON.parse(report) as readonly Packed[] | Readonly<Record<string, Packed>>;
-  const [tarball] = Object.values(told);
+  const report = await run(
+    home,
+    'npm',
+    'pack',
+    '--ignore-scripts',
+    '--json',
+    '--pack-destination',
+    installFolder,
+  );
+  const packReport = JSON.parse(report) as readonly Packed[] | Readonly<Record<string, Packed>>;
+  const [tarball] = Object.values(packReport);
   packed = tarball?.files.map(({ path }) => path) ?? [];
   size = tarball?.size ?? 0;
-  writeFileSync(join(place, 'package.json'), '{ "private": true }');
-  await install(join(place, tarball?.filename ?? ''));
+  writeFileSync(join(installFolder, 'package.json'), '{ "private": true }');
+  await install(join(installFolder, tarball?.filename ?? ''));
 });
 
-afterAll(() => rmSync(place, { recursive: true, force: true }));
+afterAll(() => rmSync(installFolder, { recursive: true, force: true }));
 
 interface Packed {
   readonly filename: string;
@@ -76,15 +84,15 @@ interface Packed {
  * packages of the repository, with `npm run fuzz` by npm's linked layout.
  */
 async function install(tarball: string): Promise<void> {
-  if (everything) return installByNpm(place, tarball);
-  const store = join(place, 'node_modules/.store/node_modules');
+  if (everything) return installByNpm(installFolder, tarball);
+  const store = join(installFolder, 'node_modules/.store/node_modules');
   mkdirSync(store, { recursive: true });
-  await run(place, 'tar', '-xzf', tarball);
-  renameSync(join(place, 'package'), join(store, 'sluice'));
+  await run(installFolder, 'tar', '-xzf', tarball);
+  renameSync(join(installFolder, 'package'), join(store, 'sluice'));
   const { dependencies } = readManifest(join(store, 'sluice'));
   for (const name of Object.keys(dependencies)) link(join(home, 'node_modules', name), join(store, name));
-  link(join(store, 'sluice'), join(place, 'node_modules/sluice'));
-  link(join(store, 'sluice/core/cli/sluice.js'), join(place, 'node_modules/.bin/sluice'));
+  link(join(store, 'sluice'), join(installFolder, 'node_modules/sluice'));
+  link(join(store, 'sluice/core/cli/sluice.js'), join(installFolder, 'node_modules/.bin/sluice'));
 }
 
 /** Installs what the package.json of a folder made by `sluice init` names. */
@@ -92,7 +100,10 @@ async function installProject(folder: string): Promise<void> {
   if (everything) return installByNpm(folder);
   const { dependencies, devDependencies } = readManifest(folder);
   for (const name of Object.keys({ ...dependencies, ...devDependencies }))
-    link(join(name === 'sluice' ? place : home, 'node_modules', name), join(folder, 'node_modules', name));
+    link(
+      join(name === 'sluice' ? installFolder : home, 'node_modules', name),
+      join(folder, 'node_modules', name),
+    );
 }
 
 async function installByNpm(folder: string, ...more: readonly string[]): Promise<void> {
@@ -126,11 +137,11 @@ function link(target: string, path: string): void {
 /** Writes files below the place, and says which folder they are in. */
 function write(folder: string, files: Readonly<Record<string, string>>): string {
   for (const [path, text] of Object.entries(files)) {
-    const file = join(place, folder, path);
+    const file = join(installFolder, folder, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
-  return join(place, folder);
+  return join(installFolder, folder);
 }
 
 /** A plugin of somebody else's, as a package that has brought a copy of Sluice. */
@@ -162,7 +173,7 @@ async function startIn(
   more: Readonly<Record<string, string>> = {},
 ): Promise<Running & { readonly url: string }> {
   const running = start(
-    join(place, 'node_modules/.bin/sluice'),
+    join(installFolder, 'node_modules/.bin/sluice'),
     ['start'],
     { ...environment, ...more },
     folder,
@@ -255,8 +266,8 @@ describe('the package', () => {
       );
     });
     onTestFinished(() => upstream.close());
-    const sluice = join(place, 'node_modules/.bin/sluice');
-    expect(await run(place, sluice, 'init', 'my-gateway')).toContain('npm start');
+    const sluice = join(installFolder, 'node_modules/.bin/sluice');
+    expect(await run(installFolder, sluice, 'init', 'my-gateway')).toContain('npm start');
     const folder = write('my-gateway', { ...thirdParty, 'channels/vectors.ts': vectors });
     const { dependencies, devDependencies } = readManifest(folder);
     const own = readManifest(home);
@@ -289,7 +300,7 @@ describe('the package', () => {
     expect(tested).toMatch(/^ok \d+ - local calls tools$/m);
     expect(tested).toMatch(/^# fail 0$/m);
     const gateway = await startIn(folder, { LOCAL_URL: upstream.url });
-    const frugal = processesIn(place).filter((line) => line.includes('--max-semi-space-size=16'));
+    const frugal = processesIn(installFolder).filter((line) => line.includes('--max-semi-space-size=16'));
     expect(frugal).toHaveLength(existsSync('/proc') ? 1 : 0);
 
     const answer = await chat(gateway.url, 'demo', 'hello');
@@ -331,7 +342,7 @@ describe('the package', () => {
     const { stdout } = await gateway.ended;
     expect(stdout).toMatch(/"msg":"stopped"/);
     expect(stdout).not.toMatch(/"level":"(error|fatal)"/);
-    await eventually(() => expect(processesIn(place)).toEqual([]));
+    await eventually(() => expect(processesIn(installFolder)).toEqual([]));
   });
 
   test('tells where it cannot be loaded from, and why', async () => {
@@ -345,7 +356,7 @@ describe('the package', () => {
       'node_modules/needy/index.js': `throw new Error('no licence');`,
       'gateway.config.ts': config,
     });
-    const tries: readonly (readonly [config: string, said: RegExp])[] = [
+    const tries: readonly (readonly [config: string, expected: RegExp])[] = [
       [
         `import half from 'half'; export default { plugins: [half({})] };`,
         /gateway\.config\.ts, plugins\[0\]: not a plugin, but an object with options, setup\./,
@@ -363,11 +374,15 @@ describe('the package', () => {
         /cannot be loaded: Cannot find package 'absent' imported from \S+gateway\.config\.ts/,
       ],
     ];
-    for (const [index, [config, said]] of tries.entries()) {
+    for (const [index, [config, expected]] of tries.entries()) {
       const folder = write(`broken-${index}`, broken(config));
-      const outcome = await start(join(place, 'node_modules/.bin/sluice'), ['check'], environment, folder)
-        .ended;
-      expect(outcome).toMatchObject({ code: 1, stderr: expect.stringMatching(said) });
+      const outcome = await start(
+        join(installFolder, 'node_modules/.bin/sluice'),
+        ['check'],
+        environment,
+        folder,
+      ).ended;
+      expect(outcome).toMatchObject({ code: 1, stderr: expect.stringMatching(expected) });
     }
   });
 
@@ -379,7 +394,12 @@ describe('the package', () => {
       `import { of } from 'rxjs'; import { z } from 'zod'; import { defineConfig } from 'sluice'; import demo from 'sluice/channels/demo'; import quota from 'sluice/plugins/quota';
        export default defineConfig({ plugins: [of(quota(z.object({}).parse({}))) && quota()], channels: [demo()] });`,
     );
-    const outcome = await start(join(place, 'node_modules/.bin/sluice'), ['check'], environment, alone).ended;
+    const outcome = await start(
+      join(installFolder, 'node_modules/.bin/sluice'),
+      ['check'],
+      environment,
+      alone,
+    ).ended;
     expect(outcome).toMatchObject({ code: 0, stdout: expect.stringContaining('The config is valid.') });
     expect(outcome.stdout).toContain(`zod, by ${join(alone, 'gateway.config.ts')}: npm install zod`);
     expect(outcome.stdout).toContain(`rxjs, by ${join(alone, 'gateway.config.ts')}: npm install rxjs`);
@@ -393,7 +413,7 @@ describe('the package', () => {
          azure({ resource: 'mine', identity: { kind: 'default' }, models: ['gpt-4o'] }), bedrock({ region: 'us-east-1' }), vertex({ project: 'mine' }) ] });`,
     });
     const { code, stderr } = await start(
-      join(place, 'node_modules/.bin/sluice'),
+      join(installFolder, 'node_modules/.bin/sluice'),
       ['check'],
       environment,
       folder,
@@ -409,7 +429,11 @@ describe('the package', () => {
 
   test('makes no gateway where something else is', async () => {
     const folder = write('taken', { 'letter.txt': 'Dear reader' });
-    const outcome = await start(join(place, 'node_modules/.bin/sluice'), ['init', folder], environment).ended;
+    const outcome = await start(
+      join(installFolder, 'node_modules/.bin/sluice'),
+      ['init', folder],
+      environment,
+    ).ended;
     expect(outcome).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('is not empty. It contains: letter.txt.'),

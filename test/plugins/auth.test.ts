@@ -53,8 +53,8 @@ beforeAll(async () => {
 afterAll(() => tested.close());
 
 /** What the plugins behind see of the call. Rejects when it is refused. */
-async function pass(asked: CallOptions): Promise<Call> {
-  const { sent, error } = await tested.run(asked);
+async function pass(options: CallOptions): Promise<Call> {
+  const { sent, error } = await tested.run(options);
   if (error !== undefined) throw error;
   const [one] = sent;
   if (one === undefined) throw new Error('The call did not go on.');
@@ -219,97 +219,98 @@ describe('an address that sends many wrong keys', () => {
       const client = new AbortController();
       const startedAt = performance.now();
       const answered = run({ headers: headers ?? {}, ip }, { signal: client.signal });
-      const told = answered.then(({ status }) => ({ status, late: performance.now() - startedAt }));
-      return { told, leave: () => client.abort() };
+      const outcome = answered.then(({ status }) => ({ status, late: performance.now() - startedAt }));
+      return { outcome, leave: () => client.abort() };
     };
-    const ask = async (headers: CallOptions['headers'], ip: string) => {
-      const { told } = send(headers, ip);
+    const sendAndMeasure = async (headers: CallOptions['headers'], ip: string) => {
+      const { outcome } = send(headers, ip);
       const state = { done: false };
-      void told.finally(() => (state.done = true));
+      void outcome.finally(() => (state.done = true));
       await clock.advance(0);
       while (!state.done) await clock.advance(25);
-      return told;
+      return outcome;
     };
-    return { ask, send };
+    return { sendAndMeasure, send };
   };
 
   test('gets 401 however often, each time later, up to two seconds; a valid key is let through at once', async () => {
-    const { ask } = await guard();
+    const { sendAndMeasure } = await guard();
     for (let number = 0; number < 20; number += 1)
-      expect(await ask(wrong, '192.0.2.1')).toEqual({ status: 401, late: 0 });
+      expect(await sendAndMeasure(wrong, '192.0.2.1')).toEqual({ status: 401, late: 0 });
     for (const late of [100, 200, 400, 800, 1_600, 2_000, 2_000])
-      expect(await ask(wrong, '192.0.2.1')).toEqual({ status: 401, late });
+      expect(await sendAndMeasure(wrong, '192.0.2.1')).toEqual({ status: 401, late });
     const off = await make({ name: 'off', enabled: false });
-    expect(await ask({ 'x-api-key': off }, '192.0.2.1')).toEqual({ status: 401, late: 2_000 });
-    expect(await ask({ 'x-api-key': key }, '192.0.2.1')).toEqual({ status: 200, late: 0 });
-    expect(await ask(wrong, '192.0.2.2')).toEqual({ status: 401, late: 0 });
-    expect(await ask({}, '192.0.2.1')).toEqual({ status: 401, late: 0 });
+    expect(await sendAndMeasure({ 'x-api-key': off }, '192.0.2.1')).toEqual({ status: 401, late: 2_000 });
+    expect(await sendAndMeasure({ 'x-api-key': key }, '192.0.2.1')).toEqual({ status: 200, late: 0 });
+    expect(await sendAndMeasure(wrong, '192.0.2.2')).toEqual({ status: 401, late: 0 });
+    expect(await sendAndMeasure({}, '192.0.2.1')).toEqual({ status: 401, late: 0 });
   });
 
   test('is answered at once again after a minute', async () => {
-    const { ask } = await guard(1);
-    await ask(wrong, '192.0.2.1');
-    expect((await ask(wrong, '192.0.2.1')).late).toBe(100);
+    const { sendAndMeasure } = await guard(1);
+    await sendAndMeasure(wrong, '192.0.2.1');
+    expect((await sendAndMeasure(wrong, '192.0.2.1')).late).toBe(100);
     // The shared minute moves on by the second.
     await clock.advance(61_001);
-    expect((await ask(wrong, '192.0.2.1')).late).toBe(0);
+    expect((await sendAndMeasure(wrong, '192.0.2.1')).late).toBe(0);
   });
 
   test('is one address for all processes that count together', async () => {
     const rates = new MemoryRates();
     const [here, there] = [await guard(2, { rates }), await guard(2, { rates })];
-    expect((await here.ask(wrong, '192.0.2.1')).late).toBe(0);
-    expect((await there.ask(wrong, '192.0.2.1')).late).toBe(0);
-    expect((await here.ask(wrong, '192.0.2.1')).late).toBe(100);
-    expect((await there.ask(wrong, '192.0.2.1')).late).toBe(100);
+    expect((await here.sendAndMeasure(wrong, '192.0.2.1')).late).toBe(0);
+    expect((await there.sendAndMeasure(wrong, '192.0.2.1')).late).toBe(0);
+    expect((await here.sendAndMeasure(wrong, '192.0.2.1')).late).toBe(100);
+    expect((await there.sendAndMeasure(wrong, '192.0.2.1')).late).toBe(100);
   });
 
   test('is counted by each process for itself while the shared count does not answer', async () => {
     const rates = new MemoryRates();
     rates.take = () => Promise.resolve({ allowed: false, states: [], retryMs: 1_000, degraded: true });
-    const { ask } = await guard(2, { rates });
-    for (const late of [0, 0, 100]) expect(await ask(wrong, '192.0.2.1')).toEqual({ status: 401, late });
+    const { sendAndMeasure } = await guard(2, { rates });
+    for (const late of [0, 0, 100])
+      expect(await sendAndMeasure(wrong, '192.0.2.1')).toEqual({ status: 401, late });
   });
 
   test('is one /64 of IPv6 addresses', async () => {
-    const { ask } = await guard(1);
+    const { sendAndMeasure } = await guard(1);
     for (const [ip, late] of [
       ['2001:db8:0:1::5', 0],
       ['2001:db8:0:1:ffff:1:2:3', 100],
       ['2001:db8:0:2::5', 0],
       ['::1', 0],
     ] as const)
-      expect((await ask(wrong, ip)).late).toBe(late);
+      expect((await sendAndMeasure(wrong, ip)).late).toBe(late);
   });
 
   test('holds few answers at once, of one address and of all: the others are answered without delay', async () => {
-    const { ask, send } = await guard(1);
+    const { sendAndMeasure, send } = await guard(1);
     const held: ReturnType<typeof send>[] = [];
     for (let number = 0; number < 100; number += 1) {
       const ip = `192.0.2.${number}`;
-      await ask(wrong, ip);
+      await sendAndMeasure(wrong, ip);
       for (let again = 0; again < 10; again += 1) held.push(send(wrong, ip));
     }
     let answered = 0;
-    for (const { told } of held) void told.then(() => (answered += 1));
+    for (const { outcome } of held) void outcome.then(() => (answered += 1));
     await clock.advance(0);
     expect(held.length - answered).toBe(64);
     await clock.advance(2_025);
-    await Promise.all(held.map(({ told }) => told));
-    expect((await ask(wrong, '192.0.2.1')).late).toBeGreaterThan(0);
+    await Promise.all(held.map(({ outcome }) => outcome));
+    expect((await sendAndMeasure(wrong, '192.0.2.1')).late).toBeGreaterThan(0);
   });
 
   test('gives its place back when it leaves, and holds none while other calls wait for room', async () => {
-    const { ask, send } = await guard(1);
-    await ask(wrong, '192.0.2.1');
+    const { sendAndMeasure, send } = await guard(1);
+    await sendAndMeasure(wrong, '192.0.2.1');
     const [first] = Array.from({ length: 8 }, () => send(wrong, '192.0.2.1'));
     await clock.advance(0);
-    expect((await ask(wrong, '192.0.2.1')).late).toBe(0);
+    expect((await sendAndMeasure(wrong, '192.0.2.1')).late).toBe(0);
     first?.leave();
-    expect((await ask(wrong, '192.0.2.1')).late).toBeGreaterThan(0);
+    expect((await sendAndMeasure(wrong, '192.0.2.1')).late).toBeGreaterThan(0);
     const crowded = await guard(1, { waiting: 1 });
     for (let number = 0; number < 5; number += 1)
-      expect((await crowded.ask(wrong, '192.0.2.1')).late).toBe(0);
+      expect((await crowded.sendAndMeasure(wrong, '192.0.2.1')).late).toBe(0);
   });
 
   test('is forgotten when very many others came since, so that nobody can fill the memory', () => {
@@ -320,9 +321,9 @@ describe('an address that sends many wrong keys', () => {
   });
 
   test('may go on where the operator wants that', async () => {
-    const { ask } = await guard(0);
+    const { sendAndMeasure } = await guard(0);
     for (let number = 0; number < 50; number += 1)
-      expect(await ask(wrong, '192.0.2.1')).toEqual({ status: 401, late: 0 });
+      expect(await sendAndMeasure(wrong, '192.0.2.1')).toEqual({ status: 401, late: 0 });
   });
 });
 

@@ -43,8 +43,13 @@ async function withLog(options: Parameters<typeof logging>[0] = {}, ...more: Plu
 /** The lines that one call leaves. */
 async function linesOf({ call, options, ...run }: Given) {
   const tested = await withLog(options);
-  const asked = { model: 'x-high', stream: true, key: { id: 'key_1' }, headers: { 'x-request-id': 'mine' } };
-  await tested.run({ ...asked, ...call }, { reply, ...run });
+  const callOptions = {
+    model: 'x-high',
+    stream: true,
+    key: { id: 'key_1' },
+    headers: { 'x-request-id': 'mine' },
+  };
+  await tested.run({ ...callOptions, ...call }, { reply, ...run });
   return tested.lines;
 }
 
@@ -94,15 +99,15 @@ describe('one line', () => {
   });
 
   test('tells what the reply lost while it was written', async () => {
-    const place = { block: 0, choice: 0 };
+    const position = { block: 0, choice: 0 };
     const logprobs = [{ token: 'a', logprob: -0.5, top: [] }];
     const [line] = await linesOf({
       call: { format: 'messages' },
       reply: [
         ...reply.filter(({ type }) => type !== 'text-delta'),
-        { type: 'text-start', ...place },
-        { type: 'text-delta', ...place, text: 'a', logprobs },
-        { type: 'text-end', ...place },
+        { type: 'text-start', ...position },
+        { type: 'text-delta', ...position, text: 'a', logprobs },
+        { type: 'text-end', ...position },
       ],
     });
     expect(line).toMatchObject({ losses: ['seed', 'logprobs'] });

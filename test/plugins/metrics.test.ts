@@ -250,19 +250,19 @@ describe('who may read them', () => {
   });
 
   test('somebody behind a proxy is who the proxy says, where it is trusted, and nobody where it is not', () => {
-    const told = { 'x-forwarded-for': '10.0.0.7' };
-    expect(() => createAccess(undefined, createRequestAddress([]))(asking('127.0.0.1', told))).toThrow(
+    const headers = { 'x-forwarded-for': '10.0.0.7' };
+    expect(() => createAccess(undefined, createRequestAddress([]))(asking('127.0.0.1', headers))).toThrow(
       /private IP addresses/,
     );
     expect(() =>
       createAccess(undefined, createRequestAddress([]))(asking('127.0.0.1', { via: '1.1 proxy' })),
     ).toThrow(/private IP addresses/);
     const access = createAccess(undefined, createRequestAddress(['127.0.0.1']));
-    expect(() => access(asking('127.0.0.1', told))).not.toThrow();
+    expect(() => access(asking('127.0.0.1', headers))).not.toThrow();
     expect(() => access(asking('127.0.0.1', { 'x-forwarded-for': '203.0.113.9' }))).toThrow(
       /private IP addresses/,
     );
-    expect(() => access(asking('10.9.9.9', told))).toThrow(/private IP addresses/);
+    expect(() => access(asking('10.9.9.9', headers))).toThrow(/private IP addresses/);
   });
 
   test('with a token only who sends it, from wherever', () => {

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => tested.close());
 
-function ask(models: readonly string[] | undefined, model: string, inForce?: string): Promise<Outcome> {
+function callModel(models: readonly string[] | undefined, model: string, inForce?: string): Promise<Outcome> {
   return tested.run({
     model,
     key: models === undefined ? {} : { models },
@@ -33,12 +33,12 @@ function ask(models: readonly string[] | undefined, model: string, inForce?: str
 
 describe('a key that names models', () => {
   test('may use those, by name and by pattern', async () => {
-    expect(await ask(['small'], 'small')).toMatchObject({ status: 200, sent: [{ model: 'small' }] });
-    expect(await ask(['small', 'claude-*'], 'claude-opus-5')).toMatchObject({ status: 200 });
+    expect(await callModel(['small'], 'small')).toMatchObject({ status: 200, sent: [{ model: 'small' }] });
+    expect(await callModel(['small', 'claude-*'], 'claude-opus-5')).toMatchObject({ status: 200 });
   });
 
   test('is refused every other model with 403, naming the field', async () => {
-    expect(await ask(['small'], 'large')).toMatchObject({
+    expect(await callModel(['small'], 'large')).toMatchObject({
       status: 403,
       sent: [],
       error: {
@@ -47,19 +47,19 @@ describe('a key that names models', () => {
         message: 'This API key has no access to the model large.',
       },
     });
-    expect(await ask([], 'small')).toMatchObject({ error: { code: 'model_not_allowed' } });
+    expect(await callModel([], 'small')).toMatchObject({ error: { code: 'model_not_allowed' } });
   });
 
   test('may ask for its model under another name', async () => {
-    expect(await ask(['x'], 'x-high', 'x')).toMatchObject({ status: 200, sent: [{ model: 'x' }] });
-    expect(await ask(['x-high'], 'x-high', 'x')).toMatchObject({ status: 200 });
-    expect(await ask(['y'], 'x-high', 'x')).toMatchObject({ status: 403 });
+    expect(await callModel(['x'], 'x-high', 'x')).toMatchObject({ status: 200, sent: [{ model: 'x' }] });
+    expect(await callModel(['x-high'], 'x-high', 'x')).toMatchObject({ status: 200 });
+    expect(await callModel(['y'], 'x-high', 'x')).toMatchObject({ status: 403 });
   });
 
   test('sees no other model in a list', async () => {
     const models: ListedModel[] = ['a-1', 'a-2', 'b'].map((id) => ({ id, created: 0, ownedBy: 'system' }));
-    const asked = { operation: 'list-models', key: { models: ['a-*'] } } as const;
-    const { events } = await tested.run(asked, { reply: [{ type: 'models', models }] });
+    const options = { operation: 'list-models', key: { models: ['a-*'] } } as const;
+    const { events } = await tested.run(options, { reply: [{ type: 'models', models }] });
     expect(events).toEqual([{ type: 'models', models: models.slice(0, 2) }]);
   });
 
@@ -83,7 +83,7 @@ describe('a key that names models', () => {
 });
 
 test('a key without a list may use everything, and its stream is not touched', async () => {
-  expect(await ask(undefined, 'large')).toMatchObject({ status: 200 });
+  expect(await callModel(undefined, 'large')).toMatchObject({ status: 200 });
   const { plugins, passed } = between(modelAccess());
   const { run, close } = await testPlugins(plugins);
   onTestFinished(close);

@@ -8,40 +8,43 @@ import { between } from './_between.ts';
 type Options = NonNullable<Parameters<typeof modelAlias>[0]>;
 
 /** What the plugin makes of a call, at a channel with these models. */
-async function passedOn(asked: CallOptions, models: readonly string[], options: Options = {}) {
+async function passedOn(call: CallOptions, models: readonly string[], options: Options = {}) {
   const { plugins, passed } = between(modelAlias(options));
   const tested = await testPlugins(plugins, { channels: { one: models } });
   onTestFinished(() => tested.close());
-  await tested.run(asked);
+  await tested.run(call);
   return passed[0];
 }
 
 /** What goes on behind the plugin: the model in force, and what was added about reasoning. */
-async function ask(model: string, models: string[], options: Options = {}, more: CallOptions = {}) {
+async function resolve(model: string, models: string[], options: Options = {}, more: CallOptions = {}) {
   const { on } = (await passedOn({ model, ...more }, models, options)) ?? {};
-  return { model: on?.model, asked: on?.askedModel, edits: on?.edits.settings?.reasoning };
+  return { model: on?.model, requested: on?.askedModel, edits: on?.edits.settings?.reasoning };
 }
 
 describe('a suffix', () => {
   test('sets how hard the model thinks, and is taken off the name', async () => {
     for (const effort of ['low', 'medium', 'high']) {
-      expect(await ask(`x-${effort}`, ['x'])).toEqual({
+      expect(await resolve(`x-${effort}`, ['x'])).toEqual({
         model: 'x',
-        asked: `x-${effort}`,
+        requested: `x-${effort}`,
         edits: { effort },
       });
     }
-    expect(await ask('x-thinking', ['x'])).toMatchObject({ model: 'x', edits: { mode: 'on', show: true } });
+    expect(await resolve('x-thinking', ['x'])).toMatchObject({
+      model: 'x',
+      edits: { mode: 'on', show: true },
+    });
   });
 
   test('belongs to the name where a channel lists it so', async () => {
-    expect(await ask('x-high', ['x', 'x-high'])).toMatchObject({ model: 'x-high', edits: undefined });
-    expect(await ask('kimi-k2-thinking', ['kimi-k2-thinking', 'kimi-k2'])).toMatchObject({
+    expect(await resolve('x-high', ['x', 'x-high'])).toMatchObject({ model: 'x-high', edits: undefined });
+    expect(await resolve('kimi-k2-thinking', ['kimi-k2-thinking', 'kimi-k2'])).toMatchObject({
       model: 'kimi-k2-thinking',
     });
   });
 
-  test('belongs to the name where nothing reasons: what it wishes for would get lost', async () => {
+  test('belongs to the name where nothing reasons: its effort would be lost', async () => {
     const modelOf = async (model: string) => {
       const embed = { operation: 'embed', format: 'embeddings', body: { model, input: 'x' } } as const;
       const passed = await passedOn(embed, ['x', 'y'], { aliases: { smart: 'y-high' } });
@@ -53,17 +56,17 @@ describe('a suffix', () => {
   });
 
   test('belongs to the name where nobody serves what is before it', async () => {
-    expect(await ask('mistral-medium', ['mistral-*'])).toMatchObject({ model: 'mistral-medium' });
-    expect(await ask('y-high', ['x'])).toMatchObject({ model: 'y-high', edits: undefined });
-    expect(await ask('-high', ['*'])).toMatchObject({ model: '-high' });
+    expect(await resolve('mistral-medium', ['mistral-*'])).toMatchObject({ model: 'mistral-medium' });
+    expect(await resolve('y-high', ['x'])).toMatchObject({ model: 'y-high', edits: undefined });
+    expect(await resolve('-high', ['*'])).toMatchObject({ model: '-high' });
   });
 
   test('is read where one pattern matches both names', async () => {
-    expect(await ask('claude-opus-5-high', ['claude-*'])).toMatchObject({
+    expect(await resolve('claude-opus-5-high', ['claude-*'])).toMatchObject({
       model: 'claude-opus-5',
       edits: { effort: 'high' },
     });
-    expect(await ask('claude-opus-5-thinking', ['claude-opus-5', '*'])).toMatchObject({
+    expect(await resolve('claude-opus-5-thinking', ['claude-opus-5', '*'])).toMatchObject({
       model: 'claude-opus-5',
     });
   });
@@ -74,10 +77,10 @@ describe('a suffix', () => {
       'qwen/qwen3-next-80b-a3b-thinking',
       'mistral-medium',
     ]) {
-      expect(await ask(model, ['*'])).toMatchObject({ model, edits: undefined });
+      expect(await resolve(model, ['*'])).toMatchObject({ model, edits: undefined });
     }
-    expect(await ask('house-high', ['*'], { keep: ['house-*'] })).toMatchObject({ model: 'house-high' });
-    expect(await ask('house-2-medium', ['*'])).toMatchObject({
+    expect(await resolve('house-high', ['*'], { keep: ['house-*'] })).toMatchObject({ model: 'house-high' });
+    expect(await resolve('house-2-medium', ['*'])).toMatchObject({
       model: 'house-2',
       edits: { effort: 'medium' },
     });
@@ -85,20 +88,23 @@ describe('a suffix', () => {
 
   test('is read where only the beginning of the name is that of a published one', async () => {
     for (const model of ['glm-5.2', 'kimi-k2.6', 'moonshotai/kimi-k2.6', 'qwen3.5-plus']) {
-      expect(await ask(`${model}-thinking`, ['*'])).toMatchObject({ model, edits: { mode: 'on' } });
+      expect(await resolve(`${model}-thinking`, ['*'])).toMatchObject({ model, edits: { mode: 'on' } });
     }
   });
 
   test('is one only: the rest is the name', async () => {
-    expect(await ask('x-thinking-high', ['x'])).toMatchObject({ model: 'x-thinking-high', edits: undefined });
-    expect(await ask('x-thinking-high', ['x', 'x-thinking'])).toMatchObject({
+    expect(await resolve('x-thinking-high', ['x'])).toMatchObject({
+      model: 'x-thinking-high',
+      edits: undefined,
+    });
+    expect(await resolve('x-thinking-high', ['x', 'x-thinking'])).toMatchObject({
       model: 'x-thinking',
       edits: { effort: 'high' },
     });
   });
 
   test('is not read when suffixes are off', async () => {
-    expect(await ask('x-high', ['x'], { suffixes: false })).toMatchObject({
+    expect(await resolve('x-high', ['x'], { suffixes: false })).toMatchObject({
       model: 'x-high',
       edits: undefined,
     });
@@ -108,30 +114,32 @@ describe('a suffix', () => {
 describe('more suffixes', () => {
   test('are part of the name unless they are asked for', async () => {
     for (const word of ['minimal', 'xhigh', 'max', 'none', 'nothinking']) {
-      expect(await ask(`x-${word}`, ['x'])).toMatchObject({ model: `x-${word}`, edits: undefined });
+      expect(await resolve(`x-${word}`, ['x'])).toMatchObject({ model: `x-${word}`, edits: undefined });
     }
   });
 
   test('are read for every model, or for those that match', async () => {
     for (const effort of ['minimal', 'xhigh', 'max', 'none']) {
-      expect(await ask(`x-${effort}`, ['x'], { extended: true })).toMatchObject({
+      expect(await resolve(`x-${effort}`, ['x'], { extended: true })).toMatchObject({
         model: 'x',
         edits: { effort },
       });
     }
-    expect(await ask('x-nothinking', ['x'], { extended: ['x*'] })).toMatchObject({
+    expect(await resolve('x-nothinking', ['x'], { extended: ['x*'] })).toMatchObject({
       model: 'x',
       edits: { mode: 'off' },
     });
-    expect(await ask('y-nothinking', ['y'], { extended: ['x*'] })).toMatchObject({ model: 'y-nothinking' });
-    expect(await ask('y-high', ['y'], { extended: ['x*'] })).toMatchObject({ model: 'y' });
+    expect(await resolve('y-nothinking', ['y'], { extended: ['x*'] })).toMatchObject({
+      model: 'y-nothinking',
+    });
+    expect(await resolve('y-high', ['y'], { extended: ['x*'] })).toMatchObject({ model: 'y' });
   });
 });
 
 describe('what the request itself says about reasoning wins', () => {
   /** In the words of a format, whose clients say it so. */
-  const edits = async (suffix: string, format: keyof typeof words, said: JsonObject) =>
-    (await ask(`x-${suffix}`, ['x'], { extended: true }, words[format](`x-${suffix}`, said))).edits;
+  const edits = async (suffix: string, format: keyof typeof words, fields: JsonObject) =>
+    (await resolve(`x-${suffix}`, ['x'], { extended: true }, words[format](`x-${suffix}`, fields))).edits;
 
   const words = {
     'chat-completions': (model: string, more: JsonObject): CallOptions => ({
@@ -190,33 +198,39 @@ describe('what the request itself says about reasoning wins', () => {
 
   test('the name in force changes all the same', async () => {
     const low = words['chat-completions']('x-high', { reasoning_effort: 'low' });
-    expect(await ask('x-high', ['x'], {}, low)).toMatchObject({ model: 'x', asked: 'x-high' });
+    expect(await resolve('x-high', ['x'], {}, low)).toMatchObject({ model: 'x', requested: 'x-high' });
   });
 });
 
 describe('an alias', () => {
   test('is another name of a model', async () => {
-    expect(await ask('fast', ['x'], { aliases: { fast: 'x' } })).toEqual({
+    expect(await resolve('fast', ['x'], { aliases: { fast: 'x' } })).toEqual({
       model: 'x',
-      asked: 'fast',
+      requested: 'fast',
       edits: undefined,
     });
-    expect(await ask('x', ['x', 'y'], { aliases: { x: 'y' } })).toMatchObject({ model: 'y' });
-    expect(await ask('b', ['x'], { aliases: { a: 'x', b: 'a' } })).toMatchObject({ model: 'x' });
+    expect(await resolve('x', ['x', 'y'], { aliases: { x: 'y' } })).toMatchObject({ model: 'y' });
+    expect(await resolve('b', ['x'], { aliases: { a: 'x', b: 'a' } })).toMatchObject({ model: 'x' });
   });
 
   test('may carry a suffix, or get one from the client, which wins', async () => {
     const aliases = { deep: 'x-high', plain: 'x' };
-    expect(await ask('deep', ['x'], { aliases })).toMatchObject({ model: 'x', edits: { effort: 'high' } });
-    expect(await ask('plain-low', ['x'], { aliases })).toMatchObject({
+    expect(await resolve('deep', ['x'], { aliases })).toMatchObject({
+      model: 'x',
+      edits: { effort: 'high' },
+    });
+    expect(await resolve('plain-low', ['x'], { aliases })).toMatchObject({
       model: 'x',
       edits: { effort: 'low' },
     });
-    expect(await ask('deep-low', ['x'], { aliases })).toMatchObject({ model: 'x', edits: { effort: 'low' } });
+    expect(await resolve('deep-low', ['x'], { aliases })).toMatchObject({
+      model: 'x',
+      edits: { effort: 'low' },
+    });
   });
 
   test('in a circle ends', async () => {
-    expect(await ask('a', ['x'], { aliases: { a: 'b', b: 'a' } })).toMatchObject({ asked: 'a' });
+    expect(await resolve('a', ['x'], { aliases: { a: 'b', b: 'a' } })).toMatchObject({ requested: 'a' });
   });
 
   test('of a model that nobody serves is told to the operator', async () => {

@@ -48,7 +48,7 @@ async function overMessages(
   return { provider, gateway };
 }
 
-const ask = (
+const sendChat = (
   { url, key }: Pick<TestGateway, 'url' | 'key'>,
   body: object,
   path = '/v1/chat/completions',
@@ -117,7 +117,7 @@ describe('several answers from a provider that makes one for each request', () =
     const { gateway, provider } = await overMessages((_request, response, count) =>
       json(response, 200, message(`colour ${count}`)),
     );
-    const response = await ask(gateway, { ...question, n: 3 });
+    const response = await sendChat(gateway, { ...question, n: 3 });
     const body = (await response.json()) as { choices: { index: number; message: { content: string } }[] };
     expect(response.status).toBe(200);
     expect(response.headers.get('x-sluice-loss')).toBeNull();
@@ -135,7 +135,7 @@ describe('several answers from a provider that makes one for each request', () =
     const { gateway, provider } = await overMessages((_request, response) =>
       json(response, 200, message('red')),
     );
-    const generated = await ask(
+    const generated = await sendChat(
       gateway,
       { contents: [{ parts: [{ text: 'A colour?' }] }], generationConfig: { candidateCount: 2 } },
       `/v1beta/models/${model}:generateContent`,
@@ -144,7 +144,7 @@ describe('several answers from a provider that makes one for each request', () =
       candidates: [{ index: 0 }, { index: 1 }],
       usageMetadata: { promptTokenCount: 20, candidatesTokenCount: 6 },
     });
-    const completed = await ask(gateway, { model, prompt: ['a', 'b'], n: 2 }, '/v1/completions');
+    const completed = await sendChat(gateway, { model, prompt: ['a', 'b'], n: 2 }, '/v1/completions');
     expect(await completed.json()).toMatchObject({
       choices: [0, 1, 2, 3].map((index) => ({ index, text: 'red' })),
       usage: { prompt_tokens: 40, completion_tokens: 12 },
@@ -158,10 +158,10 @@ describe('several answers from a provider that makes one for each request', () =
       responses.push(response);
       if (responses.length < 3) return;
       // Nobody is complete before all have begun.
-      responses.forEach((one, place) => begin(one, `first ${place} `));
-      responses.forEach((one, place) => one.end(delta(`last ${place}`) + ending));
+      responses.forEach((one, index) => begin(one, `first ${index} `));
+      responses.forEach((one, index) => one.end(delta(`last ${index}`) + ending));
     });
-    const response = await ask(gateway, {
+    const response = await sendChat(gateway, {
       ...question,
       n: 3,
       stream: true,
@@ -176,7 +176,7 @@ describe('several answers from a provider that makes one for each request', () =
       for (const { index, delta: piece } of choices)
         texts.set(index, (texts.get(index) ?? '') + (piece.content ?? ''));
     expect([...texts.keys()].toSorted()).toEqual([0, 1, 2]);
-    expect([...texts.values()].toSorted()).toEqual([0, 1, 2].map((place) => `first ${place} last ${place}`));
+    expect([...texts.values()].toSorted()).toEqual([0, 1, 2].map((index) => `first ${index} last ${index}`));
     const ends = chunks
       .flatMap(({ choices }) => choices)
       .filter((choice) => 'finish_reason' in choice && choice.finish_reason);
@@ -200,7 +200,7 @@ describe('several answers from a provider that makes one for each request', () =
       },
       { atOnce: 2 },
     );
-    const response = await ask(gateway, { ...question, n: 6 });
+    const response = await sendChat(gateway, { ...question, n: 6 });
     expect(await response.json()).toMatchObject({
       choices: Array.from({ length: 6 }, () => ({ message: { content: 'red' } })),
     });
@@ -212,14 +212,16 @@ describe('several answers from a provider that makes one for each request', () =
       },
       { atOnce: 2 },
     );
-    const chunks = chunksOf(await (await ask(streaming.gateway, { ...question, n: 5, stream: true })).text());
+    const chunks = chunksOf(
+      await (await sendChat(streaming.gateway, { ...question, n: 5, stream: true })).text(),
+    );
     const indexes = chunks.flatMap(({ choices }) => choices.map(({ index }) => index));
     expect(new Set(indexes)).toEqual(new Set([0, 1, 2, 3, 4]));
   });
 
   test('are refused when they are more than the operator allows', async () => {
     const { gateway, provider } = await overMessages(() => {}, { most: 4 });
-    const response = await ask(gateway, { ...question, n: 5 });
+    const response = await sendChat(gateway, { ...question, n: 5 });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({
       error: { param: 'n', message: 'n must be at most 4 for this model.' },
@@ -236,7 +238,7 @@ describe('when one of the requests fails', () => {
       if (seen.length === 3)
         json(response, 400, { type: 'error', error: { type: 'invalid_request_error', message: 'No.' } });
     });
-    const response = await ask(gateway, { ...question, n: 3 });
+    const response = await sendChat(gateway, { ...question, n: 3 });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: { message: 'No.' } });
     // The two that were never answered.
@@ -261,7 +263,7 @@ describe('when one of the requests fails', () => {
       ],
     });
     closing.push(() => gateway.close());
-    const response = await ask(gateway, { ...question, n: 2 });
+    const response = await sendChat(gateway, { ...question, n: 2 });
     expect(await response.json()).toMatchObject({
       choices: [{ message: { content: 'green' } }, { message: { content: 'green' } }],
       usage: { prompt_tokens: 20, completion_tokens: 6 },
@@ -278,7 +280,7 @@ describe('when one of the requests fails', () => {
       if (responses.length === 3)
         response.end(frame('error', { error: { type: 'overloaded_error', message: 'Busy.' } }));
     });
-    const response = await ask(gateway, { ...question, n: 3, stream: true });
+    const response = await sendChat(gateway, { ...question, n: 3, stream: true });
     const text = await response.text();
     expect(text).not.toContain('[DONE]');
     expect(chunksOf(text).at(-1)?.error).toBeDefined();
@@ -290,13 +292,18 @@ describe('when one of the requests fails', () => {
       if (count <= 3) begin(response, 'red');
     });
     const streaming = new AbortController();
-    const response = await ask(gateway, { ...question, n: 3, stream: true }, undefined, streaming.signal);
+    const response = await sendChat(
+      gateway,
+      { ...question, n: 3, stream: true },
+      undefined,
+      streaming.signal,
+    );
     await response.body?.getReader().read();
     await eventually(() => expect(provider.requests).toHaveLength(3));
     streaming.abort();
     await Promise.all(provider.requests.map(({ closed }) => closed));
     const waiting = new AbortController();
-    const never = ask(gateway, { ...question, n: 3 }, undefined, waiting.signal).catch(() => 'left');
+    const never = sendChat(gateway, { ...question, n: 3 }, undefined, waiting.signal).catch(() => 'left');
     await eventually(() => expect(provider.requests).toHaveLength(6));
     waiting.abort();
     expect(await never).toBe('left');
@@ -324,10 +331,10 @@ describe('providers of chat completions', () => {
       ],
     });
     closing.push(() => gateway.close());
-    const native = await ask(gateway, { ...question, model: 'gpt-4o', n: 2 });
+    const native = await sendChat(gateway, { ...question, model: 'gpt-4o', n: 2 });
     expect(((await native.json()) as { choices: unknown[] }).choices).toHaveLength(2);
     expect(provider.requests).toHaveLength(1);
-    const split = await ask(gateway, { ...question, model: 'llama-3.3-70b-versatile', n: 2 });
+    const split = await sendChat(gateway, { ...question, model: 'llama-3.3-70b-versatile', n: 2 });
     // "n: 1" is what such a provider does anyway: nothing is lost.
     expect(split.headers.get('x-sluice-loss')).toBeNull();
     expect(await split.json()).toMatchObject({
@@ -419,11 +426,11 @@ describe('budgets', () => {
     const waiting: ServerResponse[] = [];
     const { gateway, provider } = await overMessages((_request, response) => void waiting.push(response));
     const { caller, state } = await keyWith(gateway, 100_000);
-    const one = ask(caller, { ...question, max_tokens: 500 });
+    const one = sendChat(caller, { ...question, max_tokens: 500 });
     await eventually(() => expect(provider.requests).toHaveLength(1));
     const { reserved: single = 0 } = (await state()) ?? {};
     expect(single).toBeGreaterThan(500);
-    const four = ask(caller, { ...question, max_tokens: 500, n: 4 });
+    const four = sendChat(caller, { ...question, max_tokens: 500, n: 4 });
     await eventually(() => expect(provider.requests).toHaveLength(5));
     expect(await state()).toMatchObject({ spent: 0, reserved: 5 * single });
     for (const response of waiting) json(response, 200, message('red'));
@@ -442,7 +449,7 @@ describe('budgets', () => {
     closing.push(() => gateway.close());
     const dollars: Budget = { unit: 'micro-dollar', period: 'total', amount: 1_000_000 };
     const { value, record } = await gateway.apiKeys.create({ name: 'small', budgets: [dollars] });
-    const answer = await ask({ url: gateway.url, key: value }, { ...question, n: 3 });
+    const answer = await sendChat({ url: gateway.url, key: value }, { ...question, n: 3 });
     expect(answer.status).toBe(200);
     await answer.text();
     await eventually(async () => {
@@ -459,7 +466,7 @@ describe('budgets', () => {
     const amount = 2_000;
     const { caller, state } = await keyWith(gateway, amount);
     const answers = await Promise.all(
-      Array.from({ length: 12 }, () => ask(caller, { ...question, max_tokens: limit, n: 4 })),
+      Array.from({ length: 12 }, () => sendChat(caller, { ...question, max_tokens: limit, n: 4 })),
     );
     const statuses = answers.map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
@@ -489,7 +496,7 @@ describe('budgets', () => {
     const text = 'colour '.repeat(400);
     const leaving = new AbortController();
     const body = { model: named, messages: [{ role: 'user', content: text }], n: 4, stream: true };
-    const response = await ask(caller, body, undefined, leaving.signal);
+    const response = await sendChat(caller, body, undefined, leaving.signal);
     let seen = '';
     for await (const piece of response.body ?? []) {
       seen += Buffer.from(piece).toString();

@@ -162,7 +162,7 @@ describe('over a socket', () => {
     await upstream.close();
   });
 
-  const ask = (body: JsonObject) =>
+  const send = (body: JsonObject) =>
     fetch(`${gateway.url}/v1/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -170,7 +170,7 @@ describe('over a socket', () => {
     });
 
   test('every prompt is answered, whole', async () => {
-    const response = await ask({ model: 'demo', prompt: ['one', 'two', 'three'], echo: true });
+    const response = await send({ model: 'demo', prompt: ['one', 'two', 'three'], echo: true });
     expect(response.status).toBe(200);
     const { choices, usage } = (await response.json()) as {
       choices: unknown[];
@@ -181,14 +181,14 @@ describe('over a socket', () => {
       { index: 1, text: 'twoYou said: two', finish_reason: 'stop' },
       { index: 2, text: 'threeYou said: three', finish_reason: 'stop' },
     ]);
-    const single = await ask({ model: 'demo', prompt: 'one' });
+    const single = await send({ model: 'demo', prompt: 'one' });
     const one = ((await single.json()) as { usage: { completion_tokens: number } }).usage;
     expect(usage.completion_tokens).toBe(3 * one.completion_tokens);
     expect(usage.total_tokens).toBe(usage.prompt_tokens + usage.completion_tokens);
   });
 
   test('every prompt is answered, streamed', async () => {
-    const response = await ask({
+    const response = await send({
       model: 'demo',
       prompt: ['one', 'two'],
       stream: true,
@@ -208,9 +208,9 @@ describe('over a socket', () => {
 
   test('a second prompt that fails breaks the stream with an error, and makes a whole reply one', async () => {
     const prompt = ['one', 'two !status=500'];
-    const whole = await ask({ model: 'demo', prompt });
+    const whole = await send({ model: 'demo', prompt });
     expect(whole.status).toBeGreaterThanOrEqual(500);
-    const streamed = await ask({ model: 'demo', prompt, stream: true });
+    const streamed = await send({ model: 'demo', prompt, stream: true });
     const text = await streamed.text();
     expect(text).toContain('one');
     expect(text.trimEnd().split('\n\n').at(-1)).toMatch(/^data: \{"error":/);
@@ -218,7 +218,7 @@ describe('over a socket', () => {
 
   test('a channel that completes text gets the list as it was written', async () => {
     const body = { model: 'native', prompt: ['one', [1, 2]] };
-    const response = await ask(body);
+    const response = await send(body);
     expect(((await response.json()) as { model: string }).model).toBe('native');
     expect(upstream.requests).toHaveLength(1);
     expect(upstream.requests[0]?.url).toBe('/v1/completions');

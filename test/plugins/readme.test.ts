@@ -149,10 +149,10 @@ describe('the plugins on the page', () => {
   test('mask, refuse and answer when the config says so', async () => {
     const folder = folderWith('plugins/README.md', pluginConfigs.masking);
     const gateway = await startGatewayIn(folder);
-    const said = 'Moonshine, not acb, a.b or moon shine 🙂moonshine🙂';
+    const text = 'Moonshine, not acb, a.b or moon shine 🙂moonshine🙂';
     const masked = 'You said: *********, not acb, *** or moon shine 🙂*********🙂';
-    expect(await answerOf(await chat(gateway, said))).toBe(masked);
-    expect(await streamedBy(await chat(gateway, said, { stream: true }))).toBe(masked);
+    expect(await answerOf(await chat(gateway, text))).toBe(masked);
+    expect(await streamedBy(await chat(gateway, text, { stream: true }))).toBe(masked);
     const refused = await chat(gateway, 'long '.repeat(200));
     expect(refused.status).toBe(400);
     expect(await refused.json()).toMatchObject({

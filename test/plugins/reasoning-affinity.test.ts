@@ -26,7 +26,7 @@ const tools = [
   { name: 'find', input_schema: { type: 'object', properties: { q: { type: 'string' } }, required: ['q'] } },
 ];
 
-async function ask(at: TestGateway, messages: readonly unknown[]): Promise<Answer> {
+async function sendMessages(at: TestGateway, messages: readonly unknown[]): Promise<Answer> {
   const response = await fetch(`${at.url}/v1/messages`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': at.key, 'anthropic-version': '2023-06-01' },
@@ -44,12 +44,12 @@ async function ask(at: TestGateway, messages: readonly unknown[]): Promise<Answe
 
 /** A question, the call that answers it, and the result: what the second request brings. */
 async function openLoop(at: TestGateway, question: string): Promise<readonly unknown[]> {
-  const asked = { role: 'user', content: question };
-  const { content } = await ask(at, [asked]);
+  const userMessage = { role: 'user', content: question };
+  const { content } = await sendMessages(at, [userMessage]);
   const results = content
     .filter(({ type }) => type === 'tool_use')
     .map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'found' }));
-  return [asked, { role: 'assistant', content }, { role: 'user', content: results }];
+  return [userMessage, { role: 'assistant', content }, { role: 'user', content: results }];
 }
 
 describe('encrypted reasoning', () => {
@@ -57,7 +57,7 @@ describe('encrypted reasoning', () => {
     gateway = await startGateway({ channels: accounts });
     for (let round = 0; round < 12; round += 1) {
       const history = await openLoop(gateway, `!redacted Please call find, ${round}`);
-      const { status, losses, content } = await ask(gateway, history);
+      const { status, losses, content } = await sendMessages(gateway, history);
       expect({ status, losses }).toEqual({ status: 200, losses: null });
       expect(content.at(-1)).toMatchObject({ text: 'find returned: found' });
     }
@@ -127,14 +127,14 @@ describe('encrypted reasoning', () => {
       return body.response?.output ?? body.output ?? [];
     };
     for (let round = 0; round < 12; round += 1) {
-      const asked = { role: 'user', content: `Please call find, ${round}` };
-      const output = await send(round % 2 === 0, [asked]);
+      const question = { role: 'user', content: `Please call find, ${round}` };
+      const output = await send(round % 2 === 0, [question]);
       expect(output[0]?.type).toBe('reasoning');
       expect(output[0]?.encrypted_content).toEqual(expect.any(String));
       const results = output
         .filter(({ type }) => type === 'function_call')
         .map(({ call_id }) => ({ type: 'function_call_output', call_id, output: 'found' }));
-      const final = await send(round % 3 === 0, [asked, ...output, ...results]);
+      const final = await send(round % 3 === 0, [question, ...output, ...results]);
       expect(JSON.stringify(final.at(-1))).toContain('find returned: found');
     }
   });
@@ -144,7 +144,7 @@ describe('encrypted reasoning', () => {
     const seen = new Set<string>();
     for (let round = 0; round < 12; round += 1) {
       const history = await openLoop(gateway, `!redacted Please call find, ${round}`);
-      const { status, losses, content } = await ask(gateway, history);
+      const { status, losses, content } = await sendMessages(gateway, history);
       expect(status).toBe(200);
       expect(content.at(-1)).toMatchObject({ text: 'find returned: found' });
       seen.add(losses ?? 'none');

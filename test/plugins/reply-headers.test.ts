@@ -209,8 +209,8 @@ describe('official SDKs', () => {
       model: 'via-generate-content',
       contents: 'Hello',
     });
-    const told = new Headers(made.sdkHttpResponse?.headers);
-    expect(seen(told)).toEqual(expected('via-generate-content', 'generate-content'));
+    const responseHeaders = new Headers(made.sdkHttpResponse?.headers);
+    expect(seen(responseHeaders)).toEqual(expected('via-generate-content', 'generate-content'));
   });
 });
 
@@ -219,8 +219,8 @@ describe('a client that asks', () => {
     const { headers } = await send('messages', 'via-messages', false, {
       'x-sluice-headers': 'Model, cache,,colour',
     });
-    const told = Object.keys(headers).filter((name) => /^x-sluice|^server-timing/.test(name));
-    expect(told).toEqual(['x-sluice-model']);
+    const names = Object.keys(headers).filter((name) => /^x-sluice|^server-timing/.test(name));
+    expect(names).toEqual(['x-sluice-model']);
   });
 
   test('for none gets none', async () => {
@@ -265,12 +265,12 @@ describe('a client that asks', () => {
   test.each([
     ['with its length', true],
     ['in pieces without one', false],
-  ])('reads the cost of a response that comes %s, whose bytes stay as they were', async (_how, told) => {
+  ])('reads the cost of a response that comes %s, whose bytes stay as they were', async (_how, stream) => {
     const text = completion('Hello '.repeat(4_000));
     answer = {
       status: 200,
       text,
-      headers: told ? { 'content-length': String(text.length) } : {},
+      headers: stream ? { 'content-length': String(text.length) } : {},
       pieces: 10,
     };
     const whole = await send('chat-completions', 'real', false, all);
@@ -317,16 +317,16 @@ describe('operators', () => {
     try {
       const plain = await send('messages', 'demo', false, {}, chosen);
       expect(plain.headers['x-sluice-model']).toBe('demo');
-      const asked = await send(
+      const response = await send(
         'messages',
         'demo',
         true,
         { 'x-sluice-headers': 'all', te: 'trailers' },
         chosen,
       );
-      expect(asked.headers).toHaveProperty('server-timing');
-      expect(asked.headers).not.toHaveProperty('x-sluice-channel');
-      expect(asked.trailers).toEqual({});
+      expect(response.headers).toHaveProperty('server-timing');
+      expect(response.headers).not.toHaveProperty('x-sluice-channel');
+      expect(response.trailers).toEqual({});
     } finally {
       await chosen.close();
     }
@@ -338,14 +338,14 @@ describe('operators', () => {
       channels: [demo()],
     });
     try {
-      const ask = { 'x-sluice-headers': 'cost' };
+      const costHeader = { 'x-sluice-headers': 'cost' };
       for (const format of formats) {
         // oxlint-disable-next-line no-await-in-loop
-        const { text } = await send(format, 'demo', true, ask, commenting);
+        const { text } = await send(format, 'demo', true, costHeader, commenting);
         const ending = /\n\n: x-sluice-cost: 0\.\d{6}\n\n$/.test(text);
         expect([format, ending]).toEqual([format, format !== 'generate-content']);
       }
-      const stream = await openai(commenting, { headers: ask }).chat.completions.create({
+      const stream = await openai(commenting, { headers: costHeader }).chat.completions.create({
         model: 'demo',
         stream: true,
         messages: [{ role: 'user', content: 'Hello' }],
@@ -353,13 +353,16 @@ describe('operators', () => {
       let text = '';
       for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? '';
       expect(text).toBe('You said: Hello');
-      const events = anthropic(commenting, { headers: ask }).messages.stream({
+      const events = anthropic(commenting, { headers: costHeader }).messages.stream({
         model: 'demo',
         max_tokens: 100,
         messages: [{ role: 'user', content: 'Hello' }],
       });
       expect(await events.finalText()).toBe('You said: Hello');
-      const made = openai(commenting, { headers: ask }).responses.stream({ model: 'demo', input: 'Hello' });
+      const made = openai(commenting, { headers: costHeader }).responses.stream({
+        model: 'demo',
+        input: 'Hello',
+      });
       expect((await made.finalResponse()).output_text).toBe('You said: Hello');
     } finally {
       await commenting.close();

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import sessionAffinity from '../../plugins/session-affinity.ts';
 import { catalogOf, FakeHealth, type Wanted } from '../core/routing/_targets.ts';
 
-type Asked = Parameters<Awaited<ReturnType<typeof testPlugins>>['run']>[0];
+type RunOptions = Parameters<Awaited<ReturnType<typeof testPlugins>>['run']>[0];
 
 /** Wishes for a place before the plugin is asked. */
 const wishing = (affinity: Affinity) =>
@@ -15,12 +15,13 @@ const wishing = (affinity: Affinity) =>
     setup: () => async (call, next) => next(call.with({ affinity })),
   })();
 
-async function setUp(wanted: readonly Wanted[], health = new FakeHealth(), wish?: Affinity) {
-  const plugins = [...(wish === undefined ? [] : [wishing(wish)]), sessionAffinity];
+async function setUp(wanted: readonly Wanted[], health = new FakeHealth(), affinity?: Affinity) {
+  const plugins = [...(affinity === undefined ? [] : [wishing(affinity)]), sessionAffinity];
   const tested = await testPlugins(plugins, { tools: { catalog: catalogOf(...wanted), health } });
   onTestFinished(() => tested.close());
   /** Where the call is sent by preference. */
-  return async (asked: Asked): Promise<Affinity | undefined> => (await tested.run(asked)).sent[0]?.affinity;
+  return async (options: RunOptions): Promise<Affinity | undefined> =>
+    (await tested.run(options)).sent[0]?.affinity;
 }
 
 const named = (session: number) => ({ model: 'm', headers: { 'x-session-id': `session-${session}` } });

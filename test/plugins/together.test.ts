@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 beforeEach(() => gateway.forgetLines());
 
-interface Asked {
+interface RequestOptions {
   readonly key?: string | undefined;
   readonly more?: object;
   readonly headers?: Record<string, string>;
@@ -20,19 +20,19 @@ interface Asked {
 
 /** The same question in each format. */
 const formats = {
-  'chat-completions': (model: string, text: string, { key, more, headers }: Asked = {}) =>
+  'chat-completions': (model: string, text: string, { key, more, headers }: RequestOptions = {}) =>
     post(
       '/v1/chat/completions',
       { ...(key === undefined ? {} : { authorization: `Bearer ${key}` }), ...headers },
       { model, messages: [{ role: 'user', content: text }], ...more },
     ),
-  messages: (model: string, text: string, { key, more, headers }: Asked = {}) =>
+  messages: (model: string, text: string, { key, more, headers }: RequestOptions = {}) =>
     post(
       '/v1/messages',
       { 'anthropic-version': '2023-06-01', ...(key === undefined ? {} : { 'x-api-key': key }), ...headers },
       { model, max_tokens: 4096, messages: [{ role: 'user', content: text }], ...more },
     ),
-  'generate-content': (model: string, text: string, { key, more, headers }: Asked = {}) =>
+  'generate-content': (model: string, text: string, { key, more, headers }: RequestOptions = {}) =>
     post(
       `/v1beta/models/${model}:generateContent${key === undefined ? '' : `?key=${key}`}`,
       { ...headers },
@@ -54,8 +54,8 @@ function post(path: string, headers: Record<string, string>, body: object): Prom
 }
 
 /** The request that reached the demo, which it gives back as its answer. */
-async function reached(name: FormatName, model: string, asked: Asked = {}) {
-  const response = await formats[name](model, '!request', { key: gateway.key, ...asked });
+async function reached(name: FormatName, model: string, options: RequestOptions = {}) {
+  const response = await formats[name](model, '!request', { key: gateway.key, ...options });
   const text = await response.text();
   expect({ status: response.status, text }).toMatchObject({ status: 200 });
   const whole = JSON.parse(text) as Record<string, unknown>;
@@ -134,7 +134,10 @@ describe('a key that names models', () => {
 });
 
 describe('a suffix', () => {
-  const wishes: Record<FormatName, { high: object; thinking: object; explicit: object; kept: object }> = {
+  const reasoningOptions: Record<
+    FormatName,
+    { high: object; thinking: object; explicit: object; kept: object }
+  > = {
     'chat-completions': {
       high: { model: 'x', reasoning_effort: 'high' },
       thinking: { model: 'x', reasoning_effort: 'medium' },
@@ -157,7 +160,7 @@ describe('a suffix', () => {
   test.each(names)(
     'reaches the channel in the words of %s; the reply carries the name that was asked for',
     async (name) => {
-      const { high, thinking, explicit, kept } = wishes[name];
+      const { high, thinking, explicit, kept } = reasoningOptions[name];
       const { whole, request } = await reached(name, 'x-high');
       expect(request.body).toMatchObject(high);
       expect(whole[name === 'generate-content' ? 'modelVersion' : 'model']).toBe('x-high');

@@ -79,7 +79,7 @@ export function makeCall(
       });
     });
     request.on('close', done);
-    if (fate === 'gives-up') void provider.asked(number).then(() => request.destroy());
+    if (fate === 'gives-up') void provider.waitForRequest(number).then(() => request.destroy());
     request.end(JSON.stringify(bodyOf(number, fate, stream, named)));
   });
 }

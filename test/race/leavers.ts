@@ -22,7 +22,7 @@ export interface LeaversOptions {
   readonly redis?: string | SharedStoreSettings;
   /** Is called in the middle, when the gateway is reloaded. */
   readonly atHalf?: () => void;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 /** Faults of a run. All must be zero. */
@@ -81,7 +81,7 @@ const ample: Budget = { unit: 'micro-dollar', period: 'total', amount: 1_000_000
 export async function runLeavers(
   options: LeaversOptions,
 ): Promise<{ readonly faults: LeaversFaults; readonly events: LeaversEvents }> {
-  const { database, redis, say = () => {} } = options;
+  const { database, redis, print = () => {} } = options;
   const folder = mkdtempSync(join(tmpdir(), 'sluice-leavers-'));
   const url = database ?? `sqlite:${join(folder, 'sluice.db')}`;
   const stores = openStores(url);
@@ -95,7 +95,7 @@ export async function runLeavers(
     const [gateway] = gateways;
     if (gateway === undefined) throw new Error('There is no gateway.');
     const result = await new Run(gateway, provider, stores, keys).leave(options.leavers, options.atHalf);
-    say(JSON.stringify(result));
+    print(JSON.stringify(result));
     // What they say is all that is left of a fault that comes by chance.
     if (Object.values(result.faults).some((count) => count !== 0))
       process.stdout.write(`${JSON.stringify(result)}\n${suspectLines(gateway)}\n`);
@@ -180,7 +180,7 @@ class Run {
     const closed = new Promise<void>((resolve) => request.once('close', resolve));
     const moments = [
       () => undefined,
-      () => this.#provider.asked(number),
+      () => this.#provider.waitForRequest(number),
       () => new Promise<void>((resolve) => request.once('response', () => resolve())),
     ];
     const moment = isHalf(number) ? undefined : moments[Math.floor(number / 4) % moments.length];

@@ -20,7 +20,7 @@ export interface ObjectsOptions {
   readonly attempts: number;
   /** Another database than an SQLite file of the race's own. */
   readonly database?: string;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 /** Faults of a race. All must be zero. */
@@ -119,9 +119,9 @@ export async function raceForObjects(
     });
     await run.prepare(() => keys.update(record.id, { budgets: [budget] }));
     const result = await run.race();
-    options.say?.(JSON.stringify(result));
+    options.print?.(JSON.stringify(result));
     if (Object.values(result.faults).some((count) => count !== 0))
-      for (const { output } of gateways) options.say?.(output.join('').slice(-4000));
+      for (const { output } of gateways) options.print?.(output.join('').slice(-4000));
     return result;
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
@@ -237,8 +237,8 @@ class Run {
   /** Requests that the key may not send, all at once; each fifth client leaves. */
   async #sendForbidden() {
     const { openai, anthropic, gateways, options } = this.#parts;
-    const asked = () => openai.requests.length + anthropic.requests.length;
-    const before = asked();
+    const requestCount = () => openai.requests.length + anthropic.requests.length;
+    const before = requestCount();
     const statuses = await Promise.all(
       Array.from({ length: options.attempts }, (_, number) =>
         gateways.flatMap((gateway) =>
@@ -249,7 +249,7 @@ class Run {
     const refused = statuses.filter(({ status }) => status === 403).length;
     const left = statuses.filter(({ status }) => status === 0).length;
     this.#left += left;
-    return { reached: asked() - before, unexpected: statuses.length - refused - left, refused };
+    return { reached: requestCount() - before, unexpected: statuses.length - refused - left, refused };
   }
 
   /** The provider takes its time from now on. */

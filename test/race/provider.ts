@@ -31,7 +31,7 @@ export const tried = 5;
 export interface RacingProvider extends Pick<ScriptedUpstream, 'url' | 'close'> {
   readonly beyond: number;
   /** Resolves when it is asked for the call with this number next. */
-  asked(number: number): Promise<void>;
+  waitForRequest(number: number): Promise<void>;
 }
 
 /**
@@ -55,17 +55,17 @@ export async function startProvider(): Promise<RacingProvider> {
     const output = fate === 'ignores' ? 3 * mostOutput : answers * outputOf(number, fate);
     beyond += Math.max(0, output - answers * mostOutput);
     const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
-    const told = fate === 'untold' ? {} : { usage };
-    if (/"stream":\s*true/.test(request.body.toString())) await stream(response, output, fate, told);
+    const usageField = fate === 'untold' ? {} : { usage };
+    if (/"stream":\s*true/.test(request.body.toString())) await stream(response, output, fate, usageField);
     else {
       await setTimeout(100 + (number % 200));
       const content = words(output / answers);
-      const said = fate === 'best' ? { text: content } : { message: { role: 'assistant', content } };
-      const choices = [{ index: 0, ...said, finish_reason: 'stop' }];
+      const choice = fate === 'best' ? { text: content } : { message: { role: 'assistant', content } };
+      const choices = [{ index: 0, ...choice, finish_reason: 'stop' }];
       const object = fate === 'best' ? 'text_completion' : 'chat.completion';
       response
         .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ id: 'c', object, created: 1, model: 'm', choices, ...told }));
+        .end(JSON.stringify({ id: 'c', object, created: 1, model: 'm', choices, ...usageField }));
     }
   });
   return {
@@ -74,7 +74,7 @@ export async function startProvider(): Promise<RacingProvider> {
     get beyond() {
       return beyond;
     },
-    asked: (number) => new Promise((resolve) => void waiting.set(number, resolve)),
+    waitForRequest: (number) => new Promise((resolve) => void waiting.set(number, resolve)),
   };
 }
 
@@ -98,7 +98,12 @@ function meaningOf({ body }: SeenRequest): {
 
 const words = (count: number): string => ' tok'.repeat(count);
 
-async function stream(response: ServerResponse, output: number, fate: Fate, told: object): Promise<void> {
+async function stream(
+  response: ServerResponse,
+  output: number,
+  fate: Fate,
+  usageField: object,
+): Promise<void> {
   const chunk = (choices: object[], more: object = {}): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more })}\n\n`;
   const delta = (content: string): string => chunk([{ index: 0, delta: { content }, finish_reason: null }]);
@@ -113,6 +118,6 @@ async function stream(response: ServerResponse, output: number, fate: Fate, told
     await setTimeout(fate === 'leaves' ? 100 : 30);
   }
   response.write(chunk([{ index: 0, delta: {}, finish_reason: 'stop' }]));
-  if ('usage' in told) response.write(chunk([], told));
+  if ('usage' in usageField) response.write(chunk([], usageField));
   response.end('data: [DONE]\n\n');
 }

@@ -46,7 +46,7 @@ const bouncer =
   values.pgbouncer && database !== undefined ? await startPgBouncer(database.replace(/\?.*/, '')) : undefined;
 const { store, closeStore } = await startStore();
 const shared = {
-  say: (line: string) => console.log(line),
+  print: (line: string) => console.log(line),
   ...(database === undefined ? {} : { database: bouncer?.through(database) ?? database }),
 };
 

@@ -17,7 +17,7 @@ export interface RateLeasesOptions {
   readonly redis: SharedStoreSettings;
   /** Another database than an SQLite file of the race's own. */
   readonly database?: string;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 /** What must be zero. */
@@ -59,7 +59,7 @@ export async function raceForRateLeases({
   perMinute,
   redis,
   database,
-  say = () => {},
+  print = () => {},
 }: RateLeasesOptions): Promise<RateLeaseFaults> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-rate-leases-'));
   const url = database ?? `sqlite:${join(folder, 'sluice.db')}`;
@@ -105,7 +105,7 @@ export async function raceForRateLeases({
       price: { input: 1, output: 1 },
       redis: { ...redis, whenDown: 'refuse' },
     });
-    const ask = async (gateway: RacingGateway, name: string): Promise<number> => {
+    const sendCall = async (gateway: RacingGateway, name: string): Promise<number> => {
       const racer = racers.get(name);
       if (racer === undefined) return 0;
       try {
@@ -144,7 +144,7 @@ export async function raceForRateLeases({
         Array.from({ length: callers }, async () => {
           while (!load.isOver && isAlive(gateway)) {
             // oxlint-disable no-await-in-loop -- one call after the other
-            const status = await ask(gateway, name);
+            const status = await sendCall(gateway, name);
             if (status === 429) await setTimeout(100);
             // oxlint-enable no-await-in-loop
           }
@@ -161,30 +161,34 @@ export async function raceForRateLeases({
     while (answeredOf('requests') < perMinute / 2 && !isSlow()) await setTimeout(20);
     load.isOver = true;
     await Promise.all(calling);
-    say(
+    print(
       `three keys called through ${count} gateways for ${((performance.now() - began) / 1_000).toFixed(1)} s, the first of which was killed`,
     );
     for (const [name, { answered, refused, most }] of racers)
-      say(
+      print(
         `${name}: answered by each gateway ${gateways.map((one) => answered.get(one) ?? 0).join(', ')}, ${refused} refused, at most ${most} at once`,
       );
 
     // Others hold some of the rest for calls that follow: one gateway takes it all at once.
     let unfair = 0;
-    const statuses = await Promise.all(Array.from({ length: perMinute }, () => ask(asking, 'requests')));
+    const statuses = await Promise.all(Array.from({ length: perMinute }, () => sendCall(asking, 'requests')));
     const openRequests = await left('requests', 'requests', perMinute);
     if (statuses.includes(429)) unfair += openRequests;
     const tokenStatuses: number[] = [];
     while (!tokenStatuses.includes(429) && tokenStatuses.length < 2 * perMinute)
-      tokenStatuses.push(...(await Promise.all(Array.from({ length: 20 }, () => ask(asking, 'tokens')))));
+      tokenStatuses.push(
+        ...(await Promise.all(Array.from({ length: 20 }, () => sendCall(asking, 'tokens')))),
+      );
     // What a call was expected to use beyond its usage is given back when it has ended.
     const openTokens = await left('tokens', 'tokens', tokensPerMinute);
     unfair += Math.max(0, openTokens - 20 * maxTokens);
     const took = performance.now() - began;
 
     await setTimeout(Math.max(0, killedAt + leaseTime - performance.now()));
-    const warm = await Promise.all(gateways.slice(1).map((gateway) => ask(gateway, 'permits')));
-    const atOnce = await Promise.all(Array.from({ length: concurrency - 1 }, () => ask(asking, 'permits')));
+    const warm = await Promise.all(gateways.slice(1).map((gateway) => sendCall(gateway, 'permits')));
+    const atOnce = await Promise.all(
+      Array.from({ length: concurrency - 1 }, () => sendCall(asking, 'permits')),
+    );
     const refusedPermits = [...warm, ...atOnce].filter((status) => status === 429).length;
 
     const overshoot =
@@ -192,7 +196,7 @@ export async function raceForRateLeases({
       beyond(racers.get('tokens'), tokensPerMinute, usedTokens) +
       Math.max(0, (racers.get('permits')?.most ?? 0) - concurrency);
     const lost = perMinute - openRequests - (racers.get('requests')?.arrivals.length ?? 0);
-    say(
+    print(
       `one gateway has asked for the rest, all in ${(took / 1_000).toFixed(1)} s; of ${perMinute} requests ${openRequests} are left, and ${Math.max(0, lost)} were lost with the gateway that was killed`,
     );
     return { overshoot, unfair, left: refusedPermits };

@@ -16,7 +16,7 @@ export interface RatesOptions {
   readonly redis: SharedStoreSettings;
   /** Another database than an SQLite file of the race's own. */
   readonly database?: string;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 /** What must be zero. */
@@ -35,7 +35,7 @@ export async function raceForRates({
   calls,
   redis,
   database,
-  say = () => {},
+  print = () => {},
 }: RatesOptions): Promise<RateFaults> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-rates-'));
   const url = database ?? `sqlite:${join(folder, 'sluice.db')}`;
@@ -70,7 +70,7 @@ export async function raceForRates({
     });
     let lost = 0;
     /** Asks again where Redis did not answer in time: what it would have said is not known. */
-    const ask = async (gateway: RacingGateway, key: string): Promise<number> => {
+    const sendCall = async (gateway: RacingGateway, key: string): Promise<number> => {
       for (let tries = 0; ; tries += 1) {
         // oxlint-disable no-await-in-loop -- one call after the other
         const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -86,17 +86,19 @@ export async function raceForRates({
       }
     };
     const all = (key: string, each: number): Promise<readonly number[]> =>
-      Promise.all(gateways.flatMap((gateway) => Array.from({ length: each }, () => ask(gateway, key))));
+      Promise.all(gateways.flatMap((gateway) => Array.from({ length: each }, () => sendCall(gateway, key))));
     const answered = (statuses: readonly number[]): number =>
       statuses.filter((status) => status === 200).length;
 
     const counted = answered(await all(minute.value, calls));
     const lostThen = lost;
-    say(`${total} calls with ${perMinute} requests per minute: ${counted} answered, Redis late for ${lost}`);
+    print(
+      `${total} calls with ${perMinute} requests per minute: ${counted} answered, Redis late for ${lost}`,
+    );
     most = 0;
     const ran = answered(await all(permits.value, calls));
     const atOnce = most;
-    say(`${total} calls with a concurrency of ${concurrency}: ${ran} answered, at most ${atOnce} at once`);
+    print(`${total} calls with a concurrency of ${concurrency}: ${ran} answered, at most ${atOnce} at once`);
     // Permits are given back behind the answer.
     await setTimeout(500);
     const after = answered(await all(permits.value, concurrency / count));

@@ -15,7 +15,7 @@ export interface RecallsOptions {
   readonly gateways: number;
   /** A PostgreSQL database; absent: an SQLite file. */
   readonly database?: string;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 /** What must be zero. */
@@ -43,7 +43,7 @@ const ordinary = 300 * price.input + mostOutput * price.output;
 export async function raceForRecalls({
   gateways: count,
   database,
-  say = () => {},
+  print = () => {},
 }: RecallsOptions): Promise<RecallFaults> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-recalls-'));
   const url = database ?? `sqlite:${join(folder, 'sluice.db')}`;
@@ -63,7 +63,7 @@ export async function raceForRecalls({
     return state;
   };
   /** Asks for all but what ordinary calls may need meanwhile. Returns how long the answer took. */
-  const askForTheRest = async (gateway: RacingGateway): Promise<number> => {
+  const requestRemainder = async (gateway: RacingGateway): Promise<number> => {
     const { spent, ahead } = await look();
     const rest = amount - spent - 3 * callers * count * ordinary;
     const began = performance.now();
@@ -78,7 +78,9 @@ export async function raceForRecalls({
     });
     if (status !== 200) unfair += 1;
     const took = performance.now() - began;
-    say(`a call for what nobody uses, ${ahead} of it reserved ahead: ${status} after ${Math.round(took)} ms`);
+    print(
+      `a call for what nobody uses, ${ahead} of it reserved ahead: ${status} after ${Math.round(took)} ms`,
+    );
     return took;
   };
   try {
@@ -104,12 +106,12 @@ export async function raceForRecalls({
     const [asking] = others;
     if (killed === undefined || asking === undefined) throw new Error('It takes two gateways.');
     while ((await look()).ahead === 0) await setTimeout(10);
-    await askForTheRest(asking);
+    await requestRemainder(asking);
     while ((await look()).ahead === 0) await setTimeout(10);
     await killed.kill();
     // What was reserved ahead by the one that was killed is free when its lease is over.
     await setTimeout((lease + 1) * 1_000);
-    await askForTheRest(asking);
+    await requestRemainder(asking);
     load.isOver = true;
     await Promise.all(calling);
     const deadline = performance.now() + 30_000;
@@ -118,7 +120,7 @@ export async function raceForRecalls({
       return reserved + ahead;
     };
     while ((await held()) > 0 && performance.now() < deadline) await setTimeout(100);
-    say(`${served} ordinary calls meanwhile, reserved ahead ${mostAhead} of ${amount} at the most`);
+    print(`${served} ordinary calls meanwhile, reserved ahead ${mostAhead} of ${amount} at the most`);
     return { overshoot: Math.max(0, overshoot), unfair, left: await held() };
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));

@@ -29,7 +29,7 @@ export interface RaceOptions {
   readonly redis?: SharedStoreSettings;
   /** Leaves out the heats of one key alone. Default: false. */
   readonly levelsOnly?: boolean;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 /** What must be zero. */
@@ -63,7 +63,7 @@ export async function race({
   database,
   redis,
   levelsOnly = false,
-  say = () => {},
+  print = () => {},
 }: RaceOptions): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-race-'));
   const url = database ?? `sqlite:${join(folder, 'sluice.db')}`;
@@ -94,7 +94,7 @@ export async function race({
     const heat = async (title: string, more: Pick<Heat, 'keys'> & Partial<Heat>) => {
       const began = performance.now();
       const outcome = await runHeat({ stores, gateways, provider, calls, ...more });
-      say(`${title}: ${outcome.line}, ${((performance.now() - began) / 1000).toFixed(1)} s`);
+      print(`${title}: ${outcome.line}, ${((performance.now() - began) / 1000).toFixed(1)} s`);
       return outcome;
     };
     const ofOneKey = levelsOnly
@@ -119,7 +119,7 @@ export async function race({
       unfair: sum('unfair'),
     };
     if (Object.values(result).some((number) => number > 0))
-      for (const { output } of gateways) say(output.join(''));
+      for (const { output } of gateways) print(output.join(''));
     return result;
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
@@ -384,7 +384,9 @@ async function runHeat({
     (one) => seen.filter(({ gateway, status }) => gateway === one && status === 200).length,
   );
   const fairness = `, answered by each ${shares.join(', ')}, reserved ahead ${mostAhead} at the most, refused without need ${unfair} of ${refusals.length}${unjudged === 0 ? '' : ` (${unjudged} not judged: too few looks)`}`;
-  const told = ignoring ? `, overshoot ${Math.max(0, overshoot)}, beyond the limit asked ${beyond}` : '';
+  const overshootText = ignoring
+    ? `, overshoot ${Math.max(0, overshoot)}, beyond the limit asked ${beyond}`
+    : '';
   const fullest = watched
     .map(({ budget }, index) => ({ budget, spent: spent[index] ?? 0 }))
     .toSorted((one, other) => other.spent / other.budget.amount - one.spent / one.budget.amount)[0];
@@ -393,7 +395,7 @@ async function runHeat({
     unsettled,
     unrecorded: Math.max(0, missing(records)) + difference,
     unfair,
-    line: `${answered} answered, ${refused} refused, ${othersOf(seen)} otherwise; ${watched.length} budgets, of the fullest ${fullest?.spent} of ${fullest?.budget.amount} spent; ${records.size} records, difference ${difference}${fairness}${told}${killed === undefined ? '' : losses}`,
+    line: `${answered} answered, ${refused} refused, ${othersOf(seen)} otherwise; ${watched.length} budgets, of the fullest ${fullest?.spent} of ${fullest?.budget.amount} spent; ${records.size} records, difference ${difference}${fairness}${overshootText}${killed === undefined ? '' : losses}`,
   };
 }
 

@@ -33,17 +33,17 @@ function send(socket: WebSocket, talk: Talk, data: Buffer, binary = false): void
   socket.send(data, { binary });
 }
 
-function say(socket: WebSocket, talk: Talk, event: unknown): void {
+function sendEvent(socket: WebSocket, talk: Talk, event: unknown): void {
   send(socket, talk, Buffer.from(JSON.stringify(event)));
 }
 
 async function speak(socket: WebSocket, talk: Talk): Promise<void> {
   talk.answers += 1;
   const id = `resp_${talk.number}_${talk.answers}`;
-  say(socket, talk, { type: 'response.created', event_id: 'e', response: { id } });
+  sendEvent(socket, talk, { type: 'response.created', event_id: 'e', response: { id } });
   for (let piece = 0; piece < pieces; piece += 1) {
     await new Promise((resolve) => setTimeout(resolve, pace));
-    say(socket, talk, {
+    sendEvent(socket, talk, {
       type: 'response.output_audio.delta',
       event_id: 'e',
       response_id: id,
@@ -55,7 +55,7 @@ async function speak(socket: WebSocket, talk: Talk): Promise<void> {
   const input = 100 + ((talk.number * 7 + talk.answers) % 50);
   const output = 20 + ((talk.number + talk.answers) % 30);
   talk.tokens += input + output;
-  say(socket, talk, responseDone(id, input, output));
+  sendEvent(socket, talk, responseDone(id, input, output));
 }
 
 /** As much as is taken, until the client says that it is enough. */
@@ -68,7 +68,7 @@ async function flood(socket: WebSocket, talk: Talk, mebibytes: number): Promise<
     send(socket, talk, block, true);
     sent += 1;
   }
-  say(socket, talk, { type: 'flooded' });
+  sendEvent(socket, talk, { type: 'flooded' });
 }
 
 const upstream = await startRealtimeUpstream(({ socket }, message) => {
@@ -89,8 +89,8 @@ const upstream = await startRealtimeUpstream(({ socket }, message) => {
 process.on('message', () => {
   const reports: SessionReport[] = [...talks.values()].map(({ number, got, sent, answers, tokens }) => ({
     number,
-    got: got.told(),
-    sent: sent.told(),
+    got: got.summary(),
+    sent: sent.summary(),
     answers,
     tokens,
   }));

@@ -15,7 +15,7 @@ const { damaged, broken, unrecorded, uncharged, growth } = await prove({
   sessions: Number(values.sessions),
   seconds: Number(values.seconds),
   flood: 256,
-  say: (line) => console.log(line),
+  print: (line) => console.log(line),
 });
 console.log(`damaged ${damaged}, broken ${broken}, unrecorded ${unrecorded}, uncharged ${uncharged}`);
 process.exitCode = damaged + broken + unrecorded + uncharged === 0 && growth < 128 * 1024 * 1024 ? 0 : 1;

@@ -21,7 +21,7 @@ export interface ProofOptions {
   readonly seconds: number;
   /** MiB that the provider has for a client that reads nothing. */
   readonly flood: number;
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 }
 
 /** What must be zero, and what the client that reads nothing has cost. */
@@ -42,7 +42,7 @@ const MiB = 1024 * 1024;
 const price = { input: 10, output: 20 };
 
 /** Many sessions at once through one gateway, both sides talking; then what either side saw and what was charged are compared. */
-export async function prove({ sessions, seconds, flood, say = () => {} }: ProofOptions): Promise<Outcome> {
+export async function prove({ sessions, seconds, flood, print = () => {} }: ProofOptions): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-realtime-'));
   const database = `sqlite:${join(folder, 'sluice.db')}`;
   const stores = openStores(database);
@@ -70,14 +70,14 @@ export async function prove({ sessions, seconds, flood, say = () => {} }: ProofO
       ),
     );
     const open = speakers.filter((speaker) => speaker !== undefined);
-    say(`${open.length} of ${sessions} sessions opened in ${Math.round(performance.now() - began)} ms`);
+    print(`${open.length} of ${sessions} sessions opened in ${Math.round(performance.now() - began)} ms`);
     for (const speaker of open) speaker.talk();
     await setTimeout(seconds * 500);
 
     const before = gateway.memory();
     const slow = await Speaker.open(gateway.url, plain.value, sessions);
     slow.stall();
-    slow.say({ type: 'flood', mebibytes: flood });
+    slow.sendEvent({ type: 'flood', mebibytes: flood });
     let peak = before;
     const until = performance.now() + seconds * 500;
     while (performance.now() < until) {
@@ -85,24 +85,24 @@ export async function prove({ sessions, seconds, flood, say = () => {} }: ProofO
       await setTimeout(50);
     }
     const { sums: early } = await usageLog.sums({}, 'model');
-    say(
+    print(
       `RSS ${(before / MiB).toFixed(0)} MiB with all talking, +${((peak - before) / MiB).toFixed(1)} MiB at most with ${flood} MiB for a client that reads nothing`,
     );
-    say(`${sum(early.map(({ calls }) => calls))} records while the sessions run`);
+    print(`${sum(early.map(({ calls }) => calls))} records while the sessions run`);
     slow.resume();
     const all = [...open, slow];
     await Promise.all(open.map((speaker) => speaker.finish()));
     await slow.until('flooded');
     const reports = new Map<number, SessionReport>();
-    const asked = answerOf<{ reports: SessionReport[] }>(provider);
+    const reportAnswer = answerOf<{ reports: SessionReport[] }>(provider);
     provider.send('report');
-    for (const report of (await asked).reports) reports.set(report.number, report);
+    for (const report of (await reportAnswer).reports) reports.set(report.number, report);
     const closed = await Promise.all(all.map((speaker) => speaker.close()));
-    for (const [place, speaker] of all.entries()) {
-      const code = closed[place];
+    for (const [index, speaker] of all.entries()) {
+      const code = closed[index];
       const damage = speaker.damage(reports.get(speaker.number));
       if (code !== 1000 || damage.length > 0)
-        say(
+        print(
           `session ${speaker.number}${speaker === slow ? ', which read nothing for a while' : ''}: closed with ${code}; ${damage.join('; ')}`,
         );
     }
@@ -112,8 +112,8 @@ export async function prove({ sessions, seconds, flood, say = () => {} }: ProofO
     gateway.signal('SIGTERM');
     await gateway.exited;
     const records = await everyRecord();
-    const told = records.filter(({ id }) => /_\d+$/.test(id));
-    const recorded = sum(told.map(({ input, output }) => input + output));
+    const completed = records.filter(({ id }) => /_\d+$/.test(id));
+    const recorded = sum(completed.map(({ input, output }) => input + output));
     const spent = sum(
       await Promise.all(
         [plain, budgeted].map(
@@ -123,15 +123,16 @@ export async function prove({ sessions, seconds, flood, say = () => {} }: ProofO
     );
     const frames = sum([...reports.values()].map(({ got, sent }) => got.frames + sent.frames));
     const bytes = sum([...reports.values()].map(({ got, sent }) => got.bytes + sent.bytes));
-    say(`${frames} frames, ${(bytes / MiB).toFixed(0)} MiB in both directions`);
-    say(
-      `${answers} answers, ${told.length} records; ${tokens} tokens told, ${recorded} recorded, ${spent} charged`,
+    print(`${frames} frames, ${(bytes / MiB).toFixed(0)} MiB in both directions`);
+    print(
+      `${answers} answers, ${completed.length} records; ${tokens} tokens told, ${recorded} recorded, ${spent} charged`,
     );
     return {
       damaged: sum(all.map((speaker) => speaker.damage(reports.get(speaker.number)).length)),
       broken: sessions - open.length + closed.filter((code) => code !== 1000).length,
       unrecorded:
-        Math.abs(answers - new Set(told.map(({ id }) => id)).size) + Math.abs(answers - told.length),
+        Math.abs(answers - new Set(completed.map(({ id }) => id)).size) +
+        Math.abs(answers - completed.length),
       uncharged: Math.abs(tokens - recorded) + Math.abs(recorded - spent),
       growth: peak - before,
     };

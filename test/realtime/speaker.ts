@@ -5,7 +5,7 @@ import { patience } from '../support/patience.ts';
 import type { SessionReport } from './provider.ts';
 import { Trace, type Traced } from './trace.ts';
 
-/** Milliseconds between pieces of what a client says, and between its wishes for an answer. */
+/** Milliseconds between pieces of audio, and between requests for a response. */
 const pace = { sound: 100, answer: 1500 };
 
 /** A client that talks and listens at once, and remembers what went both ways. */
@@ -17,7 +17,7 @@ export class Speaker {
   readonly #sound: Buffer;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #seen = new Set<string>();
-  #asked = 0;
+  #requested = 0;
   #answered = 0;
   #code = 0;
 
@@ -48,21 +48,21 @@ export class Speaker {
     });
     const speaker = new Speaker(socket, number);
     await once(socket, 'open');
-    speaker.say({ type: 'hello', number });
+    speaker.sendEvent({ type: 'hello', number });
     return speaker;
   }
 
-  say(event: unknown): void {
+  sendEvent(event: unknown): void {
     this.#send(Buffer.from(JSON.stringify(event)), false);
   }
 
-  /** Talks from now on: sound all the time, now and then bytes, and wishes for an answer. */
+  /** Starts to send: audio all the time, now and then bytes, and requests for a response. */
   talk(): void {
     let count = 0;
-    const ask = (): void => {
-      if (this.#asked > this.#answered) return;
-      this.#asked += 1;
-      this.say({ type: 'response.create' });
+    const requestResponse = (): void => {
+      if (this.#requested > this.#answered) return;
+      this.#requested += 1;
+      this.sendEvent({ type: 'response.create' });
     };
     const begin = (): void => {
       this.#timers.push(
@@ -71,9 +71,9 @@ export class Speaker {
           this.#send(this.#sound, false);
           if (count % 10 === 0) this.#send(this.#sound.subarray(0, 100 + (count % 1000)), true);
         }, pace.sound),
-        setInterval(ask, pace.answer),
+        setInterval(requestResponse, pace.answer),
       );
-      ask();
+      requestResponse();
     };
     // Not all at the same moment.
     this.#timers.push(setTimeout(begin, (this.number * 37) % pace.sound));
@@ -95,7 +95,7 @@ export class Speaker {
   /** Says nothing more, and waits for its last answer. */
   async finish(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    await this.#wait(() => this.#answered >= this.#asked);
+    await this.#wait(() => this.#answered >= this.#requested);
     // What was sent last is still under way to the provider.
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
@@ -111,7 +111,7 @@ export class Speaker {
   /** Directions in which the provider saw something else, and how many frames either side saw. */
   damage(report: SessionReport | undefined): readonly string[] {
     if (report === undefined) return ['to the provider: no report', 'to the client: no report'];
-    const [sent, got] = [this.#sent.told(), this.#got.told()];
+    const [sent, got] = [this.#sent.summary(), this.#got.summary()];
     return [
       ...(same(sent, report.got)
         ? []

@@ -25,7 +25,7 @@ export class Trace {
   }
 
   /** All so far. */
-  told(): Traced {
+  summary(): Traced {
     return { frames: this.#frames, bytes: this.#bytes, hash: this.#hash.copy().digest('hex') };
   }
 }

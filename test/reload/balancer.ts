@@ -56,7 +56,7 @@ class Backend {
 export class Balancer {
   readonly failures: BalancerFailures = { refused: 0, cut: 0, unserved: 0 };
   readonly #backends: readonly Backend[];
-  readonly #server = createServer((asked, response) => this.#pass(asked, response));
+  readonly #server = createServer((incoming, response) => this.#pass(incoming, response));
   #turn = 0;
 
   constructor(urls: readonly string[], interval: number) {
@@ -93,7 +93,7 @@ export class Balancer {
     this.#server.close();
   }
 
-  #pass(asked: IncomingMessage, response: ServerResponse): void {
+  #pass(incoming: IncomingMessage, response: ServerResponse): void {
     const ready = this.#backends.filter(({ isReady, isOut }) => isReady && !isOut);
     const backend = ready[(this.#turn += 1) % ready.length];
     if (backend === undefined) {
@@ -103,7 +103,7 @@ export class Balancer {
     }
     backend.running += 1;
     response.once('close', () => (backend.running -= 1));
-    const { method, headers, url = '' } = asked;
+    const { method, headers, url = '' } = incoming;
     const options = { method, headers: endToEnd(headers), agent: backend.agent };
     const sent = request(`${backend.url}${url}`, options, (answer) => {
       response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers));
@@ -112,7 +112,7 @@ export class Balancer {
     sent.once('error', (error: NodeJS.ErrnoException) =>
       this.#fail(response, error.code === 'ECONNREFUSED' ? 'refused' : 'cut'),
     );
-    asked.pipe(sent);
+    incoming.pipe(sent);
   }
 
   #fail(response: ServerResponse, how: 'refused' | 'cut'): void {

@@ -17,7 +17,7 @@ test.each(everything ? kinds : kinds.slice(0, 1))(
       ready: 2,
       connections: 60,
       patience: 60_000,
-      say: (line) => console.log(line),
+      print: (line) => console.log(line),
     });
     console.log(JSON.stringify(result));
     expect(result).toMatchObject({ rounds: 3, hung: 0, refused: 0 });

@@ -14,7 +14,7 @@ export interface DeathPlan {
   readonly connections: number;
   /** Time after which a connection without an answer counts as hung, in milliseconds. */
   readonly patience: number;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 /** What became of the connections. */
@@ -41,7 +41,7 @@ interface Ended {
 }
 
 /** Opens a connection of its own for one request. Resolves with what became of it. */
-function visit(url: string, patience: number, open: Set<Socket>): Promise<Ended> {
+function connectAndWait(url: string, patience: number, open: Set<Socket>): Promise<Ended> {
   const { hostname, port } = new URL(url);
   const began = performance.now();
   return new Promise((resolve) => {
@@ -67,7 +67,7 @@ function visit(url: string, patience: number, open: Set<Socket>): Promise<Ended>
 
 /** Kills one worker after the other with `kill -9` while connections are opened, and counts what became of these. */
 export async function tryDeaths(plan: DeathPlan): Promise<DeathResult> {
-  const { rounds, members, ready, connections, patience, say } = plan;
+  const { rounds, members, ready, connections, patience, print } = plan;
   const gateway = await operate({
     'gateway.config.mjs': configWith(`${members}, timeouts: { drainDelay: 0 }, channels: [demo()]`),
   });
@@ -81,22 +81,22 @@ export async function tryDeaths(plan: DeathPlan): Promise<DeathResult> {
       await areReady(gateway, ready);
       const all = gateway.workers();
       const victim = all[round % all.length] ?? 0;
-      const visits: Promise<Ended>[] = [];
+      const attempts: Promise<Ended>[] = [];
       for (let count = 0; count < connections; count += 1) {
-        visits.push(visit(gateway.url, patience, open));
+        attempts.push(connectAndWait(gateway.url, patience, open));
         // At another place of the work of a worker in each round.
         if (count === Math.floor(connections / 3)) process.kill(victim, 'SIGKILL');
         // oxlint-disable-next-line no-await-in-loop -- connections come all the time
         if (count % 4 === round % 4) await pass(1);
       }
       // oxlint-disable-next-line no-await-in-loop -- as above
-      const ends = await Promise.all(visits);
+      const ends = await Promise.all(attempts);
       for (const { end } of ends) counts[end] += 1;
       const cut = ends.filter(({ end }) => end === 'cut').length;
       mostCut = Math.max(mostCut, cut);
       for (const { end, time } of ends) if (end === 'answered') slowest = Math.max(slowest, time);
       if ((round + 1) % 20 === 0)
-        say(
+        print(
           `${round + 1} workers killed: ${JSON.stringify({ ...counts, mostCut, slowest: Math.round(slowest) })}`,
         );
     }
@@ -124,7 +124,7 @@ function hasEnded({ pid }: OperatedGateway): boolean {
 }
 
 async function countReady(gateway: OperatedGateway): Promise<number> {
-  const { ask } = await logIn(gateway);
-  const { workers } = (await ask('GET', 'status')) as { workers: readonly { state: string }[] };
+  const { sendRequest } = await logIn(gateway);
+  const { workers } = (await sendRequest('GET', 'status')) as { workers: readonly { state: string }[] };
   return workers.filter(({ state }) => state === 'serving' || state === 'spare').length;
 }

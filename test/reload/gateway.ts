@@ -7,7 +7,7 @@ import { sluiceProgram } from '../support/program.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Ignored by git, and inside the repository, so that `sluice` means the same there as in `plugins/`. */
-const place = join(root, 'data/tests');
+const testFolder = join(root, 'data/tests');
 
 /** The key that every gateway here knows. */
 export const key = `sk-${'r'.repeat(48)}`;
@@ -63,8 +63,8 @@ export async function operate(
   files: Readonly<Record<string, string>>,
   args: readonly string[] = [],
 ): Promise<OperatedGateway> {
-  mkdirSync(place, { recursive: true });
-  const folder = mkdtempSync(join(place, 'operated-'));
+  mkdirSync(testFolder, { recursive: true });
+  const folder = mkdtempSync(join(testFolder, 'operated-'));
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);
@@ -82,12 +82,12 @@ export async function operate(
   );
   let text = '';
   const listeners = new Set<() => void>();
-  const hear = (chunk: Buffer): void => {
+  const readOutput = (chunk: Buffer): void => {
     text += chunk.toString();
     for (const listener of listeners) listener();
   };
-  child.stdout?.on('data', hear);
-  child.stderr?.on('data', hear);
+  child.stdout?.on('data', readOutput);
+  child.stderr?.on('data', readOutput);
   const exited = new Promise<number | string>((resolve) =>
     child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown')),
   );
@@ -156,9 +156,9 @@ export async function logIn(gateway: OperatedGateway) {
   const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? '';
   const { csrfToken } = (await login.json()) as { csrfToken: string };
   const headers = { cookie, 'x-csrf-token': csrfToken, ...closing };
-  const ask = async (method: string, path: string): Promise<Record<string, unknown>> => {
+  const sendRequest = async (method: string, path: string): Promise<Record<string, unknown>> => {
     const answer = await fetch(`${gateway.url}/api/admin/${path}`, { method, headers });
     return (await answer.json()) as Record<string, unknown>;
   };
-  return { ask };
+  return { sendRequest };
 }

@@ -11,7 +11,7 @@ test.skipIf(!everything)(
       pace: 200,
       longest: 2_500,
       drain: 4_000,
-      say: (line) => console.log(line),
+      print: (line) => console.log(line),
     });
     console.log(JSON.stringify(result));
     expect(result).toMatchObject({

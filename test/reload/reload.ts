@@ -18,7 +18,7 @@ import { tryReloads } from './run.ts';
 import { tryRolling } from './rolling.ts';
 import { tryStarts } from './starts.ts';
 
-const say = (line: string): void => console.log(line);
+const print = (line: string): void => console.log(line);
 const { values } = parseArgs({
   options: {
     rolling: { type: 'boolean', default: false },
@@ -35,13 +35,13 @@ function run(): Promise<boolean> {
 }
 
 async function reload(): Promise<boolean> {
-  const result = await tryReloads({ streams: 500, pace: 500, longest: 1_000, drain: 10_000, say });
+  const result = await tryReloads({ streams: 500, pace: 500, longest: 1_000, drain: 10_000, print });
   const { streams, completeWhileStopping, errorsTooEarly, calls, failedCalls, reasons, exit } = result;
-  for (const reason of reasons) say(reason);
-  say(
+  for (const reason of reasons) print(reason);
+  print(
     `500 streams: ${streams.complete} complete (${completeWhileStopping} of them while it stopped), ${streams.error} ended by their format's error at the deadline; ${calls} calls meanwhile`,
   );
-  say(`broken ${streams.broken}, cut early ${errorsTooEarly}, calls that failed ${failedCalls}`);
+  print(`broken ${streams.broken}, cut early ${errorsTooEarly}, calls that failed ${failedCalls}`);
   const wrong = streams.broken + errorsTooEarly + failedCalls;
   return wrong === 0 && streams.complete > 0 && streams.error > 0 && exit === 0;
 }
@@ -49,7 +49,7 @@ async function reload(): Promise<boolean> {
 async function roll(): Promise<boolean> {
   const stores = await shareStores();
   try {
-    say(`stores: ${stores.kind}`);
+    print(`stores: ${stores.kind}`);
     const plan = {
       rounds: 3,
       streams: 100,
@@ -60,11 +60,11 @@ async function roll(): Promise<boolean> {
       drainDelay: 5_000,
       hurries: false,
     };
-    const result = await tryRolling({ ...plan, members: stores.members, say });
+    const result = await tryRolling({ ...plan, members: stores.members, print });
     const { restarts, calls, streams, refused, cut, unserved, failedCalls, brokenStreams, reasons } = result;
-    for (const reason of reasons) say(reason);
-    say(`${restarts} restarts, ${calls} calls and ${streams} streams meanwhile`);
-    say(
+    for (const reason of reasons) print(reason);
+    print(`${restarts} restarts, ${calls} calls and ${streams} streams meanwhile`);
+    print(
       `refused ${refused}, cut ${cut}, without a gateway ${unserved}, calls that failed ${failedCalls}, broken streams ${brokenStreams}`,
     );
     const wrong = refused + cut + unserved + failedCalls + brokenStreams;
@@ -76,11 +76,11 @@ async function roll(): Promise<boolean> {
 
 async function startOften(starts: number): Promise<boolean> {
   if (!Number.isSafeInteger(starts) || starts < 1) throw new Error('--starts must be a whole number from 1.');
-  const result = await tryStarts({ starts, atOnce: 8, connections: 40, patience: 120_000, say });
+  const result = await tryStarts({ starts, atOnce: 8, connections: 40, patience: 120_000, print });
   const { failedStarts, connections, failedConnections, wrongExits, reasons } = result;
-  for (const reason of reasons) say(reason);
-  say(`${result.starts} starts, ${connections} connections`);
-  say(`failed starts ${failedStarts}, failed connections ${failedConnections}, wrong exits ${wrongExits}`);
+  for (const reason of reasons) print(reason);
+  print(`${result.starts} starts, ${connections} connections`);
+  print(`failed starts ${failedStarts}, failed connections ${failedConnections}, wrong exits ${wrongExits}`);
   return failedStarts + failedConnections + wrongExits === 0;
 }
 
@@ -91,15 +91,22 @@ async function endOften(deaths: number): Promise<boolean> {
     ['two workers', 'workers: 2, spareWorker: false'],
     ['a worker and a spare', 'workers: 1, spareWorker: true'],
   ] as const) {
-    say(name);
-    const plan = { rounds: Math.ceil(deaths / 2), members, ready: 2, connections: 60, patience: 60_000, say };
+    print(name);
+    const plan = {
+      rounds: Math.ceil(deaths / 2),
+      members,
+      ready: 2,
+      connections: 60,
+      patience: 60_000,
+      print,
+    };
     // oxlint-disable-next-line no-await-in-loop -- they would take each other's time
     const result = await tryDeaths(plan);
     results.push(result);
-    say(
+    print(
       `${result.rounds} workers killed: answered ${result.answered}, slowest ${result.slowest} ms, ended with the worker that had taken them ${result.cut}`,
     );
-    say(`hung ${result.hung}, refused ${result.refused}`);
+    print(`hung ${result.hung}, refused ${result.refused}`);
   }
   return results.every(({ hung, refused, answered }) => hung + refused === 0 && answered > 0);
 }

@@ -12,7 +12,7 @@ test('two gateways behind a load balancer are restarted one after the other, and
     poll: 100,
     drainDelay: 600_000,
     hurries: true,
-    say: () => {},
+    print: () => {},
   });
   const { calls, streams, ...rest } = result;
   expect(rest).toEqual({

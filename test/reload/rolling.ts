@@ -25,7 +25,7 @@ export interface RollingPlan {
   readonly drainDelay: number;
   /** End each delay by a second signal as soon as the balancer has noticed the first, so that nothing depends on the speed of the machine. */
   readonly hurries: boolean;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 /** Result of a rolling restart. */
@@ -85,13 +85,13 @@ class Rolled {
   readonly url: string;
   readonly #config: string;
   readonly #hurries: boolean;
-  readonly #say: (line: string) => void;
+  readonly #print: (line: string) => void;
   #running: OperatedGateway | undefined;
 
-  constructor(port: number, members: string, { pace, drainDelay, hurries, say }: RollingPlan) {
+  constructor(port: number, members: string, { pace, drainDelay, hurries, print }: RollingPlan) {
     this.url = `http://127.0.0.1:${port}`;
     this.#hurries = hurries;
-    this.#say = say;
+    this.#print = print;
     this.#config = configWith(
       `listen: { port: ${port} }, timeouts: { drainDelay: ${drainDelay}, drain: 600_000 }, channels: [demo({ pace: ${pace} })], ${members}`,
     );
@@ -101,15 +101,15 @@ class Rolled {
   async start(balancer: Balancer): Promise<void> {
     this.#running = await operate({ 'gateway.config.mjs': this.#config });
     while (!balancer.isReady(this.url)) await pass(20);
-    this.#say(`${this.url} is ready`);
+    this.#print(`${this.url} is ready`);
   }
 
   async restart(balancer: Balancer): Promise<number | string> {
     this.#running?.signal('SIGTERM');
     if (this.#hurries) await this.#hurry(balancer);
     const exit = (await this.#running?.exited) ?? 'not started';
-    this.#say(`${this.url} ended with ${exit}`);
-    if (exit !== 0) this.#say(this.#running?.output().slice(-4_000) ?? '');
+    this.#print(`${this.url} ended with ${exit}`);
+    if (exit !== 0) this.#print(this.#running?.output().slice(-4_000) ?? '');
     await this.#running?.end();
     await this.start(balancer);
     return exit;

@@ -15,7 +15,7 @@ export interface ReloadPlan {
   readonly longest: number;
   /** Milliseconds for open streams when the gateway stops. */
   readonly drain: number;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 /** What came of it. */
@@ -56,7 +56,7 @@ export async function tryReloads({
   pace,
   longest,
   drain,
-  say,
+  print,
 }: ReloadPlan): Promise<ReloadResult> {
   const config = (more: string): string =>
     configWith(
@@ -71,7 +71,7 @@ export async function tryReloads({
       return new NumberStream(gateway.url, voices[index % voices.length] ?? voices[0]!, numbers);
     });
     await Promise.all(open.map(({ begun }) => begun));
-    say(`${since()}: ${count} streams are open, through workers ${gateway.workers().join(' and ')}`);
+    print(`${since()}: ${count} streams are open, through workers ${gateway.workers().join(' and ')}`);
     const callers = [new Caller(gateway, false), new Caller(gateway, true), new Caller(gateway, true)];
 
     gateway.write('plugins/marker.ts', marker('two'));
@@ -79,22 +79,22 @@ export async function tryReloads({
     gateway.signal('SIGHUP');
     await gateway.logged('reloaded: previous workers finish their calls');
     await callers[0]?.sees('two');
-    say(
+    print(
       `${since()}: reloaded, with another config and another plugin: workers ${gateway.workers().join(', ')}`,
     );
 
     gateway.write('gateway.config.ts', config(`lisen: {},`));
     gateway.signal('SIGHUP');
     const { problem } = await gateway.logged('reload failed, previous configuration kept');
-    say(`${since()}: not reloaded, with a config that is wrong: ${String(problem)}`);
+    print(`${since()}: not reloaded, with a config that is wrong: ${String(problem)}`);
     await pass(2 * pace);
 
     const outcomes = await Promise.all(callers.map((caller) => caller.stop()));
     const stoppedAt = performance.now();
     gateway.signal('SIGTERM');
-    say(`${since()}: told to stop, within ${drain / 1000} s`);
+    print(`${since()}: told to stop, within ${drain / 1000} s`);
     const exit = await gateway.exited;
-    say(`${since()}: ended with ${exit}`);
+    print(`${since()}: ended with ${exit}`);
     const ends = await Promise.all(open.map(({ end }) => end));
     const of = (wanted: End): number => ends.filter((end) => end === wanted).length;
     return {

@@ -12,7 +12,7 @@ test.skipIf(!everything)(
       atOnce: 3,
       connections: 20,
       patience: patience.wait,
-      say: () => {},
+      print: () => {},
     });
     expect(result).toEqual({
       starts: 3,

@@ -9,7 +9,7 @@ export interface StartPlan {
   readonly connections: number;
   /** Milliseconds after which a connection without a response counts as failed. */
   readonly patience: number;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 /** Result of many starts. */
@@ -65,7 +65,7 @@ export async function tryStarts(plan: StartPlan): Promise<StartResult> {
       // oxlint-disable-next-line no-await-in-loop -- the number of gateways at the same time is given
       await tryOne(number);
       if ((number + 1) % 20 === 0)
-        plan.say(`${number + 1} starts, ${counts.failedConnections} failed connections`);
+        plan.print(`${number + 1} starts, ${counts.failedConnections} failed connections`);
     }
   };
   await Promise.all(Array.from({ length: plan.atOnce }, line));
@@ -88,12 +88,12 @@ async function connectOften({ url }: OperatedGateway, plan: StartPlan): Promise<
   };
   const signal = (): AbortSignal => AbortSignal.timeout(plan.patience);
   await attempt(() => isHealthy(url, signal()));
-  const inTurn = Math.floor(plan.connections / 2);
-  for (let count = 0; count < inTurn; count += 1)
+  const sequential = Math.floor(plan.connections / 2);
+  for (let count = 0; count < sequential; count += 1)
     // oxlint-disable-next-line no-await-in-loop -- one after the other
     await attempt(() => call(url, signal()));
   await Promise.all(
-    Array.from({ length: plan.connections - inTurn }, () => attempt(() => call(url, signal()))),
+    Array.from({ length: plan.connections - sequential }, () => attempt(() => call(url, signal()))),
   );
   return failures;
 }

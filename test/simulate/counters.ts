@@ -20,7 +20,7 @@ export interface CountingWorker {
 /** How a call was counted. */
 export interface Trace {
   /** True when the worker asked for it, and false when it was served from memory. */
-  isAsked: boolean;
+  isRequested: boolean;
   /** When the store counted it last. */
   countedAt: number;
 }
@@ -67,7 +67,7 @@ export class PrimaryCounters implements Counters {
   readonly drift = 0;
   readonly #options: CountersOptions;
   readonly #primary: ProcessClock;
-  readonly #desk: RatesServer;
+  readonly #server: RatesServer;
   readonly #workers = new Map<number, CountingWorker>();
   readonly #listeners = new Map<number, (news: RatesAnswer | RatesRecall) => void>();
   /** When the latest message arrives in each direction: none overtakes another. */
@@ -76,7 +76,7 @@ export class PrimaryCounters implements Counters {
   constructor(options: CountersOptions) {
     this.#options = options;
     this.#primary = new ProcessClock(options.time, 1, 0);
-    this.#desk = new RatesServer((id, news) => this.#tell(id, news), options.times, this.#primary);
+    this.#server = new RatesServer((id, news) => this.#deliver(id, news), options.times, this.#primary);
   }
 
   open(worker: CountingWorker): Rates {
@@ -96,7 +96,7 @@ export class PrimaryCounters implements Counters {
   forget({ id }: CountingWorker): void {
     const { time, delay } = this.#options;
     this.#workers.delete(id);
-    time.after(delay(), () => this.#primary.run(() => this.#desk.forget(id)));
+    time.after(delay(), () => this.#primary.run(() => this.#server.forget(id)));
   }
 
   fail({ clock }: CountingWorker, chance: Chance): Trouble {
@@ -108,18 +108,18 @@ export class PrimaryCounters implements Counters {
   #send(worker: CountingWorker, question: RatesQuestion): void {
     const { time, delay } = this.#options;
     const trace = traces.getStore();
-    if (question.kind === 'take' && trace !== undefined) trace.isAsked = true;
+    if (question.kind === 'take' && trace !== undefined) trace.isRequested = true;
     const arrivals = this.#arrivals.get(worker.id);
     if (arrivals === undefined) return;
     arrivals.out = Math.max(arrivals.out, time.now + delay());
     time.after(arrivals.out - time.now, () =>
       this.#primary.run(() => {
-        if (!worker.clock.isGone) this.#desk.receive(worker.id, question);
+        if (!worker.clock.isGone) this.#server.receive(worker.id, question);
       }),
     );
   }
 
-  #tell(id: number, news: RatesAnswer | RatesRecall): void {
+  #deliver(id: number, news: RatesAnswer | RatesRecall): void {
     const { time, delay } = this.#options;
     const [worker, arrivals] = [this.#workers.get(id), this.#arrivals.get(id)];
     if (worker === undefined || arrivals === undefined) return;

@@ -85,9 +85,9 @@ export class MemoryDatabase {
     for (const { record } of settlements) if (!this.records.has(record.id)) fresh.add(record.id);
     for (const id of fresh) this.records.add(id);
     for (const [holder, period, since, microDollars, tokens] of chargesOf(settlements, fresh, now)) {
-      const place = `${holder} ${period} ${since}`;
-      const spent = this.#spent.get(place) ?? { microDollars: 0, tokens: 0 };
-      this.#spent.set(place, {
+      const key = `${holder} ${period} ${since}`;
+      const spent = this.#spent.get(key) ?? { microDollars: 0, tokens: 0 };
+      this.#spent.set(key, {
         microDollars: spent.microDollars + microDollars,
         tokens: spent.tokens + tokens,
       });
@@ -203,8 +203,8 @@ export class MemoryDatabase {
 
   #windowed({ holder, series, label, since }: Window): readonly StandingRow[] {
     const spent = { micro_dollars: 0, tokens: 0 };
-    for (const [place, sums] of this.#spent) {
-      const [whose, of, start] = place.split(' ');
+    for (const [key, sums] of this.#spent) {
+      const [whose, of, start] = key.split(' ');
       if (whose !== holder || of !== series || Number(start) < since) continue;
       spent.micro_dollars += Math.max(0, sums.microDollars);
       spent.tokens += Math.max(0, sums.tokens);

@@ -360,7 +360,7 @@ export class RatesWorld {
     );
     const from = this.#time.now;
     for (const level of levels) this.#wait(level, cost, 1);
-    const trace: Trace = { isAsked: false, countedAt: 0 };
+    const trace: Trace = { isRequested: false, countedAt: 0 };
     const verdict = await traces.run(trace, () => worker.rates.take(rules, slots));
     for (const level of levels) this.#wait(level, cost, -1);
     if (worker.clock.isGone) return;
@@ -372,7 +372,7 @@ export class RatesWorld {
       return;
     }
     this.#served += 1;
-    if (!trace.isAsked) this.#fromMemory += 1;
+    if (!trace.isRequested) this.#fromMemory += 1;
     const now = this.#time.now;
     const isLost = this.#isForgotten(worker, trace);
     const lostUntil = isLost ? this.#recoveredAt(worker, worker.blindUntil) : 0;
@@ -461,8 +461,8 @@ export class RatesWorld {
       if (sum + minuteOf.most <= limit) continue;
       for (const one of counted) {
         // What was used beyond an estimate is told a little later.
-        const isTold = one.correctedAt !== Infinity || (this.#isHealthy && one.until < now - settleTime);
-        if (one.from > now - minute && isTold) sum += one.amount;
+        const isReported = one.correctedAt !== Infinity || (this.#isHealthy && one.until < now - settleTime);
+        if (one.from > now - minute && isReported) sum += one.amount;
         if (one.isLost) sum -= Math.max(one.amount, one.before);
       }
       if (sum > limit) throw new BrokenRule(`${sum} of ${limit} were counted within a minute for ${subject}`);
@@ -501,9 +501,9 @@ export class RatesWorld {
   }
 
   /** True for a call that was let in by what the store has forgotten, which its worker did not know. */
-  #isForgotten(worker: Worker, { isAsked, countedAt }: Trace): boolean {
+  #isForgotten(worker: Worker, { isRequested, countedAt }: Trace): boolean {
     const now = this.#time.now;
-    if (!isAsked) return now < worker.blindUntil;
+    if (!isRequested) return now < worker.blindUntil;
     return this.#lost.some(({ from, until }) => from <= now && countedAt < until);
   }
 
@@ -671,13 +671,13 @@ export class RatesWorld {
       .flatMap(({ requests, tokens }) => [requests, tokens])
       .filter(({ limit }) => limit < Infinity)
       .map(({ subject, limit }) => ({ subject, limit, cost: limit }));
-    const ask = (): Promise<void> => this.#askAll(worker, slots, rules);
-    void ask().catch((error: unknown) => (this.#broken ??= error));
+    const requestAll = (): Promise<void> => this.#acquireAll(worker, slots, rules);
+    void requestAll().catch((error: unknown) => (this.#broken ??= error));
     await this.#time.runUntil(this.#time.now + 5_000, check);
     check();
   }
 
-  async #askAll(worker: Worker, slots: readonly SlotRule[], rules: readonly RateRule[]): Promise<void> {
+  async #acquireAll(worker: Worker, slots: readonly SlotRule[], rules: readonly RateRule[]): Promise<void> {
     for (const { subject, limit } of slots) {
       // oxlint-disable-next-line no-await-in-loop -- each takes what the one before it has left
       const { allowed } = await worker.rates.take([], [{ subject, limit }]);

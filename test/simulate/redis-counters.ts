@@ -128,8 +128,8 @@ export class RedisCounters implements Counters {
       },
       run: (script, keys, values) => {
         const trace = script === takeScript ? traces.getStore() : undefined;
-        if (trace !== undefined) trace.isAsked = true;
-        return commands.ask((answer) => {
+        if (trace !== undefined) trace.isRequested = true;
+        return commands.request((answer) => {
           if (trace !== undefined) trace.countedAt = this.#options.time.now;
           answer(this.#run(script, keys, values));
         });
@@ -139,7 +139,7 @@ export class RedisCounters implements Counters {
           messages = new Connection(this.#linkOf(worker), { up: () => {}, down: () => {} });
           this.#connections.add(messages);
         }
-        return messages.ask((answer) => this.#receive(list, answer));
+        return messages.request((answer) => this.#receive(list, answer));
       },
       close: async () => {},
     };
@@ -211,7 +211,7 @@ class Connection {
   }
 
   /** Asks the server, which answers once. */
-  ask<Answer>(work: (answer: (value: Answer) => void) => void): Promise<Answer> {
+  request<Answer>(work: (answer: (value: Answer) => void) => void): Promise<Answer> {
     const { time, clock, server, delay, isCut } = this.#link;
     const made = this.#made;
     return new Promise((resolve, reject) => {

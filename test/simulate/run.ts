@@ -64,8 +64,8 @@ export async function runWorlds(
   next = counter(new Int32Array(2)),
 ): Promise<Summary> {
   let summary = nothing;
-  for (let place = next.take(); place < count && next.broken() < most; place = next.take()) {
-    const seed = from + place;
+  for (let index = next.take(); index < count && next.broken() < most; index = next.take()) {
+    const seed = from + index;
     const kind = kindOf(seed);
     if (only !== '' && only !== kind) continue;
     try {

@@ -237,7 +237,7 @@ export class World {
 
   /** The way of a worker to the database. */
   #ledgerFor(clock: ProcessClock, worker: () => Worker): Ledger {
-    const ask = <T>(work: () => T): Promise<T> => this.#ask(worker(), work);
+    const runOnDatabase = <T>(work: () => T): Promise<T> => this.#runOnDatabase(worker(), work);
     const database = this.#database;
     return {
       reserve: async (keyId, budgets, most, lease = 60_000, less = undefined, ahead = undefined) => {
@@ -246,24 +246,26 @@ export class World {
           ...(less === undefined ? {} : { less }),
           ...(ahead === undefined ? {} : { ahead }),
         };
-        const outcome = await ask(() => database.reserve(keyId, budgets, amounts, lease, clock.wall()));
+        const outcome = await runOnDatabase(() =>
+          database.reserve(keyId, budgets, amounts, lease, clock.wall()),
+        );
         if (outcome instanceof BudgetExhausted) throw outcome;
         this.#reservations += 1;
         return outcome;
       },
-      settle: (settlements) => ask(() => database.settle(settlements, clock.wall())),
+      settle: (settlements) => runOnDatabase(() => database.settle(settlements, clock.wall())),
       settleAfter: () => Promise.reject(new Error('Nothing is settled here together with something else.')),
-      release: (ids) => ask(() => database.release(ids)),
-      giveBack: (returns) => ask(() => database.giveBack(returns)),
-      recalled: () => ask(() => database.recalled()),
-      renew: (reservations) => ask(() => database.renew(reservations, clock.wall())),
-      sweep: () => ask(() => database.sweep()),
-      states: (keyId, budgets) => ask(() => database.states(keyId, budgets, clock.wall())),
+      release: (ids) => runOnDatabase(() => database.release(ids)),
+      giveBack: (returns) => runOnDatabase(() => database.giveBack(returns)),
+      recalled: () => runOnDatabase(() => database.recalled()),
+      renew: (reservations) => runOnDatabase(() => database.renew(reservations, clock.wall())),
+      sweep: () => runOnDatabase(() => database.sweep()),
+      states: (keyId, budgets) => runOnDatabase(() => database.states(keyId, budgets, clock.wall())),
     };
   }
 
   /** One request to the database: it may not arrive, or its answer may not. */
-  #ask<T>(worker: Worker, work: () => T): Promise<T> {
+  #runOnDatabase<T>(worker: Worker, work: () => T): Promise<T> {
     const { clock } = worker;
     const chance = this.#chance;
     return new Promise((resolve, reject) => {

@@ -56,9 +56,9 @@ export function settingsOf(settings: Partial<HealthSettings> = {}): HealthSettin
 
 /** Enters, or fails. */
 export function enter(health: Health, target: Target): AttemptReport {
-  const visit = health.enter(target);
-  if (visit === undefined) throw new Error('It may not be asked.');
-  return visit;
+  const attempt = health.enter(target);
+  if (attempt === undefined) throw new Error('It may not be asked.');
+  return attempt;
 }
 
 /** Lets a target fail until it rests. */
@@ -103,9 +103,9 @@ export function healthSuite(open: OpenHealth): void {
     const { health, clock, target } = start();
     for (let count = 0; count < 500; count += 1) {
       clock.now += 10;
-      const visit = enter(health, target);
-      if (count % 50 === 0) visit.failed(errors.failed());
-      else visit.succeeded();
+      const attempt = enter(health, target);
+      if (count % 50 === 0) attempt.failed(errors.failed());
+      else attempt.succeeded();
     }
     expect(health.waitMs(target)).toBe(0);
     expect(health.report().find(({ channel }) => channel === target.channel.id)).toMatchObject({
@@ -183,7 +183,7 @@ export function healthSuite(open: OpenHealth): void {
     fail(health, target);
     const wait = health.waitMs(target);
     clock.now += 5_000;
-    for (const visit of late) visit.failed(errors.failed());
+    for (const attempt of late) attempt.failed(errors.failed());
     expect(health.waitMs(target)).toBe(wait - 5_000);
   });
 
@@ -212,10 +212,10 @@ export function healthSuite(open: OpenHealth): void {
     enter(health, target).succeeded();
     enter(health, target).failed(errors[kind]());
     expect(health.waitMs(target)).toBeGreaterThanOrEqual(48_000);
-    const place = health.report().find(({ channel }) => channel === target.channel.id);
-    expect(place).toMatchObject({ key: 'first', standing: 'resting', last: { code, message } });
-    expect(place).not.toHaveProperty('model');
-    expect(place?.until).toBeGreaterThan(Date.now());
+    const breaker = health.report().find(({ channel }) => channel === target.channel.id);
+    expect(breaker).toMatchObject({ key: 'first', standing: 'resting', last: { code, message } });
+    expect(breaker).not.toHaveProperty('model');
+    expect(breaker?.until).toBeGreaterThan(Date.now());
   });
 
   test('a key that is refused while it rests for failures rests for longer', () => {
@@ -237,7 +237,7 @@ export function healthSuite(open: OpenHealth): void {
     clock.now += 30_000;
     expect(health.waitMs(target)).toBe(0);
     // No probe: all may go at once.
-    for (const visit of [enter(health, target), enter(health, target)]) visit.succeeded();
+    for (const attempt of [enter(health, target), enter(health, target)]) attempt.succeeded();
   });
 
   test('patience without a time is short, and a time beyond belief is cut', () => {
@@ -335,9 +335,9 @@ export function healthSuite(open: OpenHealth): void {
 
   test('each change is told once', () => {
     const { health, clock, target } = start();
-    const told: string[] = [];
+    const changes: string[] = [];
     const stop = health.follow(({ channel, before, standing }) => {
-      if (channel === target.channel.id) told.push(`${before} > ${standing}`);
+      if (channel === target.channel.id) changes.push(`${before} > ${standing}`);
     });
     fail(health, target);
     clock.now += 12_001;
@@ -349,7 +349,7 @@ export function healthSuite(open: OpenHealth): void {
     stop();
     clock.now += 5_000;
     fail(health, target);
-    expect(told).toEqual([
+    expect(changes).toEqual([
       'up > resting',
       'resting > probing',
       'probing > resting',

@@ -242,28 +242,28 @@ export function keyvSuite(open: () => Promise<KeyvDriver>): void {
       vi.useFakeTimers({ toFake: ['Date'] });
       const [store, other] = [adapter('watched'), adapter('watched')];
       let last = await revisionOf('watched');
-      const told = async (job: () => Promise<unknown>) => {
+      const changesOf = async (job: () => Promise<unknown>) => {
         await job();
         const changes = await driver.changesSince('watched', last);
         last = changes?.revision ?? NaN;
         expect(last).toBe(await revisionOf('watched'));
         return Object.fromEntries(changes?.entries ?? []);
       };
-      expect(await told(() => store.set('a', '1'))).toEqual({ a: '1' });
-      expect(await told(() => other.set('a', '2'))).toEqual({ a: '2' });
+      expect(await changesOf(() => store.set('a', '1'))).toEqual({ a: '1' });
+      expect(await changesOf(() => other.set('a', '2'))).toEqual({ a: '2' });
       expect(
-        await told(() =>
+        await changesOf(() =>
           other.setMany([
             { key: 'b', value: '1', ttl: 10 },
             { key: 'c', value: '1' },
           ]),
         ),
       ).toEqual({ b: '1', c: '1' });
-      expect(await told(() => store.delete('a'))).toEqual({ a: undefined });
+      expect(await changesOf(() => store.delete('a'))).toEqual({ a: undefined });
       vi.advanceTimersByTime(100);
-      expect(await told(() => deleteExpired(10))).toEqual({ b: undefined });
-      expect(await told(() => store.clear())).toEqual({ c: undefined });
-      expect(await told(() => store.get('a'))).toEqual({});
+      expect(await changesOf(() => deleteExpired(10))).toEqual({ b: undefined });
+      expect(await changesOf(() => store.clear())).toEqual({ c: undefined });
+      expect(await changesOf(() => store.get('a'))).toEqual({});
     });
   });
 

@@ -40,13 +40,13 @@ export function recordOf(keyId: string, microDollars = 0): UsageRecord {
 /** What a call with this claim comes to. */
 export function settlementOf(
   keyId: string,
-  claim: Reservation | undefined,
+  reservation: Reservation | undefined,
   microDollars: number,
   tokens = 0,
 ): Settlement {
   return {
     keyId,
-    ...(claim === undefined ? {} : { reservation: claim.id }),
+    ...(reservation === undefined ? {} : { reservation: reservation.id }),
     charged: { microDollars, tokens },
     record: recordOf(keyId, microDollars),
   };
@@ -101,9 +101,9 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
   describe('a claim', () => {
     test('takes room until the call is settled, and then what the call cost', async () => {
       const key = newKey();
-      const claim = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 5 });
+      const reservation = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 5 });
       expect(await standing(key, daily(100))).toEqual([0, 60]);
-      await ledger.settle([settlementOf(key, claim, 45, 4)]);
+      await ledger.settle([settlementOf(key, reservation, 45, 4)]);
       expect(await standing(key, daily(100))).toEqual([45, 0]);
       expect(await standing(key, { unit: 'token', period: 'total', amount: 9 })).toEqual([4, 0]);
     });
@@ -154,8 +154,8 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
 
     test('is given back when the call came to nothing', async () => {
       const key = newKey();
-      const claim = await ledger.reserve(key, [daily(100)], { microDollars: 100, tokens: 0 });
-      await ledger.release([claim.id, 'rsv_unknown']);
+      const reservation = await ledger.reserve(key, [daily(100)], { microDollars: 100, tokens: 0 });
+      await ledger.release([reservation.id, 'rsv_unknown']);
       expect(await standing(key, daily(100))).toEqual([0, 0]);
     });
 
@@ -231,9 +231,9 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       const newYear = Date.UTC(2027, 0, 1);
       setTime(newYear - 0.5 * hour);
       const key = newKey();
-      const claim = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 0 }, hour);
+      const reservation = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 0 }, hour);
       await pass(newYear, hour);
-      await ledger.renew([claim]);
+      await ledger.renew([reservation]);
       expect(await standing(key, daily(100))).toEqual([0, 0]);
       setTime(newYear - 1);
       expect(await standing(key, daily(100))).toEqual([0, 60]);
@@ -252,10 +252,10 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
     test('of a claim that was swept is charged all the same, once', async () => {
       setTime(noon);
       const key = newKey();
-      const claim = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 0 }, hour);
+      const reservation = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 0 }, hour);
       await pass(noon, 5 * hour);
       await ledger.sweep();
-      const late = settlementOf(key, claim, 60);
+      const late = settlementOf(key, reservation, 60);
       await ledger.settle([late]);
       await ledger.settle([late]);
       expect(await standing(key, daily(100))).toEqual([60, 0]);
@@ -268,10 +268,10 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
         const most = { microDollars: 60, tokens: 60 };
         for (const unit of ['micro-dollar', 'token'] as const) {
           const budget: Budget = { unit, period, amount: 100 };
-          const claim = await ledger.reserve(key, [budget], most);
+          const reservation = await ledger.reserve(key, [budget], most);
           expect(await standing(key, budget)).toEqual([0, 60]);
           await expect(at(ledgers, -1).reserve(key, [budget], most)).rejects.toMatchObject({ status: 429 });
-          await ledger.release([claim.id]);
+          await ledger.release([reservation.id]);
           expect(await standing(key, budget)).toEqual([0, 0]);
         }
       },
@@ -286,10 +286,10 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
         period,
         amount: 1_000,
       }));
-      const claim = await ledger.reserve(key, budgets, { microDollars: 60, tokens: 0 });
+      const reservation = await ledger.reserve(key, budgets, { microDollars: 60, tokens: 0 });
       setTime(newYear + 100);
       expect((await ledger.states(key, budgets)).map(({ reserved }) => reserved)).toEqual([0, 0, 60]);
-      await ledger.settle([settlementOf(key, claim, 50), settlementOf(key, undefined, 7)]);
+      await ledger.settle([settlementOf(key, reservation, 50), settlementOf(key, undefined, 7)]);
       expect(await ledger.states(key, budgets)).toEqual([
         { ...budgets[0], since: newYear, until: Date.UTC(2027, 0, 2), spent: 7, reserved: 0, ahead: 0 },
         { ...budgets[1], since: newYear, until: Date.UTC(2027, 1, 1), spent: 7, reserved: 0, ahead: 0 },
@@ -303,9 +303,9 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       const rolling: Budget = { unit: 'micro-dollar', period: 'hours', hours: 5, amount: 100 };
       const minute = hour / 60;
       const charge = async (key: string, amount: number): Promise<void> => {
-        const claim = await ledger.reserve(key, [rolling], { microDollars: amount, tokens: 0 });
+        const reservation = await ledger.reserve(key, [rolling], { microDollars: amount, tokens: 0 });
         await ledger.settle([
-          { ...settlementOf(key, claim, amount), owners: [], series: seriesIn(key, [rolling]) },
+          { ...settlementOf(key, reservation, amount), owners: [], series: seriesIn(key, [rolling]) },
         ]);
       };
 
@@ -364,12 +364,12 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       test('counts claims of running calls for as long as the window', async () => {
         setTime(noon);
         const key = newKey();
-        const claim = await ledger.reserve(key, [rolling], { microDollars: 90, tokens: 0 }, 100 * hour);
+        const reservation = await ledger.reserve(key, [rolling], { microDollars: 90, tokens: 0 }, 100 * hour);
         expect(await standing(key, rolling)).toEqual([0, 90]);
         await expect(charge(key, 20)).rejects.toMatchObject({ status: 429 });
         setTime(noon + 6 * hour);
         expect(await standing(key, rolling)).toEqual([0, 0]);
-        await ledger.release([claim.id]);
+        await ledger.release([reservation.id]);
       });
     });
 
@@ -485,8 +485,8 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
 
     test('that fails in the middle leaves nothing behind, and can be made again', async () => {
       const key = newKey();
-      const claim = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 0 });
-      const good = settlementOf(key, claim, 50);
+      const reservation = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 0 });
+      const good = settlementOf(key, reservation, 50);
       const bad = { ...settlementOf(key, undefined, 1), charged: { microDollars: 0.5, tokens: 0 } };
       await expect(ledger.settle([good, bad])).rejects.toThrow('whole number');
       expect(await standing(key, daily(100))).toEqual([0, 60]);
@@ -521,15 +521,15 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       ]);
     const charge = (
       key: string,
-      claim: Reservation | undefined,
+      reservation: Reservation | undefined,
       owners: readonly string[],
       microDollars: number,
-    ): Settlement => ({ ...settlementOf(key, claim, microDollars), owners });
+    ): Settlement => ({ ...settlementOf(key, reservation, microDollars), owners });
 
     test('are claimed, charged and given back with that of the key, all or none', async () => {
       const { budgets, owners } = shared(100, 80, 1_000);
       const [one, other] = [newKey(), newKey()];
-      const claim = await ledger.reserve(one, budgets, { microDollars: 60, tokens: 0 });
+      const reservation = await ledger.reserve(one, budgets, { microDollars: 60, tokens: 0 });
       await expect(at(ledgers, -1).reserve(other, budgets, { microDollars: 21, tokens: 0 })).rejects.toThrow(
         'The daily budget of the team "t" ($0.00008) does not allow this call',
       );
@@ -539,7 +539,7 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
         [0, 60, 0],
       ]);
       const second = await ledger.reserve(other, budgets, { microDollars: 20, tokens: 0 });
-      await ledger.settle([charge(one, claim, owners, 45)]);
+      await ledger.settle([charge(one, reservation, owners, 45)]);
       await ledger.release([second.id]);
       expect(await standings(one, budgets)).toEqual([
         [45, 0, 0],
@@ -648,8 +648,8 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
               calls.map(async ([who, most, cost], index) => {
                 const key = at(callers, who);
                 const own = at(ledgers, index % ledgers.length);
-                const claim = await own.reserve(key, budgets, { microDollars: most, tokens: 0 }, hour);
-                await own.settle([charge(key, claim, owners, Math.min(most, cost))]);
+                const reservation = await own.reserve(key, budgets, { microDollars: most, tokens: 0 }, hour);
+                await own.settle([charge(key, reservation, owners, Math.min(most, cost))]);
                 return Math.min(most, cost);
               }),
             );
@@ -685,50 +685,50 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
         ...daily(100),
         owner: { id: `usr_${scope}_${user}`, name: `${user} of ${scope}`, scope },
       }));
-    const ask = (user: string, microDollars: number, scopes?: readonly string[]) =>
+    const reserve = (user: string, microDollars: number, scopes?: readonly string[]) =>
       limited.reserve(key, of(user, scopes), { microDollars, tokens: 0 }).then(
         () => 'served',
         (error: Error) => error.message,
       );
     const tooMany = expect.stringMatching(/^Calls of 2 end users were made in this period/) as string;
-    expect(await Promise.all(['ann', 'ben', 'cid'].map((user) => ask(user, 101)))).not.toContain('served');
-    expect(await ask('ann', 10)).toBe('served');
+    expect(await Promise.all(['ann', 'ben', 'cid'].map((user) => reserve(user, 101)))).not.toContain(
+      'served',
+    );
+    expect(await reserve('ann', 10)).toBe('served');
     // The key has no place for the third, so that the team keeps its own.
-    expect(await ask('bob', 10, [key])).toBe('served');
-    expect(await ask('eve', 10)).toEqual(tooMany);
-    expect(await ask('dan', 10, [team])).toBe('served');
-    expect(await Promise.all(['ann', 'bob', 'eve'].map((user) => ask(user, 10, [key])))).toEqual([
+    expect(await reserve('bob', 10, [key])).toBe('served');
+    expect(await reserve('eve', 10)).toEqual(tooMany);
+    expect(await reserve('dan', 10, [team])).toBe('served');
+    expect(await Promise.all(['ann', 'bob', 'eve'].map((user) => reserve(user, 10, [key])))).toEqual([
       'served',
       'served',
       tooMany,
     ]);
-    expect(await ask('eve', 10, [team])).toEqual(tooMany);
-    expect(await ask('ann', 90)).toContain('does not allow this call');
+    expect(await reserve('eve', 10, [team])).toEqual(tooMany);
+    expect(await reserve('ann', 90)).toContain('does not allow this call');
   });
 
   test('a team has 10,000 end users in a period, and those of others are not among them', async () => {
     const key = newKey();
-    const ask = (user: string, scope = `team_${key}`) => {
+    const reserve = (user: string, scope = `team_${key}`) => {
       const owner = { id: `usr_${scope}_${user}`, name: user, scope };
       return ledger.reserve(key, [{ ...daily(100), owner }], { microDollars: 1, tokens: 0 }).then(
         () => 'served',
         (error: Error) => error.message,
       );
     };
-    expect(await ask('first')).toBe('served');
+    expect(await reserve('first')).toBe('served');
     const { database } = at(opened, 0);
     const fill = `WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 9998)
       INSERT INTO ledger_end_users (scope, until, holder)
         SELECT scope, until, 'usr_' || number FROM ledger_end_users, numbers WHERE scope = 'team_${key}'`;
     if (database.kind === 'postgres') await database.query(fill);
     else database.connection.exec(fill);
-    expect(await ask('last')).toBe('served');
-    expect(await ask('beyond')).toMatch(/^Calls of 10,000 end users were made in this period/);
-    expect(await Promise.all([ask('first'), ask('last'), ask('beyond', `other_${key}`)])).toEqual([
-      'served',
-      'served',
-      'served',
-    ]);
+    expect(await reserve('last')).toBe('served');
+    expect(await reserve('beyond')).toMatch(/^Calls of 10,000 end users were made in this period/);
+    expect(await Promise.all([reserve('first'), reserve('last'), reserve('beyond', `other_${key}`)])).toEqual(
+      ['served', 'served', 'served'],
+    );
   });
 
   describe('an allotment', () => {
@@ -803,8 +803,8 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       const [one, other] = [await reserve(key, 1_000), await reserve(key, 1_000, -1)];
       expect(await recalledOf(0, one.id, other.id)).toEqual([]);
       const large = { microDollars: 900, tokens: 0 };
-      const ask = (): Promise<Reservation> => at(ledgers, -1).reserve(key, [daily(1_000)], large);
-      await expect(ask()).rejects.toMatchObject({ recalls: true });
+      const reserveLarge = (): Promise<Reservation> => at(ledgers, -1).reserve(key, [daily(1_000)], large);
+      await expect(reserveLarge()).rejects.toMatchObject({ recalls: true });
       expect((await recalledOf(0, one.id, other.id)).toSorted()).toEqual([one.id, other.id].toSorted());
       await ledger.giveBack({ resized: [{ id: one.id, amounts: call, free: none }], ended: [other.id] });
       expect(await recalledOf(-1, one.id, other.id)).toEqual([]);
@@ -812,8 +812,8 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       // A repeated or older request does not raise what it holds.
       await ledger.giveBack({ resized: [{ id: one.id, amounts: ahead, free: none }], ended: [other.id] });
       expect(await state(key, daily(1_000))).toEqual([0, 10, 0]);
-      await expect(ask()).resolves.toMatchObject({ most: large });
-      await expect(ask()).rejects.toMatchObject({ recalls: false });
+      await expect(reserveLarge()).resolves.toMatchObject({ most: large });
+      await expect(reserveLarge()).rejects.toMatchObject({ recalls: false });
     });
 
     test('of another key, and one whose lease is over, are not recalled', async () => {
@@ -881,12 +881,12 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
         at(ledgers, number % connections).reserve(key, [budget], { microDollars: 100, tokens: 1 }),
       ),
     );
-    const granted = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []));
+    const granted = claims.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     expect(granted).toHaveLength(34);
     expect(await standing(key, budget)).toEqual([0, 3_400]);
     await Promise.all(
-      granted.map((claim, number) =>
-        at(ledgers, number % connections).settle([settlementOf(key, claim, 90)]),
+      granted.map((reservation, number) =>
+        at(ledgers, number % connections).settle([settlementOf(key, reservation, 90)]),
       ),
     );
     expect(await standing(key, budget)).toEqual([34 * 90, 0]);

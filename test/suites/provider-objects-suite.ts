@@ -138,19 +138,19 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
     for (const isLate of [false, true]) {
       const batch = newObject();
       // The lease of a claim while its batch is made; one has run out by then.
-      const claim = await reserve(batch.owner, isLate ? -1 : 600_000);
+      const reservation = await reserve(batch.owner, isLate ? -1 : 600_000);
       if (isLate) await ledger.sweep();
-      const held = { ...batch, charge: { ...charge, reservation: claim.id } };
-      await first.create(held, { pollAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
+      const held = { ...batch, charge: { ...charge, reservation: reservation.id } };
+      await first.create(held, { pollAt: Date.now() + 1e9, reservation: { ...reservation, lease: 1e9 } });
       // Whoever renews it as a claim of a call makes it no shorter.
-      await ledger.renew([claim]);
+      await ledger.renew([reservation]);
       const [{ expires } = { expires: 0 }] = await sqlOf(stores.database).run(() =>
-        rows('SELECT expires FROM ledger_reservations WHERE id = ?', claim.id),
+        rows('SELECT expires FROM ledger_reservations WHERE id = ?', reservation.id),
       );
       expect(Number(expires)).toBeGreaterThan(Date.now() + 9e8);
       expect(await standing(batch.owner)).toEqual([0, 60]);
       await expect(reserve(batch.owner)).rejects.toThrow('does not allow');
-      const settlement = settlementOf(batch.owner, claim, 0, 7);
+      const settlement = settlementOf(batch.owner, reservation, 0, 7);
       const done = await Promise.all([
         first.settle(held, [settlement], []),
         second.settle(held, [settlement], []),
@@ -160,9 +160,9 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
     }
     // One that has come to nothing.
     const batch = newObject();
-    const claim = await reserve(batch.owner);
-    const held = { ...batch, charge: { ...charge, reservation: claim.id } };
-    await first.create(held, { pollAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
+    const reserved = await reserve(batch.owner);
+    const held = { ...batch, charge: { ...charge, reservation: reserved.id } };
+    await first.create(held, { pollAt: Date.now() + 1e9, reservation: { ...reserved, lease: 1e9 } });
     expect(await second.settle(held, [], [])).toBe(true);
     expect(await standing(batch.owner)).toEqual([0, 0]);
   });

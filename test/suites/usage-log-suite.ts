@@ -594,8 +594,8 @@ export function usageLogSuite(
         usageRecord('c', { at: newYear + 3, ms: 30, microDollars: 0, keyId: 'k' }),
         usageRecord('d', { at: newYear + 4, ms: 20, keyId: 'k' }),
       );
-      const ids = async (...asked: Parameters<UsageLog['largest']>) => {
-        const page = await log.largest(...asked);
+      const ids = async (...query: Parameters<UsageLog['largest']>) => {
+        const page = await log.largest(...query);
         expect(page).not.toHaveProperty('comparedSince');
         return idsOf(page.records);
       };
@@ -661,12 +661,12 @@ export function usageLogSuite(
           (other[by] ?? 0) - (one[by] ?? 0) || other.at - one.at || (other.id > one.id ? 1 : -1);
         const sorted = records.toSorted(order);
         const bounded = openUsageLog(stores, { slices: 4 });
-        const walk = async (asked: UsageLog, filter: UsageFilter): Promise<string[]> => {
+        const walk = async (usageLog: UsageLog, filter: UsageFilter): Promise<string[]> => {
           const seen: string[] = [];
           let after: string | undefined;
           let last: Awaited<ReturnType<UsageLog['largest']>>;
           do {
-            last = await asked.largest(filter, by, 499, after);
+            last = await usageLog.largest(filter, by, 499, after);
             seen.push(...idsOf(last.records));
             after = last.next;
           } while (after !== undefined);
@@ -713,7 +713,7 @@ export function usageLogSuite(
   });
 
   describe('sums', () => {
-    const sums = async (...asked: Parameters<UsageLog['sums']>) => (await log.sums(...asked)).sums;
+    const sums = async (...parameters: Parameters<UsageLog['sums']>) => (await log.sums(...parameters)).sums;
     /** Once while the records are in no sums yet, and once when they are. */
     const beforeAndAfter = async (look: () => Promise<void>): Promise<void> => {
       await look();
@@ -778,8 +778,8 @@ export function usageLogSuite(
         usageRecord('c', { organisation: 'org_1' }),
       );
       await beforeAndAfter(async () => {
-        const groups = async (...asked: Parameters<UsageLog['sums']>) =>
-          (await sums(...asked)).map(({ group, calls }) => [group, calls]);
+        const groups = async (...parameters: Parameters<UsageLog['sums']>) =>
+          (await sums(...parameters)).map(({ group, calls }) => [group, calls]);
         expect(await groups({ team: 'team_1' }, 'member')).toEqual([['mem_1', 1]]);
         expect(await groups({ organisation: 'org_1' }, 'team')).toEqual([['team_1', 2]]);
         expect(await groups({ member: 'mem_1' }, 'team')).toEqual([['team_1', 1]]);

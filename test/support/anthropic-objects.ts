@@ -17,14 +17,14 @@ export async function startAnthropicObjects(): Promise<AnthropicObjects> {
   const results = new Map<string, string>();
   let count = 0;
   const newId = (kind: string): string => `${kind}_${(count += 1)}`;
-  const server = await startObjectServer((asked, answer) => {
-    const { method, path } = asked;
-    const json = (): Json => JSON.parse(asked.body.toString()) as Json;
+  const server = await startObjectServer((request, answer) => {
+    const { method, path } = request;
+    const json = (): Json => JSON.parse(request.body.toString()) as Json;
     const missing = (): void =>
       answer(404, { type: 'error', error: { type: 'not_found_error', message: 'Not found' } });
     const [, , name, id = '', ...under] = path.replace('/messages/batches', '/batches').split('/');
     if (name === 'files' && method === 'POST') {
-      const content = fileInForm(asked.body);
+      const content = fileInForm(request.body);
       const object = {
         id: newId('file'),
         type: 'file',

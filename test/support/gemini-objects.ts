@@ -29,9 +29,9 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
     files.set(name.replace('files/', ''), { object, content });
     return object;
   };
-  const server = await startObjectServer((asked, answer) => {
-    const { method, path, query, headers } = asked;
-    const json = (): Json => (asked.body.length === 0 ? {} : (JSON.parse(asked.body.toString()) as Json));
+  const server = await startObjectServer((request, answer) => {
+    const { method, path, query, headers } = request;
+    const json = (): Json => (request.body.length === 0 ? {} : (JSON.parse(request.body.toString()) as Json));
     const missing = (): void =>
       answer(404, { error: { code: 404, message: 'Not found', status: 'NOT_FOUND' } });
     const time = Date.now();
@@ -55,7 +55,7 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
       const received = upload.pieces.reduce((length, piece) => length + piece.length, 0);
       if (headers['x-goog-upload-offset'] !== String(received))
         return answer(400, { error: { code: 400, message: 'Wrong offset', status: 'INVALID_ARGUMENT' } });
-      upload.pieces.push(asked.body);
+      upload.pieces.push(request.body);
       if (!command.includes('finalize')) return answer(200, {}, { 'x-goog-upload-status': 'active' });
       if (into !== undefined)
         return answer(
@@ -100,7 +100,7 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
         ...json(),
         createTime: new Date(time).toISOString(),
         expireTime: new Date(time + parseFloat(String(ttl)) * 1000).toISOString(),
-        usageMetadata: { totalTokenCount: Math.floor(asked.body.length / 4) },
+        usageMetadata: { totalTokenCount: Math.floor(request.body.length / 4) },
       };
       caches.set(cache.name.replace('cachedContents/', ''), cache);
       return answer(200, cache);

@@ -15,7 +15,7 @@ export interface BackupPlan {
   /** Empty databases by what messages call them, and a way to a gateway on one of them. */
   readonly targets: readonly { readonly name: string; readonly database: string }[];
   prepare(database: string): Promise<TreeGateway>;
-  say(line: string): void;
+  print(line: string): void;
 }
 
 /**
@@ -30,7 +30,7 @@ export async function backUpAndRestore(plan: BackupPlan): Promise<readonly strin
     const least = await keySums(admin, plan.keys);
     await plan.gateway.run('backup', file);
     const most = await keySums(admin, plan.keys);
-    plan.say(`the database is saved between ${addUp(least).calls} and ${addUp(most).calls} calls`);
+    plan.print(`the database is saved between ${addUp(least).calls} and ${addUp(most).calls} calls`);
     const problems: string[] = [];
     for (const { name, database } of plan.targets)
       // oxlint-disable-next-line no-await-in-loop -- one after the other, for the machine's sake
@@ -62,7 +62,7 @@ async function restoreInto(plan: BackupPlan, { name, database, file, least, most
   for (const [index, { group, calls }] of sums.entries())
     if (calls < (least[index]?.calls ?? 0) || calls > (most[index]?.calls ?? 0))
       problems.push(`key ${group}: ${calls} calls, of ${least[index]?.calls} to ${most[index]?.calls}`);
-  plan.say(`restored into ${name}: ${compared.calls} calls, ${compared.spent} micro-dollars`);
+  plan.print(`restored into ${name}: ${compared.calls} calls, ${compared.spent} micro-dollars`);
   await restored.stop();
   return problems.map((problem) => `restored into ${name}: ${problem}`);
 }

@@ -14,12 +14,12 @@ export interface LoadPlan {
   /** Model that whole replies and streams come from. Default: the demo. */
   readonly model?: string;
   /** Things that clients do, as often as they stand here. Default: of each kind some. */
-  readonly doings?: readonly Doing[];
+  readonly activities?: readonly Activity[];
 }
 
-type Doing = 'whole' | 'stream' | 'agent' | 'conversation' | 'leave' | 'stranger';
+type Activity = 'whole' | 'stream' | 'agent' | 'conversation' | 'leave' | 'stranger';
 
-const mixed: readonly Doing[] = [
+const mixed: readonly Activity[] = [
   ...Array.from({ length: 8 }, () => 'whole' as const),
   ...Array.from({ length: 5 }, () => 'stream' as const),
   ...Array.from({ length: 3 }, () => 'agent' as const),
@@ -47,7 +47,7 @@ export class Load {
   late = 0;
   readonly #plan: LoadPlan;
   #times: number[] = [];
-  #turn = 0;
+  #counter = 0;
   #isStopped = false;
   readonly #running = new Set<Promise<void>>();
   readonly #over: Promise<void>;
@@ -83,13 +83,13 @@ export class Load {
   }
 
   #begin(): void {
-    const { doings = mixed } = this.#plan;
-    const turn = (this.#turn += 1);
+    const { activities: doings = mixed } = this.#plan;
+    const number = (this.#counter += 1);
     // Coprime steps, so that each kind meets each format and each key.
-    const kind = doings[(turn * 7) % doings.length] ?? 'whole';
-    const key = turn % this.#plan.keys.length;
-    const running = this.#do(kind, turn, key)
-      .catch((error: unknown) => this.#fail(`${kind} ${turn}: ${String(error)}`))
+    const kind = doings[(number * 7) % doings.length] ?? 'whole';
+    const key = number % this.#plan.keys.length;
+    const running = this.#runActivity(kind, number, key)
+      .catch((error: unknown) => this.#fail(`${kind} ${number}: ${String(error)}`))
       .finally(() => {
         this.done[kind] = (this.done[kind] ?? 0) + 1;
         this.#running.delete(running);
@@ -97,20 +97,20 @@ export class Load {
     this.#running.add(running);
   }
 
-  #do(kind: Doing, turn: number, key: number): Promise<void> {
+  #runActivity(kind: Activity, number: number, key: number): Promise<void> {
     switch (kind) {
       case 'whole':
-        return this.#whole(turn, key);
+        return this.#whole(number, key);
       case 'stream':
-        return this.#stream(turn, key);
+        return this.#stream(number, key);
       case 'agent':
         return this.#agent(key);
       case 'conversation':
         return this.#conversation(key);
       case 'leave':
-        return this.#leave(turn, key);
+        return this.#leave(number, key);
       case 'stranger':
-        return this.#stranger(turn);
+        return this.#stranger(number);
     }
   }
 
@@ -119,7 +119,7 @@ export class Load {
     const began = performance.now();
     const path = this.#path(voice.path).replace('streamGenerateContent?alt=sse', 'generateContent');
     const { stream: _, ...body } = this.#body(voice.body('Hello'));
-    const text = await this.#ask(key, path, body, voice.headers);
+    const text = await this.#sendRequest(key, path, body, voice.headers);
     this.#times.push(performance.now() - began);
     if (!text.includes('You said')) throw new Error(`no reply of the demo: ${text.slice(0, 200)}`);
   }
@@ -127,7 +127,7 @@ export class Load {
   async #stream(turn: number, key: number): Promise<void> {
     const voice = voices[turn % voices.length] ?? voices[0]!;
     const body = this.#body(voice.body(`!chunks=${5 + (turn % 30)}`));
-    const text = await this.#ask(key, this.#path(voice.path), body, voice.headers);
+    const text = await this.#sendRequest(key, this.#path(voice.path), body, voice.headers);
     const frames = text.split('\n').filter((line) => line.startsWith('data: {'));
     const isWhole = frames.some((line) => voice.isEnd(JSON.parse(line.slice(6)) as Json));
     if (!isWhole) throw new Error(`not whole: ${text.slice(-200)}`);
@@ -137,7 +137,9 @@ export class Load {
   async #agent(key: number): Promise<void> {
     const tools = [{ type: 'function', function: { name: 'get_weather', parameters } }];
     const path = '/v1/chat/completions';
-    const first = JSON.parse(await this.#ask(key, path, { model: 'demo', messages: [question], tools })) as {
+    const first = JSON.parse(
+      await this.#sendRequest(key, path, { model: 'demo', messages: [question], tools }),
+    ) as {
       readonly choices: readonly {
         readonly message: { readonly tool_calls?: readonly { readonly id: string }[] };
       }[];
@@ -146,14 +148,16 @@ export class Load {
     const id = message?.tool_calls?.[0]?.id;
     if (id === undefined) throw new Error(`no tool call: ${JSON.stringify(first).slice(0, 200)}`);
     const messages = [question, message, { role: 'tool', tool_call_id: id, content: 'Rain' }];
-    await this.#ask(key, path, { model: 'demo', messages, tools });
+    await this.#sendRequest(key, path, { model: 'demo', messages, tools });
   }
 
   /** Two turns whose first is kept by the gateway. */
   async #conversation(key: number): Promise<void> {
     const path = '/v1/responses';
-    const { id } = JSON.parse(await this.#ask(key, path, { model: 'demo', input: 'Remember 42.' })) as Json;
-    await this.#ask(key, path, { model: 'demo', input: 'And?', previous_response_id: id });
+    const { id } = JSON.parse(
+      await this.#sendRequest(key, path, { model: 'demo', input: 'Remember 42.' }),
+    ) as Json;
+    await this.#sendRequest(key, path, { model: 'demo', input: 'And?', previous_response_id: id });
   }
 
   /** A client that leaves in the middle of a stream. */
@@ -185,7 +189,7 @@ export class Load {
     return 'model' in body ? { ...body, model: this.#plan.model ?? 'demo' } : body;
   }
 
-  async #ask(key: number, path: string, body: object, headers: object = {}): Promise<string> {
+  async #sendRequest(key: number, path: string, body: object, headers: object = {}): Promise<string> {
     return (await this.#send(key, path, body, headers)).text();
   }
 

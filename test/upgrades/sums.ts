@@ -5,7 +5,7 @@ import type { Bill } from './provider.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /** Asks the admin API of a gateway. */
-export type Ask = (path: string) => Promise<Json>;
+export type FetchJson = (path: string) => Promise<Json>;
 
 interface Budgeted {
   readonly id: string;
@@ -45,25 +45,25 @@ const looks = 180;
 const between = 500;
 
 /** Compares once everything is written, or tells what is wrong at last. */
-export async function compareSums(ask: Ask, keys: readonly UsedKey[]): Promise<Compared> {
-  let compared = await look(ask, keys);
+export async function compareSums(fetchJson: FetchJson, keys: readonly UsedKey[]): Promise<Compared> {
+  let compared = await look(fetchJson, keys);
   for (let count = 0; count < looks && compared.problems.length > 0; count += 1) {
     // oxlint-disable-next-line no-await-in-loop -- looked again until it is written
     await pause(between);
     // oxlint-disable-next-line no-await-in-loop -- as above
-    compared = await look(ask, keys);
+    compared = await look(fetchJson, keys);
   }
   return compared;
 }
 
-async function look(ask: Ask, used: readonly UsedKey[]): Promise<Compared> {
-  const sums = await sumsByKey(ask);
+async function look(fetchJson: FetchJson, used: readonly UsedKey[]): Promise<Compared> {
+  const sums = await sumsByKey(fetchJson);
   const problems: string[] = [];
   const ofOwners = new Map<string, number>();
   let [calls, spent] = [0, 0];
   for (const key of used) {
     const sum = sums.find(({ group }) => group === key.id);
-    const view = (await ask(`keys/${key.id}`)) as unknown as Budgeted;
+    const view = (await fetchJson(`keys/${key.id}`)) as unknown as Budgeted;
     const recorded = sum?.microDollars ?? 0;
     problems.push(...wrongBudgets(view, recorded));
     if ((sum?.calls ?? 0) !== key.calls)
@@ -75,7 +75,7 @@ async function look(ask: Ask, used: readonly UsedKey[]): Promise<Compared> {
     spent += recorded;
   }
   for (const [id, recorded] of ofOwners)
-    problems.push(...wrongBudgets((await ask(`owners/${id}`)) as unknown as Budgeted, recorded));
+    problems.push(...wrongBudgets((await fetchJson(`owners/${id}`)) as unknown as Budgeted, recorded));
   return { calls, spent, problems };
 }
 
@@ -90,8 +90,8 @@ function wrongBudgets({ name, budgets }: Budgeted, recorded: number): string[] {
 }
 
 /** Returns the sums of all keys. */
-export async function sumsByKey(ask: Ask): Promise<readonly KeySum[]> {
-  return ((await ask('usage/sums?by=keyId')) as unknown as { readonly sums: readonly KeySum[] }).sums;
+export async function sumsByKey(fetchJson: FetchJson): Promise<readonly KeySum[]> {
+  return ((await fetchJson('usage/sums?by=keyId')) as unknown as { readonly sums: readonly KeySum[] }).sums;
 }
 
 /** Adds sums of keys up. */
@@ -104,19 +104,19 @@ export function addUp(sums: readonly KeySum[]): Bill & { readonly microDollars: 
 
 /** Returns how sums and budgets of keys differ from what their provider has counted, at a price of so many micro-dollars per token. */
 export async function compareWithBill(
-  ask: Ask,
+  fetchJson: FetchJson,
   keys: readonly string[],
   {
     bill,
     price,
   }: { readonly bill: Bill; readonly price: { readonly input: number; readonly output: number } },
 ): Promise<readonly string[]> {
-  const sums = (await sumsByKey(ask)).filter(({ group }) => keys.includes(group));
+  const sums = (await sumsByKey(fetchJson)).filter(({ group }) => keys.includes(group));
   const total = addUp(sums);
   const budgets = { 'micro-dollar': 0, token: 0 };
   for (const id of keys) {
     // oxlint-disable-next-line no-await-in-loop -- a handful
-    const view = (await ask(`keys/${id}`)) as unknown as Budgeted;
+    const view = (await fetchJson(`keys/${id}`)) as unknown as Budgeted;
     for (const { unit, spent } of view.budgets) budgets[unit] += spent;
   }
   const cost = bill.input * price.input + bill.output * price.output;

@@ -38,7 +38,7 @@ const partMs = Number(values.seconds) * 1_000;
 const limitMs = 15 * 60_000 + 5 * partMs;
 /** Time in which a gateway without calls has read the streams of clients that left to their end, and has written its records. */
 const restMs = 6_000;
-const say = (line: string): void => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`);
+const print = (line: string): void => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`);
 
 const { tree, removeTree } =
   values.tree === undefined
@@ -89,17 +89,17 @@ async function upgrade(): Promise<boolean> {
     keys: countedKeys.map(({ value }) => value),
     rate,
     model: countedModel,
-    doings: ['whole', 'stream', 'whole'],
+    activities: ['whole', 'stream', 'whole'],
   });
   const problems: string[] = [];
   try {
-    say('the old version serves');
+    print('the old version serves');
     await pause(partMs);
     await fresh.start();
     while (!balancer.isReady(fresh.url)) await pause(20);
-    say('both versions serve');
+    print('both versions serve');
     const after = await administer(fresh.url, adminPassword);
-    const ask = (path: string): ReturnType<Admin> => after('GET', path);
+    const fetchJson = (path: string): ReturnType<Admin> => after('GET', path);
     await useWhatIsNew(after);
     await pause(partMs);
     problems.push(...(await restartOld(old, balancer, cutKeys)));
@@ -113,33 +113,33 @@ async function upgrade(): Promise<boolean> {
           { name: 'PostgreSQL', database: await postgres.createDatabase() },
         ],
         prepare: (target) => prepare(root, target),
-        say,
+        print,
       })),
     );
     await withoutCalls(old, balancer);
-    say(`the old version ended with ${await old.stop()}`);
-    say('the new version serves alone');
+    print(`the old version ended with ${await old.stop()}`);
+    print('the new version serves alone');
     await pause(partMs);
     await Promise.all([mixed.stop(), counted.stop()]);
     // Calls that were cut by a kill are not charged: what was reserved for them is free when its lease is over.
     const calls = [...mixed.calls, ...counted.calls, ...cutKeys.map(() => 0)];
     const used = keys.map(({ id }, index) => ({ id, calls: calls[index] ?? 0, owners: [] }));
-    const compared = await compareSums(ask, used);
+    const compared = await compareSums(fetchJson, used);
     const { bill } = provider;
     const differences = await compareWithBill(
-      ask,
+      fetchJson,
       countedKeys.map(({ id }) => id),
       { bill, price },
     );
     problems.push(...compared.problems, ...differences);
     const { refused, cut, unserved } = balancer.failures;
-    for (const line of [...mixed.failures, ...counted.failures, ...problems]) say(`  ${line}`);
-    say(`mixed ${JSON.stringify(mixed.done)}, counted ${JSON.stringify(counted.done)}`);
-    say(`${compared.calls} calls recorded, ${compared.spent} micro-dollars`);
-    say(`the provider: ${JSON.stringify(bill)}, with ${differences.length} differences`);
+    for (const line of [...mixed.failures, ...counted.failures, ...problems]) print(`  ${line}`);
+    print(`mixed ${JSON.stringify(mixed.done)}, counted ${JSON.stringify(counted.done)}`);
+    print(`${compared.calls} calls recorded, ${compared.spent} micro-dollars`);
+    print(`the provider: ${JSON.stringify(bill)}, with ${differences.length} differences`);
     const failed = mixed.failed + counted.failed;
     const late = mixed.late + counted.late;
-    say(
+    print(
       `failed ${failed}, refused ${refused}, cut ${cut}, unserved ${unserved}, wrong ${problems.length}, late ${late}`,
     );
     return failed + refused + cut + unserved + problems.length === 0;
@@ -226,7 +226,7 @@ async function restartOld(
   const streams = await OpenStreams.open(old.url, callers);
   await old.kill();
   const problems = await streams.problems();
-  say(`the old version was killed in the middle of ${callers.length} streams`);
+  print(`the old version was killed in the middle of ${callers.length} streams`);
   try {
     await old.start();
   } catch (error) {
@@ -237,7 +237,7 @@ async function restartOld(
   }
   balancer.resume(old.url);
   while (!balancer.isReady(old.url)) await pause(20);
-  say('the old version has started again beside the new one');
+  print('the old version has started again beside the new one');
   return problems;
 }
 

@@ -14,7 +14,7 @@ import {
   type Ordinary,
 } from './requests.ts';
 import type { Row } from './rows.ts';
-import { asksForMuch, asksForNone, asksForSome } from './wishes.ts';
+import { asksForMuch, asksForNone, asksForSome } from './reasoning-controls.ts';
 
 /** What became of one request of one client to one model. */
 export interface Outcome {
@@ -28,12 +28,12 @@ export interface Outcome {
   readonly reason?: string;
   /** Where the rule that was broken is known from. */
   readonly source?: string;
-  /** Of requests that wish for thinking: `reached`, `lost`, or nothing where the model cannot be told. */
+  /** Whether a requested effort reached the provider. Undefined where none was requested or the model has no control. */
   readonly effort?: 'reached' | 'lost';
   readonly losses?: string;
 }
 
-/** Formats whose clients wish for thinking by a budget. */
+/** Formats whose clients request thinking by a budget. */
 const saysBudget: ReadonlySet<Client> = new Set(['messages', 'generate-content', 'converse']);
 
 /** Models that see. */
@@ -205,7 +205,7 @@ async function tryRequest(
     client,
     request,
     ...became(answer.status, text, judged),
-    ...wished(row, client, judged, requestedEffort),
+    ...effortOutcome(row, client, judged, requestedEffort),
     ...(losses === null ? {} : { losses }),
   };
 }
@@ -229,7 +229,7 @@ function became(
     : { result: 'failed', status, reason: text.slice(0, 200) };
 }
 
-function wished(
+function effortOutcome(
   row: Row,
   client: Client,
   judged: Judged | undefined,
@@ -250,18 +250,18 @@ function wished(
   return { effort: isReached ? 'reached' : 'lost' };
 }
 
-/** The report of a run: what was refused, by whom and why, and which wishes were lost. */
+/** The report of a run: what was refused, by whom and why, and which requested efforts were lost. */
 export function reportOf(outcomes: readonly Outcome[]): string {
   const count = (list: readonly Outcome[], result: Outcome['result']): number =>
     list.filter((one) => one.result === result).length;
   const lines = [
     `requests ${outcomes.length}: accepted ${count(outcomes, 'accepted')}, refused ${count(outcomes, 'refused')}, declined by the gateway ${count(outcomes, 'declined')}, failed ${count(outcomes, 'failed')}`,
-    `wishes ${outcomes.filter(({ effort }) => effort !== undefined).length}: lost ${outcomes.filter(({ effort: ownEffort }) => ownEffort === 'lost').length}`,
+    `efforts ${outcomes.filter(({ effort }) => effort !== undefined).length}: lost ${outcomes.filter(({ effort }) => effort === 'lost').length}`,
     '',
     'by client:',
     ...clients.map((client) => {
       const own = outcomes.filter((one) => one.client === client);
-      return `  ${client}: ${own.length} requests, refused ${count(own, 'refused')}, declined ${count(own, 'declined')}, failed ${count(own, 'failed')}, wishes lost ${own.filter(({ effort }) => effort === 'lost').length} of ${own.filter(({ effort: ownEffort }) => ownEffort !== undefined).length}`;
+      return `  ${client}: ${own.length} requests, refused ${count(own, 'refused')}, declined ${count(own, 'declined')}, failed ${count(own, 'failed')}, efforts lost ${own.filter(({ effort }) => effort === 'lost').length} of ${own.filter(({ effort }) => effort !== undefined).length}`;
     }),
     '',
     'by kind and model:',
@@ -270,12 +270,12 @@ export function reportOf(outcomes: readonly Outcome[]): string {
   for (const [name, own] of byRow) {
     const bad = own.filter(({ result, effort }) => result !== 'accepted' || effort === 'lost');
     lines.push(
-      `${name}: ${count(own, 'accepted')} of ${own.length} accepted, wishes lost ${own.filter(({ effort }) => effort === 'lost').length}`,
+      `${name}: ${count(own, 'accepted')} of ${own.length} accepted, efforts lost ${own.filter(({ effort }) => effort === 'lost').length}`,
     );
     const byReason = Map.groupBy(
       bad,
       ({ request, result, reason, effort }) =>
-        `${request}: ${result === 'accepted' ? `wish ${effort ?? ''}` : `${result}: ${reason ?? ''}`}`,
+        `${request}: ${result === 'accepted' ? `effort ${effort ?? ''}` : `${result}: ${reason ?? ''}`}`,
     );
     for (const [reason, list] of byReason) {
       const [first] = list;

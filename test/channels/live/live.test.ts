@@ -341,8 +341,8 @@ describe('a session over the Live API', () => {
     expect(done).toMatchObject({
       response: { status: 'cancelled', status_details: { type: 'cancelled', reason: 'turn_detected' } },
     });
-    const [heard] = await client.until(of('conversation.item.input_audio_transcription.completed'));
-    expect(heard).toMatchObject({ transcript: 'How are you?' });
+    const [transcription] = await client.until(of('conversation.item.input_audio_transcription.completed'));
+    expect(transcription).toMatchObject({ transcript: 'How are you?' });
     const types = client.messages.map(({ type }) => type);
     expect(types.indexOf('input_audio_buffer.speech_started')).toBeLessThan(types.indexOf('response.done'));
     client.vanish();

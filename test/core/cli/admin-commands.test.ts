@@ -25,7 +25,7 @@ let token: string;
 beforeAll(async () => {
   gateway = await startGateway({ adminPassword, channels: [demo()] });
   page = await logIn(gateway.url);
-  ({ value: token } = await page.ask('createToken', { body: { name: 'cli', scopes: [...scopes] } }));
+  ({ value: token } = await page.request('createToken', { body: { name: 'cli', scopes: [...scopes] } }));
 });
 afterAll(() => gateway.close());
 
@@ -102,7 +102,7 @@ describe('sluice on top of the admin API', () => {
   test('lists page by page, as JSON and CSV', async () => {
     await Promise.all(
       Array.from({ length: 7 }, (_, index) =>
-        page.ask('createOwner', {
+        page.request('createOwner', {
           body: { kind: 'service-account', name: index === 0 ? '=1+1' : `bot ${index}` },
         }),
       ),
@@ -156,7 +156,7 @@ describe('sluice on top of the admin API', () => {
 
   test('shows and sets budgets of an owner, of a key and of end users', async () => {
     const team = await id('team', 'create', 'spender');
-    await page.ask('createKey', { body: { name: 'laptop' } });
+    await page.request('createKey', { body: { name: 'laptop' } });
     expect((await at('budget', 'set', 'spender', '25usd/month', '2usd/5h')).stdout).toContain(
       '$0 of $25/month, $0 of $2/5h',
     );
@@ -211,7 +211,7 @@ describe('sluice on top of the admin API', () => {
 
     await at('channel', 'create', 'us', '--type', 'demo', ...now);
     expect(await at('channel', 'order', 'us', 'eu', ...now)).toMatchObject({ code: 0 });
-    const { entries } = await page.ask('listConfig', { query: { kind: 'channel', origin: 'run-time' } });
+    const { entries } = await page.request('listConfig', { query: { kind: 'channel', origin: 'run-time' } });
     expect(entries.map(({ name }) => name)).toEqual(['us', 'eu']);
     await at('channel', 'delete', 'us', '--yes', ...now);
     await at('channel', 'delete', 'eu', '--yes', ...now);
@@ -256,7 +256,7 @@ describe('sluice on top of the admin API', () => {
 
   test('sums usage by team as CSV, lists it and exports it', async () => {
     const team = await id('team', 'create', 'caller');
-    const { value } = await page.ask('createKey', { body: { name: 'calls', team } });
+    const { value } = await page.request('createKey', { body: { name: 'calls', team } });
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${value}`, 'content-type': 'application/json' },
@@ -357,8 +357,8 @@ export default { listen: { port: ${port} }, database: ${JSON.stringify(database)
         code: 0,
       });
       const admin = await logIn(own.url);
-      expect((await admin.ask('listTokens')).tokens.map(({ name }) => name)).toEqual(['ci']);
-      const { entries } = await admin.ask('listAudit');
+      expect((await admin.request('listTokens')).tokens.map(({ name }) => name)).toEqual(['ci']);
+      const { entries } = await admin.request('listAudit');
       expect(entries.find(({ action }) => action === 'owner-create')?.actor).toMatchObject({
         kind: 'token',
         name: expect.stringMatching(/^command line of \S+@\S+$/),

@@ -18,7 +18,7 @@ let token: string;
 beforeAll(async () => {
   gateway = await startGateway({ adminPassword, channels: [demo()] });
   page = await logIn(gateway.url);
-  ({ value: token } = await page.ask('createToken', { body: { name: 'cli', scopes: ['keys:write'] } }));
+  ({ value: token } = await page.request('createToken', { body: { name: 'cli', scopes: ['keys:write'] } }));
 });
 afterAll(() => gateway.close());
 
@@ -71,7 +71,9 @@ describe.each([
 
 describe('sluice key at a gateway', () => {
   test('says what the gateway says, without the token', async () => {
-    const { value: weak } = await page.ask('createToken', { body: { name: 'weak', scopes: ['keys:read'] } });
+    const { value: weak } = await page.request('createToken', {
+      body: { name: 'weak', scopes: ['keys:read'] },
+    });
     const result = await sluice(['key', 'create', '--name', 'x'], {
       SLUICE_GATEWAY: gateway.url,
       SLUICE_TOKEN: weak,

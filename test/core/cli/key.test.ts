@@ -118,7 +118,7 @@ test('a key is created with every limit that the dashboard can set, under the sa
     ['--name', 'x'.repeat(201), '--name must be at most 200 characters.'],
   ] as const) {
     const { code, stderr } = await key('create', '--name', 'bad', option, value);
-    expect({ code, said: stderr.slice(0, sentence.length) }).toEqual({ code: 2, said: sentence });
+    expect({ code, sentence: stderr.slice(0, sentence.length) }).toEqual({ code: 2, sentence });
   }
   const twice = ['--budget', '1usd/day', '--budget', '2usd/day'];
   expect(await key('create', '--name', 'bad', ...twice)).toMatchObject({

@@ -19,7 +19,7 @@ let token: string;
 beforeAll(async () => {
   gateway = await startGateway({ adminPassword, channels: [demo()] });
   const admin = await logIn(gateway.url);
-  ({ value: token } = await admin.ask('createToken', { body: { name: 'guide', scopes: [...scopes] } }));
+  ({ value: token } = await admin.request('createToken', { body: { name: 'guide', scopes: [...scopes] } }));
 });
 afterAll(() => gateway.close());
 

@@ -94,9 +94,9 @@ describe('a file that does not load is named with line and column, and its sourc
       `export default {\n  key: '${secret}', port: nothing,\n};`,
       /^a\.ts:2:\d+ nothing is not defined$/,
     ],
-  ])('%s', async (_, name, text, told) => {
+  ])('%s', async (_, name, text, expected) => {
     const { location, message } = await failure({ [name]: text });
-    expect(`${location} ${message}`).toMatch(told);
+    expect(`${location} ${message}`).toMatch(expected);
   });
 
   test('a name that another file does not export', async () => {
@@ -115,13 +115,13 @@ describe('a file that does not load is named with line and column, and its sourc
     ['b.mjs', `export const key = '${secret}',;`, /^Unexpected token ';' \(in b\.mjs:1:\d+\)$/],
     ['b.mjs', `export const key = '${secret}';\n\n  throw new Error('boom');`, /^boom \(in b\.mjs:3:9\)$/],
     ['b.mjs', `import './c.mjs';`, /^Cannot find module .* \(in b\.mjs:1:8\)$/],
-  ])('a file that imports it, %s', async (name, text, told) => {
+  ])('a file that imports it, %s', async (name, text, expected) => {
     const { location, message } = await failure({
       'a.ts': `import './${name}';\nexport default 1;`,
       [name]: text,
     });
     expect(location).toBe('a.ts');
-    expect(message).toMatch(told);
+    expect(message).toMatch(expected);
   });
 
   test('JSON that is wrong', async () => {

@@ -68,8 +68,8 @@ describe('the JSON of a long request', () => {
 
   test('is read as JSON.parse reads it, wherever its pieces begin', () => {
     fc.assert(
-      fc.property(values, fc.integer({ min: 130_900, max: 131_200 }), (value, place) => {
-        const bytes = Buffer.from(JSON.stringify([value, 'x'.repeat(place), value, '…😀é']));
+      fc.property(values, fc.integer({ min: 130_900, max: 131_200 }), (value, position) => {
+        const bytes = Buffer.from(JSON.stringify([value, 'x'.repeat(position), value, '…😀é']));
         expect(parseJson(bytes)).toEqual(JSON.parse(bytes.toString()));
       }),
       { seed: 20_261_122, numRuns: tries(1000) },

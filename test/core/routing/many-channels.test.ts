@@ -14,7 +14,7 @@ import { fakeChannel, FakeHealth, nameOf, seeded } from './_targets.ts';
 
 /** Channels that count how often they are asked anything. */
 class Counted {
-  asked = 0;
+  queries = 0;
 
   channels(count: number, models: (index: number) => readonly string[]): readonly Channel[] {
     const counting = this.#counting.bind(this);
@@ -34,7 +34,7 @@ class Counted {
 
   #counting<Arguments extends unknown[], Result>(compute: (...given: Arguments) => Result) {
     return (...given: Arguments): Result => {
-      this.asked += 1;
+      this.queries += 1;
       return compute(...given);
     };
   }
@@ -42,10 +42,10 @@ class Counted {
 
 /** A health that counts how often it is asked. */
 class CountingHealth extends FakeHealth {
-  asked = 0;
+  queries = 0;
 
   override waitMs(target: Target): number {
-    this.asked += 1;
+    this.queries += 1;
     return super.waitMs(target);
   }
 }
@@ -73,11 +73,11 @@ describe('with 2,000 channels', () => {
       }).next();
     };
     choose();
-    const before = counted.asked;
-    health.asked = 0;
+    const before = counted.queries;
+    health.queries = 0;
     expect(choose()).toBeDefined();
-    expect(counted.asked - before).toBe(0);
-    expect(health.asked).toBe(1);
+    expect(counted.queries - before).toBe(0);
+    expect(health.queries).toBe(1);
     exchange.end();
   });
 
@@ -90,7 +90,7 @@ describe('with 2,000 channels', () => {
     expect(catalog.candidates('model-1234').map(({ channel }) => channel.id)).toEqual(['c1234']);
     expect(catalog.serves('model-7')).toBe(true);
     expect(catalog.serves('unheard-of')).toBe(false);
-    expect(counted.asked).toBeLessThan(10);
+    expect(counted.queries).toBeLessThan(10);
   });
 
   test('a session finds its home without asking for the health of all of them', async () => {
@@ -104,7 +104,7 @@ describe('with 2,000 channels', () => {
     const { sent } = await tested.run({ model: 'm', headers: { 'x-session-id': 'a' } });
     expect(sent[0]?.affinity).toMatchObject({ warm: true });
     // The best so far is found about as often as the logarithm of their number.
-    expect(health.asked).toBeLessThan(60);
+    expect(health.queries).toBeLessThan(60);
   });
 });
 
@@ -128,7 +128,7 @@ test('of a channel with 2,000 keys few are looked at, each gets calls in its tur
   expect(counts.size).toBeGreaterThan(990);
   expect(Math.max(...counts.values())).toBeLessThan(40);
   // All of them are looked at only where four draws fall on keys that rest.
-  expect(health.asked / names.length).toBeLessThan(2_000 / 8);
+  expect(health.queries / names.length).toBeLessThan(2_000 / 8);
 });
 
 test('many channels share the calls by their weights, and those that rest leave theirs to all others', () => {

@@ -40,10 +40,10 @@ describe('x-sluice-loss', () => {
 });
 
 test('places are told of once, and no more of them than there is room for', () => {
-  const told = new ReportedPaths();
-  expect(['seed', 'top_k', 'seed'].map((path) => told.isNew(path))).toEqual([true, true, false]);
+  const paths = new ReportedPaths();
+  expect(['seed', 'top_k', 'seed'].map((path) => paths.isNew(path))).toEqual([true, true, false]);
   const more = Array.from({ length: 5_000 }, (_, index) => `messages[${index}].name`);
-  expect(more.filter((path) => told.isNew(path))).toEqual(more.slice(0, 998));
+  expect(more.filter((path) => paths.isNew(path))).toEqual(more.slice(0, 998));
   // So many are more than the header has room for, however short they are: it says that there are more.
   const short = Array.from({ length: 1_000 }, (_, index) => lost(index.toString(36)));
   expect(describeLosses(short)).toMatch(/, \.\.\.$/);

@@ -109,11 +109,11 @@ describe('a thread that the provider does not keep', () => {
     [409, 'thread_continue_in_flight', 'conflict'],
   ])(
     'is told with its status %i and its code %s, because the client knows what to do',
-    (status, told, code) => {
-      expect(refused(status, told)).toMatchObject({
+    (status, expectedStatus, code) => {
+      expect(refused(status, expectedStatus)).toMatchObject({
         status,
         code,
-        details: { error_code: told },
+        details: { error_code: expectedStatus },
         message: 'No thread.',
         retryable: false,
       });

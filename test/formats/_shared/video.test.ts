@@ -52,7 +52,7 @@ function encoded(
   return creating(name).encodeRequest(request, { ...target, unsupported, drop });
 }
 
-function told(name: string, report: VideoReport): JsonObject {
+function taskBody(name: string, report: VideoReport): JsonObject {
   const encoder = asking(name).encodeWhole(context);
   encoder.event({ type: 'result', value: report });
   return encoder.end();
@@ -162,26 +162,26 @@ describe('states', () => {
     (['queued', 'in_progress', 'completed'] as const).map((state) => [format, state] as const),
   );
   it.each(ours)('%s tells its clients of %s in a word that it understands', (format, state) => {
-    expect(understood(format, told(format, { id: 'x', state })).state).toBe(state);
+    expect(understood(format, taskBody(format, { id: 'x', state })).state).toBe(state);
   });
 
   it.each(names.filter((name) => name !== 'jimeng'))(
     '%s: what has failed or was cancelled is over, and says why',
     (name) => {
       const error = { code: 'moon', message: 'No moon.' };
-      expect(understood(name, told(name, { id: 'x', state: 'failed', error })).state).toBe('failed');
-      expect(JSON.stringify(told(name, { id: 'x', state: 'failed', error }))).toContain('No moon.');
+      expect(understood(name, taskBody(name, { id: 'x', state: 'failed', error })).state).toBe('failed');
+      expect(JSON.stringify(taskBody(name, { id: 'x', state: 'failed', error }))).toContain('No moon.');
       expect(['failed', 'cancelled']).toContain(
         understood(
           name,
-          told(name, { id: 'x', state: 'cancelled', error: { code: 'cancelled', message: 'c' } }),
+          taskBody(name, { id: 'x', state: 'cancelled', error: { code: 'cancelled', message: 'c' } }),
         ).state,
       );
     },
   );
 
   test('jimeng: what has failed is a code', () => {
-    const body = told('jimeng', {
+    const body = taskBody('jimeng', {
       id: 'x',
       state: 'failed',
       error: { code: 'content_policy_violation', message: 'No.' },
@@ -323,18 +323,18 @@ describe('a request in the words of each provider', () => {
       req_key: 'jimeng_i2v_first_tail_v30_1080',
       binary_data_base64: [png, png],
     });
-    const ask = {
+    const videoRequest = {
       operation: 'get-video',
       format: 'jimeng',
       model: 'jimeng_v30',
       id: 't',
       images: 1,
     } as const;
-    expect(asking('jimeng').encodeRequest(ask, target)).toMatchObject({
+    expect(asking('jimeng').encodeRequest(videoRequest, target)).toMatchObject({
       query: { Action: 'CVSync2AsyncGetResult' },
       body: { req_key: 'jimeng_i2v_first_v30', task_id: 't' },
     });
-    expect(asking('kling').encodeRequest({ ...ask, format: 'kling' }, target)).toMatchObject({
+    expect(asking('kling').encodeRequest({ ...videoRequest, format: 'kling' }, target)).toMatchObject({
       path: '/v1/videos/image2video/t',
       method: 'GET',
     });

@@ -27,7 +27,7 @@ const upload = (bytes: Buffer, filename = 'a.mp3'): Upload => uploadOf(bytes, fi
 const file = upload(mp3);
 const withFile = (fields: JsonObject, parts: readonly FormPart[] = [{ name: 'file', file }]): RouteParams =>
   formOf(fields, parts);
-const ask = { model: 'm' };
+const base = { model: 'm' };
 
 function formSent(fields: JsonObject, traits: ModelTraits = {}): Form {
   const request = transcribe.validate(fields, withFile(fields));
@@ -85,8 +85,8 @@ describe('a form with a recording', () => {
   });
 
   test('asks for what the model has when the wish can be made from it', () => {
-    const format = (wish: string, known: readonly string[]): string | undefined =>
-      fieldsOf(formSent({ ...ask, response_format: wish }, { transcripts: known })).find(
+    const format = (requested: string, known: readonly string[]): string | undefined =>
+      fieldsOf(formSent({ ...base, response_format: requested }, { transcripts: known })).find(
         ([name]) => name === 'response_format',
       )?.[1];
     expect(format('srt', ['json', 'verbose_json'])).toBe('verbose_json');
@@ -101,31 +101,31 @@ describe('a form with a recording', () => {
   });
 
   test.each<[JsonObject, readonly FormPart[], string]>([
-    [ask, [], 'file'],
+    [base, [], 'file'],
     [{}, [{ name: 'file', file }], 'model'],
-    [ask, [{ name: 'file', file: upload(Buffer.alloc(0)) }], 'file'],
-    [ask, [{ name: 'file', file: upload(Buffer.from('{"hello": 1}'), 'a.mp3') }], 'file'],
-    [ask, [{ name: 'file', file: upload(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), 'a.mp3') }], 'file'],
-    [ask, [{ name: 'file', file: upload(Buffer.from([1, 2, 3, 0xfe]), 'a.exe') }], 'file'],
+    [base, [{ name: 'file', file: upload(Buffer.alloc(0)) }], 'file'],
+    [base, [{ name: 'file', file: upload(Buffer.from('{"hello": 1}'), 'a.mp3') }], 'file'],
+    [base, [{ name: 'file', file: upload(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), 'a.mp3') }], 'file'],
+    [base, [{ name: 'file', file: upload(Buffer.from([1, 2, 3, 0xfe]), 'a.exe') }], 'file'],
     [
-      ask,
+      base,
       [
         { name: 'file', file },
         { name: 'file', file },
       ],
       'file',
     ],
-    [{ ...ask, response_format: 'pdf' }, [{ name: 'file', file }], 'response_format'],
-    [{ ...ask, temperature: '2' }, [{ name: 'file', file }], 'temperature'],
-    [{ ...ask, temperature: 'warm' }, [{ name: 'file', file }], 'temperature'],
-    [{ ...ask, stream: 'maybe' }, [{ name: 'file', file }], 'stream'],
-    [{ ...ask, timestamp_granularities: ['word'] }, [{ name: 'file', file }], 'timestamp_granularities'],
+    [{ ...base, response_format: 'pdf' }, [{ name: 'file', file }], 'response_format'],
+    [{ ...base, temperature: '2' }, [{ name: 'file', file }], 'temperature'],
+    [{ ...base, temperature: 'warm' }, [{ name: 'file', file }], 'temperature'],
+    [{ ...base, stream: 'maybe' }, [{ name: 'file', file }], 'stream'],
+    [{ ...base, timestamp_granularities: ['word'] }, [{ name: 'file', file }], 'timestamp_granularities'],
     [
-      { ...ask, response_format: 'verbose_json', timestamp_granularities: ['line'] },
+      { ...base, response_format: 'verbose_json', timestamp_granularities: ['line'] },
       [{ name: 'file', file }],
       'timestamp_granularities',
     ],
-    [{ ...ask, chunking_strategy: '{no' }, [{ name: 'file', file }], 'chunking_strategy'],
+    [{ ...base, chunking_strategy: '{no' }, [{ name: 'file', file }], 'chunking_strategy'],
   ])('%j names what is wrong', (fields, parts, param) => {
     expect(() => {
       transcribe.peek(fields, {});
@@ -143,7 +143,7 @@ describe('a form with a recording', () => {
     ['bytes that nobody knows, with the name of a recording', Buffer.from([0, 0, 0, 0, 7, 0xfe]), 'a.mp3'],
   ])('takes %s', (_, bytes, name) => {
     expect(() =>
-      transcribe.validate(ask, withFile(ask, [{ name: 'file', file: upload(bytes, name) }])),
+      transcribe.validate(base, withFile(base, [{ name: 'file', file: upload(bytes, name) }])),
     ).not.toThrow();
   });
 
@@ -153,7 +153,7 @@ describe('a form with a recording', () => {
     const lying = asWave(Buffer.alloc(48_000 * 3), 24_000);
     lying.writeUInt32LE(4_000_000_000, 28);
     expect(secondsOf(upload(lying))).toEqual({ about: 4, most: 4 });
-    expect(transcribe.estimate?.(transcribe.validate(ask, withFile(ask)))).toMatchObject({
+    expect(transcribe.estimate?.(transcribe.validate(base, withFile(base)))).toMatchObject({
       units: { seconds: 1 },
     });
   });
@@ -183,8 +183,8 @@ describe('a transcript', () => {
 
   test('is the same there and back', () => {
     const events = transcribe.decodeWhole(verbose, {});
-    const asked = { response_format: 'verbose_json', timestamp_granularities: ['word', 'segment'] };
-    expect(replyTo(transcribe, events, asked)).toEqual(verbose);
+    const body = { response_format: 'verbose_json', timestamp_granularities: ['word', 'segment'] };
+    expect(replyTo(transcribe, events, body)).toEqual(verbose);
     const json = {
       text: 'Hi',
       logprobs: [{ token: 'Hi', logprob: -1 }],
@@ -192,8 +192,8 @@ describe('a transcript', () => {
       odd: 2,
     };
     expect(replyTo(transcribe, transcribe.decodeWhole(json, {}), {})).toEqual(json);
-    const told = replyTo(translate, translate.decodeWhole(verbose, {}), { response_format: 'verbose_json' });
-    expect(told.task).toBe('translate');
+    const reply = replyTo(translate, translate.decodeWhole(verbose, {}), { response_format: 'verbose_json' });
+    expect(reply.task).toBe('translate');
   });
 
   test('has all members of its segments where the provider gives some or none', () => {
@@ -202,18 +202,18 @@ describe('a transcript', () => {
       { start: 31, end: 33, text: 'you you you', avg_logprob: -2 },
       {},
     ];
-    const told = replyTo(transcribe, transcribe.decodeWhole({ text: 'Hello you', segments }, {}), {
+    const reply = replyTo(transcribe, transcribe.decodeWhole({ text: 'Hello you', segments }, {}), {
       response_format: 'verbose_json',
       temperature: '0.4',
       language: 'en',
     });
-    const { segments: all } = verboseTranscript.parse(told);
+    const { segments: all } = verboseTranscript.parse(reply);
     expect(all).toMatchObject([
       { id: 0, seek: 0, avg_logprob: 0, temperature: 0.4, tokens: [] },
       { id: 1, seek: 3000, avg_logprob: -2 },
       { id: 2, seek: 0, text: '' },
     ]);
-    expect(told).toMatchObject({ language: 'en', duration: 0 });
+    expect(reply).toMatchObject({ language: 'en', duration: 0 });
     const translation = replyTo(translate, translate.decodeWhole({ text: 'Hello' }, {}), {
       response_format: 'verbose_json',
     });

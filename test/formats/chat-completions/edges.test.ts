@@ -140,8 +140,8 @@ describe('usage', () => {
     expect(codec.askUsage?.(body)).toEqual({
       stream_options: { include_obfuscation: false, include_usage: true },
     });
-    const asked = { stream: true, stream_options: { include_usage: true } };
-    expect(codec.askUsage?.(asked)).toBeUndefined();
+    const request = { stream: true, stream_options: { include_usage: true } };
+    expect(codec.askUsage?.(request)).toBeUndefined();
     const whole = { stream: false };
     expect(codec.askUsage?.(whole)).toBeUndefined();
     expect(codec.isUsageOnly?.('{"id":"x","choices":[],"usage":{"prompt_tokens":1}}')).toBe(true);
@@ -181,20 +181,20 @@ describe('edits of a pass-through', () => {
   });
 
   it('write the reasoning in the words of the model', () => {
-    const wish = { settings: { reasoning: { effort: 'low' } } } as const;
-    expect(codec.patch({ ...body, reasoning_effort: 'high' }, wish, {})).toEqual({
+    const edits = { settings: { reasoning: { effort: 'low' } } } as const;
+    expect(codec.patch({ ...body, reasoning_effort: 'high' }, edits, {})).toEqual({
       ...body,
       reasoning_effort: 'low',
     });
     expect(
-      codec.patch({ ...body, reasoning: { effort: 'high', x: 1, exclude: true } }, wish, {
+      codec.patch({ ...body, reasoning: { effort: 'high', x: 1, exclude: true } }, edits, {
         reasoning: 'object',
       }),
     ).toEqual({
       ...body,
       reasoning: { x: 1, effort: 'low', exclude: true },
     });
-    expect(codec.patch(body, wish, { reasoning: 'thinking', efforts: ['low', 'high'] })).toEqual({
+    expect(codec.patch(body, edits, { reasoning: 'thinking', efforts: ['low', 'high'] })).toEqual({
       ...body,
       thinking: { type: 'enabled' },
       reasoning_effort: 'low',

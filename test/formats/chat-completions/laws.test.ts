@@ -77,26 +77,26 @@ describe('a whole reply', () => {
 });
 
 describe('a stream', () => {
-  const spoken = fixturesOf(name, 'streams', '.sse');
+  const streams = fixturesOf(name, 'streams', '.sse');
 
-  it.each(spoken.filter((file) => file.name !== 'audio'))('comes back frame by frame: $name', (file) => {
+  it.each(streams.filter((file) => file.name !== 'audio'))('comes back frame by frame: $name', (file) => {
     const to = context();
     expect(encodeEvents(decodeSse(file.text), to)).toEqual(wireFrames(file.text));
     expect(to.losses).toEqual([]);
   });
 
-  it.each(spoken)('folds into the same reply, and is legal: $name', (file) => {
+  it.each(streams)('folds into the same reply, and is legal: $name', (file) => {
     const frames = encodeEvents(decodeSse(file.text));
     expect(checkLegal(frames)).toEqual([]);
     expect(fold(frames)).toEqual(fold(wireFrames(file.text)));
   });
 
-  it.each(spoken.filter((file) => hasEvents(file.name)))('means the golden events: $name', (file) => {
+  it.each(streams.filter((file) => hasEvents(file.name)))('means the golden events: $name', (file) => {
     const golden: unknown = JSON.parse(fixture(`streams/${file.name}.events.json`));
     expect(decodeSse(file.text)).toEqual(golden);
   });
 
-  it.each(spoken)('tells the same as the whole reply folded from it: $name', (file) => {
+  it.each(streams)('tells the same as the whole reply folded from it: $name', (file) => {
     const whole = fold(wireFrames(file.text));
     expect(encodeWhole(codec.decodeWhole(whole, {}))).toEqual(whole);
   });

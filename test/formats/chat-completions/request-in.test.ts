@@ -89,8 +89,8 @@ describe('what a request means', () => {
       { reasoning_effort: 'low', thinking: { type: 'enabled' } },
       { effort: 'low', mode: 'on' },
     ],
-  ])('reasoning as %j', (asked, meant) => {
-    expect(settings(asked).reasoning).toEqual(meant);
+  ])('reasoning as %j', (reasoning, meant) => {
+    expect(settings(reasoning).reasoning).toEqual(meant);
   });
 
   it('media by their bytes, addresses and ids', () => {

@@ -13,7 +13,7 @@ import {
 } from './support.ts';
 
 /** What an answer says, each kind joined. */
-function said(events: readonly GatewayEvent[]): Record<string, unknown> {
+function summarize(events: readonly GatewayEvent[]): Record<string, unknown> {
   const calls = new Map<number, { id: string; name: string; input: string }>();
   const found = { text: '', reasoning: '', refusal: '', finish: [] as string[] };
   for (const event of events) {
@@ -59,7 +59,7 @@ const call = (fragments: readonly JsonObject[], finish = 'tool_calls'): Record<s
     ),
   );
   checkBlocks(events);
-  return said(events);
+  return summarize(events);
 };
 
 const done = (input: string, id: unknown = 'call_1', name = 'f'): JsonObject =>
@@ -117,8 +117,8 @@ describe('an upstream that goes away', () => {
 
   it('after the finish but before [DONE] has said everything', () => {
     const frames = parseSse(fixture('streams/text.sse')).filter((frame) => frame.data !== '[DONE]');
-    expect(said(decodeFrames(frames)).finish).toEqual(['stop']);
-    expect(said(decodeFrames(frames.slice(0, -1))).finish).toEqual(['stop']);
+    expect(summarize(decodeFrames(frames)).finish).toEqual(['stop']);
+    expect(summarize(decodeFrames(frames.slice(0, -1))).finish).toEqual(['stop']);
   });
 
   it('while one of two answers is open is cut', () => {
@@ -131,7 +131,7 @@ describe('an upstream that goes away', () => {
     const frames = deltas([{ content: 'Hi' }]).filter((frame) => !frame.data.includes('"stop"'));
     const events = decodeFrames(frames);
     checkBlocks(events);
-    expect(said(events)).toMatchObject({ text: 'Hi', finish: ['stop'] });
+    expect(summarize(events)).toMatchObject({ text: 'Hi', finish: ['stop'] });
   });
 });
 
@@ -175,7 +175,7 @@ describe('garbage and errors in the stream', () => {
       { data: 'garbage' },
       { data: '{"error":{"message":"late"}}' },
     ];
-    expect(said(decodeFrames(frames))).toMatchObject({ text: 'Hi' });
+    expect(summarize(decodeFrames(frames))).toMatchObject({ text: 'Hi' });
   });
 
   it('an answer with too many calls or too high a number is refused', () => {
@@ -294,7 +294,7 @@ describe('tool calls as providers write them', () => {
       ),
     );
     checkBlocks(events);
-    expect(said(events)).toMatchObject({ calls: [{ name: 'f', input: '{}' }], finish: ['tool-calls'] });
+    expect(summarize(events)).toMatchObject({ calls: [{ name: 'f', input: '{}' }], finish: ['tool-calls'] });
   });
 
   it('followed by text', () => {
@@ -305,7 +305,7 @@ describe('tool calls as providers write them', () => {
       ]),
     );
     checkBlocks(events);
-    expect(said(events)).toMatchObject({ text: 'Done.', calls: [done('{}')] });
+    expect(summarize(events)).toMatchObject({ text: 'Done.', calls: [done('{}')] });
   });
 
   it('with Google’s signature on the call', () => {
@@ -335,8 +335,8 @@ describe('other habits of providers', () => {
       chunk({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: null }], usage: usage(1) }),
       chunk({ choices: [{ index: 0, delta: { content: 'b' }, finish_reason: 'stop' }], usage: usage(2) }),
     ]);
-    const told = events.filter((event) => event.type === 'usage');
-    expect(told.at(-1)).toMatchObject({
+    const usageEvents = events.filter((event) => event.type === 'usage');
+    expect(usageEvents.at(-1)).toMatchObject({
       usage: { input: 5, output: 2, format: 'chat-completions', raw: usage(2) },
     });
   });
@@ -367,7 +367,7 @@ describe('other habits of providers', () => {
       format: 'chat-completions',
       value: { prompt_filter_results: [{ prompt_index: 0 }] },
     });
-    expect(said(events)).toMatchObject({ text: 'Hi', finish: ['stop'] });
+    expect(summarize(events)).toMatchObject({ text: 'Hi', finish: ['stop'] });
   });
 
   it('usage one level down', () => {
@@ -382,7 +382,7 @@ describe('other habits of providers', () => {
       chunk({ choices: [{ delta: { role: 'assistant', content: 'a' }, finish_reason: '' }] }),
       chunk({ choices: [{ delta: { role: 'assistant', content: 'b' }, finish_reason: 'stop' }] }),
     ]);
-    expect(said(events)).toMatchObject({ text: 'ab', finish: ['stop'] });
+    expect(summarize(events)).toMatchObject({ text: 'ab', finish: ['stop'] });
     expect(events.filter((event) => event.type === 'head')).toHaveLength(1);
   });
 
@@ -392,7 +392,7 @@ describe('other habits of providers', () => {
         choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
       }),
     ]);
-    expect(said(events)).toMatchObject({ text: 'Hi' });
+    expect(summarize(events)).toMatchObject({ text: 'Hi' });
   });
 
   it('content as parts, with the reasoning among them', () => {
@@ -404,12 +404,12 @@ describe('other habits of providers', () => {
       ]),
     );
     checkBlocks(events);
-    expect(said(events)).toMatchObject({ reasoning: 'Hm.', text: 'Yes.!' });
+    expect(summarize(events)).toMatchObject({ reasoning: 'Hm.', text: 'Yes.!' });
   });
 
   it('more after the finish, or a second finish, is passed over', () => {
     const frames = [...deltas([{ content: 'a' }]).slice(0, -1), ...deltas([{ content: 'b' }])];
-    expect(said(decodeFrames(frames))).toMatchObject({ text: 'a', finish: ['stop'] });
+    expect(summarize(decodeFrames(frames))).toMatchObject({ text: 'a', finish: ['stop'] });
   });
 
   it.each([
@@ -419,7 +419,7 @@ describe('other habits of providers', () => {
     ['insufficient_system_resource', 'length'],
     ['whatever', 'other'],
   ])('finish reason %s means %s', (word, reason) => {
-    expect(said(decodeFrames(deltas([{ content: 'a' }], word))).finish).toEqual([reason]);
+    expect(summarize(decodeFrames(deltas([{ content: 'a' }], word))).finish).toEqual([reason]);
   });
 
   it('base64 of a sound that is cut anywhere', () => {
@@ -442,7 +442,7 @@ describe('other habits of providers', () => {
 describe('reasoning as providers write it', () => {
   it('a copy in another field is not said twice', () => {
     const events = decodeFrames(deltas([{ reasoning_content: 'A', reasoning: 'A' }, { reasoning: 'B' }]));
-    expect(said(events)).toMatchObject({ reasoning: 'AB' });
+    expect(summarize(events)).toMatchObject({ reasoning: 'AB' });
   });
 
   it('details without text beside a string', () => {
@@ -515,7 +515,7 @@ describe('reasoning as providers write it', () => {
           );
           const events = decodeFrames(deltas(pieces), { inlineThinking: true });
           checkBlocks(events);
-          expect(said(events)).toMatchObject({
+          expect(summarize(events)).toMatchObject({
             reasoning: 'Let me <b>see</b> < 5.',
             text: 'It is <think> 4.',
           });
@@ -524,14 +524,16 @@ describe('reasoning as providers write it', () => {
     });
 
     it('stays text where the model’s traits do not speak of it', () => {
-      expect(said(decodeFrames(deltas([{ content: text }])))).toMatchObject({ text, reasoning: '' });
+      expect(summarize(decodeFrames(deltas([{ content: text }])))).toMatchObject({ text, reasoning: '' });
     });
 
     it('may be all there is, and its absence delays nothing but a beginning like it', () => {
       expect(
-        said(decodeFrames(deltas([{ content: '<think>Hm' }, { content: '</th' }]), { inlineThinking: true })),
+        summarize(
+          decodeFrames(deltas([{ content: '<think>Hm' }, { content: '</th' }]), { inlineThinking: true }),
+        ),
       ).toMatchObject({ reasoning: 'Hm</th', text: '' });
-      expect(said(decodeFrames(deltas([{ content: '<th' }]), { inlineThinking: true }))).toMatchObject({
+      expect(summarize(decodeFrames(deltas([{ content: '<th' }]), { inlineThinking: true }))).toMatchObject({
         text: '<th',
       });
       const stream = decoder({ inlineThinking: true });

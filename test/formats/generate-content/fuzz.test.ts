@@ -64,9 +64,9 @@ function spoiled(legal: readonly JsonObject[]): fc.Arbitrary<JsonObject> {
     })
     .map(({ thing, places }) => {
       const copy = structuredClone(thing);
-      for (const [place, value] of places) {
+      for (const [path, value] of places) {
         const spots = spotsOf(copy);
-        const spot = spots[place % spots.length];
+        const spot = spots[path % spots.length];
         if (spot !== undefined) Reflect.set(spot[0], spot[1], value);
       }
       return copy;

@@ -7,7 +7,7 @@ import { checkLegal } from '../../support/legal-generate-content.ts';
 import { chat, chunks, context, decodeSse, encode, encodeWhole, names, readStream } from './support.ts';
 import { tries } from '../../support/tries.ts';
 
-const place = { block: fc.integer({ min: 0, max: 3 }), choice: fc.constantFrom(0, 0, 0, 1) };
+const position = { block: fc.integer({ min: 0, max: 3 }), choice: fc.constantFrom(0, 0, 0, 1) };
 const words = fc.constantFrom('', 'Hi', ' 🌍', '{"a":', '1}', 'null');
 const proofs = fc.constantFrom(
   undefined,
@@ -17,10 +17,10 @@ const proofs = fc.constantFrom(
 );
 const withProof = (type: string) =>
   fc
-    .record({ type: fc.constant(type), ...place, proof: proofs })
+    .record({ type: fc.constant(type), ...position, proof: proofs })
     .map(({ proof, ...event }) => (proof === undefined ? event : { ...event, proof }));
 const of = (type: string, members: Record<string, fc.Arbitrary<unknown>> = {}) =>
-  fc.record({ type: fc.constant(type), ...place, ...members });
+  fc.record({ type: fc.constant(type), ...position, ...members });
 
 const reasons = fc.constantFrom(
   'stop',
@@ -57,7 +57,7 @@ const anyEvent = fc.oneof(
   of('media-delta', { data: fc.constantFrom('', 'AAAA'), transcript: fc.constant('la') }),
   of('media-end', { url: fc.constant('https://a.example/x.png') }),
   of('media-end'),
-  fc.record({ type: fc.constant('finish'), choice: place.choice, reason: reasons }),
+  fc.record({ type: fc.constant('finish'), choice: position.choice, reason: reasons }),
   fc.constant({ type: 'usage', usage: { input: 3, output: 5, cacheRead: 1, cacheWrite: 0, reasoning: 2 } }),
   fc.constant({ type: 'opaque', format: 'messages', value: { type: 'server_tool_use' }, choice: 0 }),
   fc.constant({ type: 'loss', loss: { path: 'x', kind: 'setting', from: 'a', to: 'b' } }),

@@ -537,8 +537,8 @@ describe('tools of another format', () => {
       const { body } = encode({ tools: [tool('a')], ...more }, { traits, stream });
       return body.toolConfig;
     };
-    const asked = { functionCallingConfig: { streamFunctionCallArguments: true } };
-    expect(asks({ streamsArguments: true })).toEqual(asked);
+    const toolConfig = { functionCallingConfig: { streamFunctionCallArguments: true } };
+    expect(asks({ streamsArguments: true })).toEqual(toolConfig);
     expect(asks({ streamsArguments: true }, true, { toolChoice: { type: 'required' } })).toEqual({
       functionCallingConfig: { mode: 'ANY', streamFunctionCallArguments: true },
     });

@@ -348,17 +348,17 @@ describe('the official SDK', () => {
     const text = encode(called).map(writeSse).join('');
     await withServer(text, 'text/event-stream', async (client) => {
       const session = client.chats.create({ model: 'gemini-x-1' });
-      let said = '';
+      let streamed = '';
       let calls = 0;
       for await (const chunk of await session.sendMessageStream({ message: 'Time?' })) {
-        said +=
+        streamed +=
           chunk.candidates?.[0]?.content?.parts
             ?.filter(({ thought }) => thought !== true)
             .map((part) => part.text ?? '')
             .join('') ?? '';
         calls += chunk.functionCalls?.length ?? 0;
       }
-      expect([said, calls]).toEqual(['It is 09:30.', 1]);
+      expect([streamed, calls]).toEqual(['It is 09:30.', 1]);
       const kept = session.getHistory(true).flatMap(({ parts }) => parts ?? []);
       expect(kept.map((part) => part.text ?? part.functionCall?.name)).toContain('It is ');
       expect(kept.some((part) => part.functionCall?.name === 'f')).toBe(true);

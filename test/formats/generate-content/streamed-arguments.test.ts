@@ -147,11 +147,11 @@ describe('a call whose arguments are streamed', () => {
     ],
   ])('%s', (_, parts, expected) => {
     const events = decodeSse(streamOf(parts));
-    const said = callsIn(events).map(({ name, input }): [string, JsonValue] => [
+    const calls = callsIn(events).map(({ name, input }): [string, JsonValue] => [
       name,
       JSON.parse(input === '' ? '{}' : input) as JsonValue,
     ]);
-    expect(said).toEqual(expected);
+    expect(calls).toEqual(expected);
     expect(events.at(-1)).toMatchObject({ type: 'finish', reason: 'tool-calls' });
     const whole = chat.decodeWhole(
       { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }], modelVersion: 'm' },
@@ -304,9 +304,11 @@ describe('arguments that come as paths', () => {
   test('are the same as if they had come whole, in the same order', () => {
     fc.assert(
       fc.property(object, (args) => {
-        const said = assembled(partialsOf(args, '$'));
+        const assembledCalls = assembled(partialsOf(args, '$'));
         // Half a character is written as an escape.
-        expect(JSON.stringify(JSON.parse(said === '' ? '{}' : said))).toBe(JSON.stringify(args));
+        expect(JSON.stringify(JSON.parse(assembledCalls === '' ? '{}' : assembledCalls))).toBe(
+          JSON.stringify(args),
+        );
       }),
       { numRuns: tries(2000) },
     );
@@ -318,14 +320,14 @@ describe('arguments that come as paths', () => {
         const partials = partialsOf(args, '$').filter(({ stringValue }) => stringValue !== '');
         const order = partials.map((partial, index) => {
           const whole = typeof partial.stringValue !== 'string';
-          return { partial, place: whole ? (random.next().value ?? 0) : index };
+          return { partial, position: whole ? (random.next().value ?? 0) : index };
         });
-        const said = assembled(
-          order.toSorted((one, other) => one.place - other.place).map(({ partial }) => partial),
+        const assembledCalls = assembled(
+          order.toSorted((one, other) => one.position - other.position).map(({ partial }) => partial),
         );
-        expect(JSON.stringify(sorted(JSON.parse(said === '' ? '{}' : said) as JsonValue))).toBe(
-          JSON.stringify(sorted(withoutEmpty(args))),
-        );
+        expect(
+          JSON.stringify(sorted(JSON.parse(assembledCalls === '' ? '{}' : assembledCalls) as JsonValue)),
+        ).toBe(JSON.stringify(sorted(withoutEmpty(args))));
       }),
       { numRuns: tries(2000) },
     );

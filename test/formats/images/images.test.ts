@@ -158,22 +158,27 @@ describe('a form with images', () => {
     expect(sent(edit, edit.validate({ model: 'm', prompt: 'x' }, params)).losses).toEqual(['control']);
   });
 
-  const ask = { model: 'm', prompt: 'x' };
+  const editRequest = { model: 'm', prompt: 'x' };
   test.each<[string, JsonObject, readonly FormPart[], string]>([
-    ['no image', ask, [], 'image'],
-    ['a text for an image', { ...ask, image: 'a.png' }, [], 'image'],
-    ['an empty image', ask, [{ name: 'image', file: upload(Buffer.alloc(0)) }], 'image'],
-    ['a text that claims to be an image', ask, [{ name: 'image', file: upload(Buffer.from('hi')) }], 'image'],
+    ['no image', editRequest, [], 'image'],
+    ['a text for an image', { ...editRequest, image: 'a.png' }, [], 'image'],
+    ['an empty image', editRequest, [{ name: 'image', file: upload(Buffer.alloc(0)) }], 'image'],
+    [
+      'a text that claims to be an image',
+      editRequest,
+      [{ name: 'image', file: upload(Buffer.from('hi')) }],
+      'image',
+    ],
     [
       'a document that claims to be an image',
-      ask,
+      editRequest,
       [{ name: 'image[]', file: upload(Buffer.from('%PDF-1.7')) }],
       'image',
     ],
-    ['two masks', ask, [shown, { name: 'mask', file }, { name: 'mask', file }], 'mask'],
-    ['a mask that is none', ask, [shown, { name: 'mask', file: upload(Buffer.from('hi')) }], 'mask'],
-    ['a count that is none', { ...ask, n: 'two' }, [shown], 'n'],
-    ['a field that comes twice', { ...ask, size: ['1', '2'] }, [shown], 'size'],
+    ['two masks', editRequest, [shown, { name: 'mask', file }, { name: 'mask', file }], 'mask'],
+    ['a mask that is none', editRequest, [shown, { name: 'mask', file: upload(Buffer.from('hi')) }], 'mask'],
+    ['a count that is none', { ...editRequest, n: 'two' }, [shown], 'n'],
+    ['a field that comes twice', { ...editRequest, size: ['1', '2'] }, [shown], 'size'],
     ['no prompt', { model: 'm' }, [shown], 'prompt'],
   ])('with %s is refused', (_, body, files, param) => {
     expect(() => edit.validate(body, withFiles(body, files))).toThrow(
@@ -291,11 +296,11 @@ describe('what a model takes', () => {
 
   test('models that always give base64 are not asked for it', () => {
     const traits: ModelTraits = { images: { delivers: 'base64' } };
-    const asked = (format: string) =>
+    const encodeFor = (format: string) =>
       sent(generate, generate.validate({ model: 'm', prompt: 'x', response_format: format }, {}), traits);
-    expect(asked('b64_json')).toMatchObject({ body: { model: 'm', prompt: 'x' }, losses: [] });
-    expect(asked('b64_json').body).not.toHaveProperty('response_format');
-    expect(asked('url').losses).toEqual(['response_format']);
+    expect(encodeFor('b64_json')).toMatchObject({ body: { model: 'm', prompt: 'x' }, losses: [] });
+    expect(encodeFor('b64_json').body).not.toHaveProperty('response_format');
+    expect(encodeFor('url').losses).toEqual(['response_format']);
     expect(generate.passes?.({ response_format: 'b64_json' }, traits)).toBe(false);
     expect(generate.passes?.({}, traits)).toBe(true);
   });
@@ -383,8 +388,8 @@ describe('a stream of images', () => {
     const usages = decode(two).flatMap((event) => (event.type === 'usage' ? [event.usage] : []));
     expect(usages.at(-1)).toMatchObject({ input: 100, output: 100, units: { images: 2 } });
     const tap = generate.usageTap();
-    const told = parseSse(two).map(({ data }) => tap.read(data));
-    expect(told.at(-1)).toMatchObject({ input: 100, output: 100, units: { images: 2 } });
+    const usageList = parseSse(two).map(({ data }) => tap.read(data));
+    expect(usageList.at(-1)).toMatchObject({ input: 100, output: 100, units: { images: 2 } });
   });
 
   test.each(streams)('$name: cut anywhere it never ends as if it were whole', ({ text }) => {
@@ -443,15 +448,15 @@ describe('a stream of images', () => {
 });
 
 describe('images by a model that answers in contents', () => {
-  const ask = (more: JsonObject = {}): ImageRequest =>
+  const requestOf = (more: JsonObject = {}): ImageRequest =>
     generate.validate({ model: 'm', prompt: 'a cat', ...more }, {});
   const config = (more: JsonObject, traits: ModelTraits = {}): unknown[] => {
-    const { body, losses } = sent(contents, ask(more), traits);
+    const { body, losses } = sent(contents, requestOf(more), traits);
     return [(body.generationConfig as JsonObject).imageConfig, losses];
   };
 
   test('are asked for with their ratio', () => {
-    expect(sent(contents, ask())).toMatchObject({
+    expect(sent(contents, requestOf())).toMatchObject({
       path: '/models/m:generateContent',
       losses: [],
       body: {
@@ -476,7 +481,7 @@ describe('images by a model that answers in contents', () => {
   test('lose what has no place, and say so', () => {
     const { losses } = sent(
       contents,
-      ask({
+      requestOf({
         quality: 'high',
         background: 'transparent',
         style: 'vivid',
@@ -500,11 +505,11 @@ describe('images by a model that answers in contents', () => {
       'user',
     ]);
     const none = { quality: 'auto', background: 'auto', output_format: 'png', response_format: 'b64_json' };
-    expect(sent(contents, ask(none)).losses).toEqual([]);
+    expect(sent(contents, requestOf(none)).losses).toEqual([]);
   });
 
   test('several are asked for one at a time, and are one reply', () => {
-    const pieces = contents.split?.(ask({ n: 3 }), {}) ?? [];
+    const pieces = contents.split?.(requestOf({ n: 3 }), {}) ?? [];
     expect(pieces.map(({ count }) => count)).toEqual([1, 1, 1]);
     const results = pieces.flatMap((_, index) =>
       contents
@@ -564,14 +569,14 @@ describe('images by a model that answers in contents', () => {
   });
 
   test('say of each thing that has no place once, and of no more than anybody reads', () => {
-    const told: string[] = [];
+    const dropped: string[] = [];
     const context = {
       model: 'm',
       body: {},
       requestId: 'r',
       created: 7,
       inputEstimate: 0,
-      drop: (path: string) => told.push(path),
+      drop: (path: string) => dropped.push(path),
     };
     const odd = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`odd_${index}`, 1]));
     const result: GatewayEvent = {
@@ -579,11 +584,11 @@ describe('images by a model that answers in contents', () => {
       value: { images: [{ base64: 'aGk=' }], extra: { 'generate-content': odd } },
     };
     for (const encoder of [generate.encodeWhole(context), generate.encodeStream?.(context)]) {
-      told.length = 0;
+      dropped.length = 0;
       encoder?.event(result);
       encoder?.event(result);
-      expect(told).toHaveLength(1_000);
-      expect(new Set(told).size).toBe(1_000);
+      expect(dropped).toHaveLength(1_000);
+      expect(new Set(dropped).size).toBe(1_000);
     }
   });
 
@@ -625,7 +630,7 @@ describe('images by a model that answers in contents', () => {
   const predicts: ModelTraits = { images: { predicts: true, largest: '2K' } };
 
   test('are predicted up to four at once', () => {
-    const request = ask({ n: 6, size: '2048x2048', output_format: 'jpeg', output_compression: 70 });
+    const request = requestOf({ n: 6, size: '2048x2048', output_format: 'jpeg', output_compression: 70 });
     expect(contents.split?.(request, predicts).map(({ count }) => count)).toEqual([4, 2]);
     expect(sent(contents, request, predicts)).toMatchObject({
       path: '/models/m:predict',

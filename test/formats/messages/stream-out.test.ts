@@ -483,13 +483,13 @@ describe('whatever events come', () => {
         }
         const frames = framesOf([...events, finish('stop')]);
         expect(checkLegal(frames)).toEqual([]);
-        const said = (fold(frames).content as JsonObject[]).map((content) =>
+        const contents = (fold(frames).content as JsonObject[]).map((content) =>
           JSON.stringify(content.text ?? content.thinking ?? content.input),
         );
         const meant = blocks.map(({ kind, pieces }) =>
           JSON.stringify(kind === 'tool' ? { _raw: pieces.join('') } : pieces.join('')),
         );
-        expect(said.toSorted()).toEqual(meant.toSorted());
+        expect(contents.toSorted()).toEqual(meant.toSorted());
       }),
       { numRuns: tries(500) },
     );

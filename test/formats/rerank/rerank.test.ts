@@ -9,12 +9,12 @@ import { checked, encodedBy, replyTo } from '../../support/one-shot-laws.ts';
 import { tries } from '../../support/tries.ts';
 
 const codec = rerank.codecs.rerank as Codec<RerankRequest>;
-const ask: JsonObject = { model: 'm', query: 'q', documents: ['a', 'b', 'c'] };
+const request: JsonObject = { model: 'm', query: 'q', documents: ['a', 'b', 'c'] };
 
 describe('a request to rerank', () => {
   test('keeps what it says, and never has documents sent back', () => {
     const body: JsonObject = {
-      ...ask,
+      ...request,
       top_n: 2,
       max_chunk_per_doc: 3,
       overlap_tokens: 10,
@@ -28,7 +28,7 @@ describe('a request to rerank', () => {
   });
 
   test('asks for no more documents than there are', () => {
-    expect(encodedBy(codec, codec, { ...ask, top_n: 99 }).encoded.body.top_n).toBe(3);
+    expect(encodedBy(codec, codec, { ...request, top_n: 99 }).encoded.body.top_n).toBe(3);
   });
 
   test.each<[JsonObject, string]>([
@@ -41,17 +41,17 @@ describe('a request to rerank', () => {
     [{ model: 'm', query: 'q', documents: ['a', 7] }, 'documents[1]'],
     [{ model: 'm', query: 'q', documents: [{ title: 'x' }] }, 'documents[0].text'],
     [{ model: 'm', query: 'q', documents: [{ text: 7 }] }, 'documents[0].text'],
-    [{ ...ask, top_n: 0 }, 'top_n'],
-    [{ ...ask, top_n: 1.5 }, 'top_n'],
-    [{ ...ask, return_documents: 'yes' }, 'return_documents'],
-    [{ ...ask, rank_fields: [1] }, 'rank_fields[0]'],
-    [{ ...ask, max_tokens_per_doc: -1 }, 'max_tokens_per_doc'],
+    [{ ...request, top_n: 0 }, 'top_n'],
+    [{ ...request, top_n: 1.5 }, 'top_n'],
+    [{ ...request, return_documents: 'yes' }, 'return_documents'],
+    [{ ...request, rank_fields: [1] }, 'rank_fields[0]'],
+    [{ ...request, max_tokens_per_doc: -1 }, 'max_tokens_per_doc'],
   ])('%j names %s', (body, param) => {
     expect(() => checked(codec, body)).toThrow(expect.objectContaining({ status: 400, param }));
   });
 
   test('objects need no text where fields are named', () => {
-    const body = { ...ask, documents: [{ title: 'x' }], rank_fields: ['title'] };
+    const body = { ...request, documents: [{ title: 'x' }], rank_fields: ['title'] };
     expect(() => codec.validate(body, {})).not.toThrow();
   });
 });
@@ -65,7 +65,7 @@ describe('a reply with scores', () => {
   };
 
   test('is one that clients of both families read', () => {
-    const reply = replyTo(codec, codec.decodeWhole({ id: 'x', ...scores }, {}), ask);
+    const reply = replyTo(codec, codec.decodeWhole({ id: 'x', ...scores }, {}), request);
     expect(reply).toEqual({
       id: 'x',
       object: 'list',
@@ -80,26 +80,26 @@ describe('a reply with scores', () => {
   });
 
   test('carries documents only where they were asked for, as objects', () => {
-    const body = { ...ask, documents: ['a', 'b', { text: 'c', title: 't' }], return_documents: true };
+    const body = { ...request, documents: ['a', 'b', { text: 'c', title: 't' }], return_documents: true };
     expect(replyTo(codec, codec.decodeWhole(scores, {}), body).results).toEqual([
       { index: 0, relevance_score: 0.9, document: { text: 'a' } },
       { index: 2, relevance_score: 0.1, document: { text: 'c', title: 't' } },
     ]);
     // Some providers send them unasked.
     const chatty = { results: [{ index: 0, relevance_score: 1, document: { text: 'a' } }] };
-    expect(replyTo(codec, codec.decodeWhole(chatty, {}), ask).results).toEqual([
+    expect(replyTo(codec, codec.decodeWhole(chatty, {}), request).results).toEqual([
       { index: 0, relevance_score: 1 },
     ]);
   });
 
   test('tells tokens from wherever a provider does', () => {
     const usage = { total_tokens: 12 };
-    expect(replyTo(codec, codec.decodeWhole({ ...scores, usage }, {}), ask).usage).toEqual({
+    expect(replyTo(codec, codec.decodeWhole({ ...scores, usage }, {}), request).usage).toEqual({
       prompt_tokens: 12,
       total_tokens: 12,
     });
     const meta = { billed_units: { search_units: 3 }, tokens: { input_tokens: 7 } };
-    expect(replyTo(codec, codec.decodeWhole({ ...scores, meta }, {}), ask)).toMatchObject({
+    expect(replyTo(codec, codec.decodeWhole({ ...scores, meta }, {}), request)).toMatchObject({
       usage: { prompt_tokens: 7, total_tokens: 7 },
       meta: { billed_units: { search_units: 3 }, tokens: { input_tokens: 7 } },
     });
@@ -112,14 +112,14 @@ describe('a reply with scores', () => {
     });
     fc.assert(
       fc.property(fc.array(item, { maxLength: 20 }), fc.integer({ min: 1, max: 9 }), (results, topN) => {
-        const body = { ...ask, documents: ['a', 'b', 'c', 'd', 'e'], top_n: topN };
+        const body = { ...request, documents: ['a', 'b', 'c', 'd', 'e'], top_n: topN };
         const reply = replyTo(codec, codec.decodeWhole({ results }, {}), body);
         const got = reply.results as { index: number; relevance_score: number }[];
         expect(got.length).toBeLessThanOrEqual(topN);
         expect(new Set(got.map(({ index }) => index)).size).toBe(got.length);
         expect(got.every(({ index }) => index >= 0 && index < 5)).toBe(true);
-        for (const [place, one] of got.entries()) {
-          const next = got[place + 1];
+        for (const [index, one] of got.entries()) {
+          const next = got[index + 1];
           if (next === undefined) continue;
           expect(
             one.relevance_score > next.relevance_score ||

@@ -10,7 +10,7 @@ import { checkLegal } from '../../support/legal-responses.ts';
 import { context, encode, framesOf, outputOf, responseOf, whole } from './reply-support.ts';
 import { tries } from '../../support/tries.ts';
 
-const place = { block: fc.integer({ min: 0, max: 3 }), choice: fc.constantFrom(0, 0, 0, 0, 1) };
+const position = { block: fc.integer({ min: 0, max: 3 }), choice: fc.constantFrom(0, 0, 0, 0, 1) };
 const words = fc.constantFrom('', 'Hi', ' 🌍', '{"command":', '["ls"]}', 'null');
 const proofs = fc.constantFrom(
   undefined,
@@ -31,7 +31,7 @@ const fields = fc.constantFrom<(JsonObject | undefined)[]>(
 );
 const of = (type: string, members: Record<string, fc.Arbitrary<unknown>> = {}) =>
   fc
-    .record({ type: fc.constant(type), ...place, ...members, own: fields })
+    .record({ type: fc.constant(type), ...position, ...members, own: fields })
     .map(({ own, ...event }) => (own === undefined ? event : { ...event, extra: { responses: own } }));
 const withProof = (type: string) =>
   fc.tuple(of(type), proofs).map(([event, proof]) => (proof === undefined ? event : { ...event, proof }));
@@ -98,7 +98,7 @@ const anyEvent = fc.oneof(
   of('media-start', { media: fc.constantFrom('image', 'audio') }),
   of('media-delta', { data: fc.constantFrom('', 'AAAA'), transcript: fc.constant('la') }),
   of('media-end', { url: fc.constant('https://a.example/x.png') }),
-  fc.record({ type: fc.constant('finish'), choice: place.choice, reason: reasons }),
+  fc.record({ type: fc.constant('finish'), choice: position.choice, reason: reasons }),
   fc.constant({ type: 'usage', usage: { input: 3, output: 5, cacheRead: 1, cacheWrite: 0, reasoning: 2 } }),
   opaque,
 ) as unknown as fc.Arbitrary<GatewayEvent>;
@@ -193,11 +193,11 @@ describe('whatever a provider of another format says', () => {
         const frames = encode(eventsOf(list, order));
         expect(checkLegal(frames)).toEqual([]);
         const output = outputOf(frames);
-        const said = list.flatMap(({ kind, pieces }) => {
+        const expected = list.flatMap(({ kind, pieces }) => {
           const all = pieces.join('');
           return all === '' && kind !== 'tool' ? [] : [`${kind} ${all === '' ? '{}' : all}`];
         });
-        const told = output.flatMap((item) => {
+        const emitted = output.flatMap((item) => {
           if (item.type === 'function_call') return [`tool ${String(item.arguments)}`];
           return ((item.type === 'reasoning' ? item.summary : (item.content ?? [])) as JsonObject[]).map(
             (part) =>
@@ -208,10 +208,10 @@ describe('whatever a provider of another format says', () => {
                   : `text ${String(part.text)}`,
           );
         });
-        const empty = said.length === 0 ? ['text '] : [];
+        const empty = expected.length === 0 ? ['text '] : [];
         // A call that never ended has no arguments to be made up.
         const unmade = (call: string): string => (call === 'tool ' ? 'tool {}' : call);
-        expect(told.map(unmade).toSorted()).toEqual([...said, ...empty].toSorted());
+        expect(emitted.map(unmade).toSorted()).toEqual([...expected, ...empty].toSorted());
       }),
       { numRuns: tries(1000) },
     );

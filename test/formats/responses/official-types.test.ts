@@ -25,7 +25,7 @@ function streaming(frames: readonly WireFrame[]): OpenAI {
 const answering = (body: JsonObject, status = 200): OpenAI =>
   clientOf(JSON.stringify(body), { status, headers: { 'content-type': 'application/json' } });
 
-const asked = { model: 'm', input: 'Hi' };
+const request = { model: 'm', input: 'Hi' };
 /** As it would travel: what the helper adds for convenience is no part of it. */
 const plain = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value), (key, member: unknown) =>
@@ -58,7 +58,7 @@ describe('the official client, streaming', () => {
     'reads stream $name to its end',
     async (fixture) => {
       const frames = encode(decode(framesOf(fixture.text)));
-      const response = await streaming(frames).responses.stream(asked).finalResponse();
+      const response = await streaming(frames).responses.stream(request).finalResponse();
       expect(plain(response.output)).toEqual(outputOf(frames));
     },
   );
@@ -68,7 +68,7 @@ describe('the official client, streaming', () => {
     ['as a summary', context({ reasoning: { summary: 'auto' } })],
   ])('reads a reply of another format, with its reasoning %s', async (_, asking) => {
     const frames = encode(reply(interleaved, { reason: 'tool-calls' }), asking);
-    const stream = streaming(frames).responses.stream(asked);
+    const stream = streaming(frames).responses.stream(request);
     let words = '';
     const inputs: string[] = [];
     stream.on('response.output_text.delta', ({ delta }) => void (words += delta));
@@ -94,7 +94,7 @@ describe('the official client, streaming', () => {
       { type: 'refusal-end', block: 1, choice: 0 },
     ];
     const frames = encode(reply(events, { reason: 'length' }));
-    const response = await streaming(frames).responses.stream(asked).finalResponse();
+    const response = await streaming(frames).responses.stream(request).finalResponse();
     expect(response.status).toBe('incomplete');
     expect(plain(response.output)).toEqual(outputOf(frames));
   });
@@ -116,7 +116,7 @@ describe('the official client, streaming', () => {
       { type: 'apply_patch' },
     ];
     const frames = encode(reply(events), context({ tools }));
-    const response = await streaming(frames).responses.stream(asked).finalResponse();
+    const response = await streaming(frames).responses.stream(request).finalResponse();
     expect(response.output.map(({ type }) => type)).toEqual([
       'custom_tool_call',
       'shell_call',
@@ -128,7 +128,7 @@ describe('the official client, streaming', () => {
   it('parses structured output', async () => {
     const frames = encode(reply(text('{"hour":9}')));
     const stream = streaming(frames).responses.stream({
-      ...asked,
+      ...request,
       text: { format: zodTextFormat(z.object({ hour: z.number() }), 'time') },
     });
     expect((await stream.finalResponse()).output_parsed).toEqual({ hour: 9 });
@@ -147,7 +147,7 @@ describe('the official client, when a stream breaks', () => {
   it('raises the error with its message', async () => {
     const types: string[] = [];
     const reading = async (): Promise<void> => {
-      for await (const event of await broken().responses.create({ ...asked, stream: true }))
+      for await (const event of await broken().responses.create({ ...request, stream: true }))
         types.push(event.type);
     };
     const failure: unknown = await reading().catch((thrown: unknown) => thrown);
@@ -158,7 +158,7 @@ describe('the official client, when a stream breaks', () => {
 
   it('raises it from the stream helper, too', async () => {
     const failure: unknown = await broken()
-      .responses.stream(asked)
+      .responses.stream(request)
       .finalResponse()
       .catch((thrown: unknown) => thrown);
     expect(failure).toBeInstanceOf(APIError);
@@ -167,20 +167,20 @@ describe('the official client, when a stream breaks', () => {
 
   it('raises an error that came before anything else', async () => {
     const client = streaming(new ResponsesStreamEncoder(context()).error(error));
-    await expect(client.responses.stream(asked).finalResponse()).rejects.toMatchObject(raised);
+    await expect(client.responses.stream(request).finalResponse()).rejects.toMatchObject(raised);
   });
 });
 
 describe('the official client, without a stream', () => {
   it.each(fixturesOf('responses', 'replies', '.json'))('reads reply $name', async (fixture) => {
     const body = JSON.parse(fixture.text) as JsonObject;
-    const response = await answering(whole(decodeWhole(body))).responses.create(asked);
+    const response = await answering(whole(decodeWhole(body))).responses.create(request);
     expect(plain(response)).toEqual(body);
   });
 
   it('parses structured output, and knows the text of the answer', async () => {
     const response = await answering(whole(reply(text('{"hour":9}')))).responses.parse({
-      ...asked,
+      ...request,
       text: { format: zodTextFormat(z.object({ hour: z.number() }), 'time') },
     });
     expect(response.output_parsed).toEqual({ hour: 9 });
@@ -194,7 +194,7 @@ describe('the official client, without a stream', () => {
       }),
       'req_1',
     );
-    await expect(answering(body, status).responses.create(asked)).rejects.toMatchObject({
+    await expect(answering(body, status).responses.create(request)).rejects.toMatchObject({
       status: 400,
       code: 'previous_response_not_found',
       param: 'previous_response_id',

@@ -12,7 +12,7 @@ function itemsOf(...content: Block[]): unknown {
   return encode({ messages: [{ role: 'assistant', content }] }).input;
 }
 
-const text = (said: string): Block => ({ type: 'text', text: said });
+const text = (words: string): Block => ({ type: 'text', text: words });
 const f = { type: 'function', name: 'f', schema: { type: 'object', properties: { x: {} } } } as const;
 
 describe('a request of another format', () => {

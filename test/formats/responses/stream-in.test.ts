@@ -142,8 +142,8 @@ describe('what an answer says', () => {
       content: ['Let me', ' see.'].map((words) => ({ type: 'reasoning_text', text: words })),
     };
     const events = decode([created, completed([item])]);
-    const said = events.map((event) => (event.type === 'reasoning-delta' ? event.text : '')).join('');
-    expect(said).toBe('One.\n\nTwo.\n\nLet me see.');
+    const reasoning = events.map((event) => (event.type === 'reasoning-delta' ? event.text : '')).join('');
+    expect(reasoning).toBe('One.\n\nTwo.\n\nLet me see.');
   });
 
   it('opens a proof of another format that was sealed on its way', () => {
@@ -393,13 +393,13 @@ describe('items that are begun inside each other', () => {
     const frames: JsonObject[] = [];
     let begun = 0;
     const isOpen = (index: number): boolean => index < begun && (left[index]?.length ?? 0) > 0;
-    for (let turn = 0; left.some((rest) => rest.length > 0); turn += 1) {
+    for (let round = 0; left.some((rest) => rest.length > 0); round += 1) {
       const may = left.flatMap((rest, index) => {
         if (rest.length === 0 || index > begun) return [];
         const waits = index === begun && kinds[index] === 'message';
         return waits && kinds.some((kind, other) => kind === 'message' && isOpen(other)) ? [] : [index];
       });
-      const next = may[(turns[turn] ?? 0) % may.length] ?? 0;
+      const next = may[(turns[round] ?? 0) % may.length] ?? 0;
       if (next === begun) begun += 1;
       const frame = left[next]?.shift();
       if (frame !== undefined) frames.push(frame);

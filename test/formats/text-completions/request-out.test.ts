@@ -157,7 +157,7 @@ describe('the edits that keep a pass-through one', () => {
     expect(codec.askUsage?.({ ...plain, stream: true })).toEqual({
       stream_options: { include_usage: true },
     });
-    const asked = { ...plain, stream: true, stream_options: { include_usage: true } };
-    expect(codec.askUsage?.(asked)).toBeUndefined();
+    const body = { ...plain, stream: true, stream_options: { include_usage: true } };
+    expect(codec.askUsage?.(body)).toBeUndefined();
   });
 });

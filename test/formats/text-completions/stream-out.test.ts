@@ -65,15 +65,15 @@ describe('the stream of a chat model', () => {
   });
 
   it('shows the words of a refusal, and reports what has no place', () => {
-    const place = { block: 0, choice: 0 };
-    const told = context();
+    const position = { block: 0, choice: 0 };
+    const encodeContext = context();
     const frames = encodeEvents(
       [
         head,
-        { type: 'reasoning-start', ...place },
-        { type: 'reasoning-delta', ...place, text: 'hm' },
-        { type: 'reasoning-delta', ...place, text: 'hm' },
-        { type: 'reasoning-end', ...place },
+        { type: 'reasoning-start', ...position },
+        { type: 'reasoning-delta', ...position, text: 'hm' },
+        { type: 'reasoning-delta', ...position, text: 'hm' },
+        { type: 'reasoning-end', ...position },
         { type: 'tool-start', block: 1, choice: 0, id: 'c', name: 'f' },
         { type: 'tool-end', block: 1, choice: 0 },
         { type: 'media-start', block: 2, choice: 0, media: 'image' },
@@ -84,9 +84,9 @@ describe('the stream of a chat model', () => {
         { type: 'refusal-end', block: 3, choice: 0 },
         { type: 'finish', choice: 0, reason: 'refusal' },
       ],
-      told,
+      encodeContext,
     );
-    expect(told.losses).toEqual(['reasoning', 'tool-call', 'media.image', 'opaque.server_tool_use']);
+    expect(encodeContext.losses).toEqual(['reasoning', 'tool-call', 'media.image', 'opaque.server_tool_use']);
     expect(checkLegal(frames)).toEqual([]);
     expect(frames).toMatchObject([
       { json: { choices: [{ text: 'I cannot.' }] } },

@@ -78,11 +78,11 @@ export function encodeWhole(events: readonly GatewayEvent[], of: ReplyContext = 
 
 /** An answer of a chat model. */
 export function answer(text: readonly string[], choice = 0, block = choice): GatewayEvent[] {
-  const place = { block, choice };
+  const position = { block, choice };
   return [
-    { type: 'text-start', ...place },
-    ...text.map((piece): GatewayEvent => ({ type: 'text-delta', ...place, text: piece })),
-    { type: 'text-end', ...place },
+    { type: 'text-start', ...position },
+    ...text.map((piece): GatewayEvent => ({ type: 'text-delta', ...position, text: piece })),
+    { type: 'text-end', ...position },
     { type: 'finish', choice, reason: 'stop' },
   ];
 }

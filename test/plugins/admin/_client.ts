@@ -28,7 +28,7 @@ export interface Admin {
   readonly cookie: string;
   readonly csrfToken: string;
   /** Asks, and fails unless it went well. */
-  ask<Name extends RouteName>(name: Name, words?: Words): Promise<BodyOf<Name>>;
+  request<Name extends RouteName>(name: Name, words?: Words): Promise<BodyOf<Name>>;
   /** Asks, and fails unless it was refused. */
   refused(name: RouteName, words?: Words): Promise<AdminResponse<z.output<typeof failure>>>;
   /** Asks, whatever comes of it. */
@@ -76,7 +76,7 @@ async function enter(url: string, way: string, proof: object): Promise<Admin> {
     cookie,
     csrfToken,
     send,
-    async ask<Name extends RouteName>(name: Name, words?: Words) {
+    async request<Name extends RouteName>(name: Name, words?: Words) {
       const answer = await send(name, words);
       const body: unknown = await answer.json();
       expect({ status: answer.status, body }).toMatchObject({

@@ -26,7 +26,7 @@ const openai = (id: string, options: object = {}) => ({
   value: { type: 'openai', options: { key: secretKey, models: [`${id}-model`], ...options } },
 });
 
-const make = (body: object) => admin.ask('createConfig', { body });
+const make = (body: object) => admin.request('createConfig', { body });
 
 describe('run-time configuration over the admin API', () => {
   test('a channel that is made is shown without its key, and the database has the key sealed', async () => {
@@ -44,9 +44,9 @@ describe('run-time configuration over the admin API', () => {
     expect(stored).toContain('channel:sealed');
     expect(stored).not.toContain(secretKey);
     const shown = JSON.stringify([
-      await admin.ask('listConfig'),
-      await admin.ask('listConfigHistory'),
-      await admin.ask('listAudit'),
+      await admin.request('listConfig'),
+      await admin.request('listConfigHistory'),
+      await admin.request('listAudit'),
       gateway.lines,
     ]);
     expect(shown).not.toContain(secretKey);
@@ -55,7 +55,7 @@ describe('run-time configuration over the admin API', () => {
   test('a change that leaves the key as it is shown keeps it, with the time when it was set', async () => {
     const { entry } = await make(openai('kept'));
     const value = entry?.value as { options: { key: { setAt: number } } };
-    const changed = await admin.ask('updateConfig', {
+    const changed = await admin.request('updateConfig', {
       id: 'channel:kept',
       body: { version: 1, value: { type: 'openai', options: { ...value.options, priority: 3 } } },
     });
@@ -85,7 +85,7 @@ describe('run-time configuration over the admin API', () => {
         param: 'value.options.key',
       });
     }
-    const { entry: changed } = await admin.ask('updateConfig', {
+    const { entry: changed } = await admin.request('updateConfig', {
       id: `channel:${name}`,
       body: { version: 1, value: { type, options: { ...value.options, key: 'sk-given-anew-value-5678' } } },
     });
@@ -111,13 +111,13 @@ describe('run-time configuration over the admin API', () => {
     const refused = await admin.refused('createConfig', { body: openai('bad', { key: '' }) });
     expect(refused.status).toBe(400);
     expect(refused.body.error.message).toMatch(/^the run-time channel "bad": option "key" is empty/);
-    await admin.ask('deleteConfig', { id: 'channel:broken', query: { version: 1 } });
+    await admin.request('deleteConfig', { id: 'channel:broken', query: { version: 1 } });
     expect((await admin.refused('findConfig', { id: 'channel:broken' })).status).toBe(404);
   });
 
   test('two administrators who change one entry: the second is told with 412', async () => {
     await make({ kind: 'alias', name: 'twice', value: 'demo' });
-    await admin.ask('updateConfig', { id: 'alias:twice', body: { version: 1, value: 'sealed-model' } });
+    await admin.request('updateConfig', { id: 'alias:twice', body: { version: 1, value: 'sealed-model' } });
     const second = await admin.refused('updateConfig', {
       id: 'alias:twice',
       body: { version: 1, value: 'demo' },
@@ -130,7 +130,7 @@ describe('run-time configuration over the admin API', () => {
   });
 
   test('what the file has is locked, and cannot be made again', async () => {
-    const { entries } = await admin.ask('listConfig', { query: { origin: 'file' } });
+    const { entries } = await admin.request('listConfig', { query: { origin: 'file' } });
     expect(entries.map(({ id, state }) => [id, state])).toEqual(
       expect.arrayContaining([
         ['channel:demo', 'active'],
@@ -184,31 +184,31 @@ describe('run-time configuration over the admin API', () => {
     const refused = await admin.refused('createConfig', { body });
     expect(refused.status).toBe(400);
     expect(refused.body.error.message).toMatch(sentence);
-    expect((await admin.ask('listConfig')).entries.map(({ name }) => name)).not.toContain('bad');
+    expect((await admin.request('listConfig')).entries.map(({ name }) => name)).not.toContain('bad');
   });
 
   test('a change can be undone, and the undo too', async () => {
     const { revision } = await make({ kind: 'price', name: 'undone', value: { input: 1, output: 2 } });
-    const back = await admin.ask('undoConfig', { id: String(revision), body: {} });
+    const back = await admin.request('undoConfig', { id: String(revision), body: {} });
     expect((await admin.refused('findConfig', { id: 'price:undone' })).status).toBe(404);
-    await admin.ask('undoConfig', { id: String(back.revision), body: {} });
-    expect(await admin.ask('findConfig', { id: 'price:undone' })).toMatchObject({
+    await admin.request('undoConfig', { id: String(back.revision), body: {} });
+    expect(await admin.request('findConfig', { id: 'price:undone' })).toMatchObject({
       value: { input: 1, output: 2 },
     });
     const late = await admin.refused('undoConfig', { id: String(revision), body: {} });
     expect(late.status).toBe(412);
-    const { records } = await admin.ask('listConfigHistory', { query: { limit: 3 } });
+    const { records } = await admin.request('listConfigHistory', { query: { limit: 3 } });
     expect(records.map(({ action }) => action)).toEqual(['undo', 'undo', 'create']);
     expect(records[2]).toMatchObject({ actor: 'admin password', changes: [{ id: 'price:undone' }] });
   });
 
   test('an undo restores a key that nobody has seen since', async () => {
     await make(openai('restored'));
-    const { revision } = await admin.ask('updateConfig', {
+    const { revision } = await admin.request('updateConfig', {
       id: 'channel:restored',
       body: { version: 1, value: { type: 'openai', options: { key: 'another-secret-9999', models: ['m'] } } },
     });
-    const undone = await admin.ask('undoConfig', { id: String(revision), body: {} });
+    const undone = await admin.request('undoConfig', { id: String(revision), body: {} });
     expect(undone.entry).toMatchObject({ value: { options: { key: { last4: '1234' } } } });
   });
 
@@ -216,18 +216,18 @@ describe('run-time configuration over the admin API', () => {
     await make(openai('b-order'));
     await make(openai('a-order'));
     const listed = async () =>
-      (await admin.ask('listConfig', { query: { kind: 'channel', origin: 'run-time' } })).entries.map(
+      (await admin.request('listConfig', { query: { kind: 'channel', origin: 'run-time' } })).entries.map(
         ({ name }) => name,
       );
-    const { revision } = await admin.ask('listConfig');
+    const { revision } = await admin.request('listConfig');
     const names = (await listed()).toReversed();
-    await admin.ask('orderConfig', { body: { names, revision } });
+    await admin.request('orderConfig', { body: { names, revision } });
     expect(await listed()).toEqual(names);
     expect((await admin.refused('orderConfig', { body: { names, revision } })).status).toBe(412);
   });
 
   test('a channel is tried before it is stored', async () => {
-    const result = await admin.ask('testConfig', {
+    const result = await admin.request('testConfig', {
       body: { name: 'trial', value: { type: 'demo', options: { models: ['trial-model'] } } },
     });
     expect(result).toMatchObject({ ok: true, model: 'trial-model' });
@@ -235,20 +235,20 @@ describe('run-time configuration over the admin API', () => {
   });
 
   test('forms are made from JSON Schemas in which secrets are marked', async () => {
-    expect((await admin.ask('listChannelTypes')).types).toEqual(
+    expect((await admin.request('listChannelTypes')).types).toEqual(
       expect.arrayContaining(['openai', 'bedrock']),
     );
-    const { schema } = await admin.ask('findChannelType', { id: 'openai' });
+    const { schema } = await admin.request('findChannelType', { id: 'openai' });
     expect(schema).toMatchObject({ properties: { key: { secret: 'text' }, priority: { type: 'number' } } });
-    const { forms } = await admin.ask('listPluginForms');
+    const { forms } = await admin.request('listPluginForms');
     expect(forms.map(({ name }) => name)).toContain('rate-limit.default');
   });
 
   test('every change is in the audit log with its author', async () => {
     await make({ kind: 'alias', name: 'audited', value: 'demo' });
-    await admin.ask('disableConfig', { id: 'alias:audited', body: { version: 1 } });
-    await admin.ask('deleteConfig', { id: 'alias:audited', query: { version: 2 } });
-    const { entries } = await admin.ask('listAudit', { query: { limit: 3 } });
+    await admin.request('disableConfig', { id: 'alias:audited', body: { version: 1 } });
+    await admin.request('deleteConfig', { id: 'alias:audited', query: { version: 2 } });
+    const { entries } = await admin.request('listAudit', { query: { limit: 3 } });
     expect(entries.map(({ action, target, actor }) => [action, target, actor?.kind])).toEqual([
       ['config-delete', 'alias:audited', 'password'],
       ['config-disable', 'alias:audited', 'password'],
@@ -257,10 +257,10 @@ describe('run-time configuration over the admin API', () => {
   });
 
   test('forms can be made of schemas, and a refusal names the option of each problem', async () => {
-    const { schema, own } = await admin.ask('findChannelType', { id: 'bedrock' });
+    const { schema, own } = await admin.request('findChannelType', { id: 'bedrock' });
     expect(schema['properties']).toMatchObject({ key: { secret: 'text', description: expect.any(String) } });
     expect(own).toContain('region');
-    const { price, kinds } = await admin.ask('listPluginForms');
+    const { price, kinds } = await admin.request('listPluginForms');
     expect(price['properties']).toMatchObject({ input: { type: 'number' } });
     expect(kinds).toEqual(['channel', 'price', 'alias', 'access', 'plugin']);
     const { body } = await admin.refused('createConfig', {
@@ -268,7 +268,7 @@ describe('run-time configuration over the admin API', () => {
     });
     expect(body.error.problems?.map(({ option }) => option)).toEqual(['weight', 'timeouts.idle']);
     expect(body.error.problems?.[0]?.message).toMatch(/^Too small/);
-    const { entries } = await admin.ask('listConfig', { query: { origin: 'file' } });
+    const { entries } = await admin.request('listConfig', { query: { origin: 'file' } });
     expect(Object.fromEntries(entries.map(({ id, place }) => [id, place]))).toMatchObject({
       'channel:demo': expect.stringMatching(/, channels\[0\]$/),
       'alias:file-alias': expect.stringMatching(/, plugin "model-alias", option "aliases"$/),

@@ -58,8 +58,8 @@ test('dollars have six places, and a sign where they are given back', async () =
       { ...record, microDollars: 12 },
     ),
   );
-  const place = head.indexOf('dollars');
-  expect(lines.map((line) => line[place])).toEqual(['-0.000030', '-1.000000', '0.000012']);
+  const column = head.indexOf('dollars');
+  expect(lines.map((line) => line[column])).toEqual(['-0.000030', '-1.000000', '0.000012']);
 });
 
 test('a table has a head and a line for each record, with times that people can read', async () => {

@@ -69,8 +69,8 @@ async function busy(sent: number) {
 
 test('requests that come at once are counted once each, and none gets past the maximum', async () => {
   const { run } = await busy(1_997);
-  const told = await Promise.all(Array.from({ length: 6 }, (_, index) => run(`k${index}`)));
-  expect(told.toSorted()).toEqual([...Array(3).fill('You have sent'), ...Array(3).fill('made')]);
+  const results = await Promise.all(Array.from({ length: 6 }, (_, index) => run(`k${index}`)));
+  expect(results.toSorted()).toEqual([...Array(3).fill('You have sent'), ...Array(3).fill('made')]);
 });
 
 test('a repeated and a refused request take no room', async () => {

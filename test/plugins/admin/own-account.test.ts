@@ -21,19 +21,19 @@ beforeAll(async () => {
     prices: { 'demo*': { input: 500, output: 1000 } },
   });
   root = await logIn(gateway.url);
-  const owner = async (body: object): Promise<string> => (await root.ask('createOwner', { body })).id;
+  const owner = async (body: object): Promise<string> => (await root.request('createOwner', { body })).id;
   organisation = await owner({ kind: 'organisation', name: 'Acme', models: ['demo*'] });
   team = await owner({ kind: 'team', name: 'red', organisation, pricing: { factor: 2 } });
-  const { user, invitation } = await root.ask('createUser', {
+  const { user, invitation } = await root.request('createUser', {
     body: { email, name: 'Grace', organisation, teams: [{ team, lead: true }] },
   });
   member = user.member;
-  await root.ask('acceptInvitation', { body: { token: invitation.token, password } });
+  await root.request('acceptInvitation', { body: { token: invitation.token, password } });
 });
 afterAll(() => gateway.close());
 
 async function keyOf(body: object): Promise<{ readonly id: string; readonly value: string }> {
-  const { key, value } = await root.ask('createKey', { body: { name: 'k', ...body } });
+  const { key, value } = await root.request('createKey', { body: { name: 'k', ...body } });
   return { id: key.id, value };
 }
 
@@ -52,22 +52,22 @@ async function call(secret: string, times: number): Promise<void> {
     id = response.headers.get('x-request-id') ?? '';
   }
   await eventually(async () => {
-    await root.ask('findUsage', { id });
+    await root.request('findUsage', { id });
   });
 }
 
 describe('a user', () => {
   test('sees itself and changes its name, and nothing else', async () => {
     const grace = await signIn(gateway.url, email, password);
-    expect(await grace.ask('ownUser')).toMatchObject({ email, name: 'Grace', hasPassword: true });
-    expect(await grace.ask('updateOwnUser', { body: { name: ' Grace Hopper ' } })).toMatchObject({
+    expect(await grace.request('ownUser')).toMatchObject({ email, name: 'Grace', hasPassword: true });
+    expect(await grace.request('updateOwnUser', { body: { name: ' Grace Hopper ' } })).toMatchObject({
       name: 'Grace Hopper',
     });
     expect((await grace.refused('updateOwnUser', { body: { name: '' } })).body.error.param).toBe('name');
     expect((await grace.refused('updateOwnUser', { body: { name: 'G', role: 'admin' } })).status).toBe(400);
     expect((await root.refused('ownUser')).status).toBe(403);
     expect((await root.refused('updateOwnUser', { body: { name: 'X' } })).status).toBe(403);
-    const [entry] = (await root.ask('listAudit')).entries;
+    const [entry] = (await root.request('listAudit')).entries;
     expect(entry).toMatchObject({ action: 'user-update', before: { name: 'Grace' } });
   });
 
@@ -76,30 +76,30 @@ describe('a user', () => {
       await signIn(gateway.url, email, password),
       await signIn(gateway.url, email, password),
     ];
-    expect((await one.ask('listOwnSessions')).sessions.length).toBeGreaterThanOrEqual(2);
-    await one.ask('endOwnSessions');
+    expect((await one.request('listOwnSessions')).sessions.length).toBeGreaterThanOrEqual(2);
+    await one.request('endOwnSessions');
     expect((await one.refused('session')).status).toBe(401);
     expect((await other.refused('session')).status).toBe(401);
-    expect((await root.ask('session')).session).toBeTruthy();
+    expect((await root.request('session')).session).toBeTruthy();
     expect((await root.refused('endOwnSessions')).status).toBe(403);
   });
 
   test('finds the models that its keys may call, without the channels', async () => {
     const grace = await signIn(gateway.url, email, password);
     const names = async (): Promise<readonly string[]> =>
-      (await grace.ask('listModels')).models.map(({ id }) => id);
+      (await grace.request('listModels')).models.map(({ id }) => id);
     expect(await names()).toEqual([]);
     const own = await keyOf({ member, models: ['demo-thinking', 'not-of-the-organisation'] });
     expect(await names()).toEqual(['demo-thinking']);
     const ofTeam = await keyOf({ team });
-    const all = (await root.ask('listModels')).models;
-    const { models } = await grace.ask('listModels');
+    const all = (await root.request('listModels')).models;
+    const { models } = await grace.request('listModels');
     expect(models.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
     expect(models.every(({ channels }) => channels.length === 0)).toBe(true);
     expect(all.every(({ channels }) => channels.length > 0)).toBe(true);
-    await root.ask('disableKey', { id: ofTeam.id, body: {} });
+    await root.request('disableKey', { id: ofTeam.id, body: {} });
     expect(await names()).toEqual(['demo-thinking']);
-    await root.ask('deleteKey', { id: own.id });
+    await root.request('deleteKey', { id: own.id });
     expect(await names()).toEqual([]);
   });
 });
@@ -117,7 +117,7 @@ describe('spend', () => {
       admin: Admin,
       query: Readonly<Record<string, string | number>>,
     ): Promise<readonly (readonly [string, number | undefined])[]> =>
-      (await admin.ask('listKeys', { query })).keys.map(({ id, spent }) => [id, spent?.calls]);
+      (await admin.request('listKeys', { query })).keys.map(({ id, spent }) => [id, spent?.calls]);
     expect(await listed(root, { spend: 'true' })).toEqual(
       expect.arrayContaining([
         [cheap.id, 1],
@@ -142,14 +142,14 @@ describe('spend', () => {
     expect((await root.refused('listKeys', { query: { sort: 'spend', search: 'k' } })).body.error.param).toBe(
       'search',
     );
-    await root.ask('deleteKey', { id: dear.id });
+    await root.request('deleteKey', { id: dear.id });
     expect((await listed(root, { sort: 'spend' })).map(([id]) => id)).not.toContain(dear.id);
   });
 
   test('is told beside what was charged by the price rule of the time of each call, whatever the rule is later', async () => {
     const since = 0;
     const sumOf = async (query: Readonly<Record<string, string | number>>) => {
-      const { sums, totals } = await root.ask('sumUsage', { query: { since, ...query } });
+      const { sums, totals } = await root.request('sumUsage', { query: { since, ...query } });
       return { all: sums, one: sums[0], totals };
     };
     const { microDollars: cost, chargedMicroDollars: charged } = (await sumOf({ by: 'team' })).one ?? {};
@@ -157,10 +157,10 @@ describe('spend', () => {
     expect(charged).toBe(2 * (cost ?? 0));
     const { id, value } = await keyOf({ team });
     const row = { model: '*', price: { input: 1_000, output: 1_000 } };
-    await root.ask('updateOwner', { id: team, body: { pricing: { models: [row] } } });
+    await root.request('updateOwner', { id: team, body: { pricing: { models: [row] } } });
     await call(value, 1);
-    await root.ask('updateOwner', { id: team, body: { pricing: null } });
-    const { records } = await root.ask('listUsage', { query: { keyId: id } });
+    await root.request('updateOwner', { id: team, body: { pricing: null } });
+    const { records } = await root.request('listUsage', { query: { keyId: id } });
     const { microDollars: added = 0, chargedMicroDollars: byRow = 0 } = records[0] ?? {};
     expect(byRow).toBeGreaterThan(added);
     const expected = { microDollars: (cost ?? 0) + added, chargedMicroDollars: (charged ?? 0) + byRow };
@@ -174,7 +174,7 @@ describe('spend', () => {
       microDollars: 2 * added,
       chargedMicroDollars: byRow + added,
     });
-    await root.ask('deleteKey', { id });
+    await root.request('deleteKey', { id });
   });
 });
 
@@ -189,8 +189,8 @@ test('a key that is given to somebody else meanwhile is not changed', async () =
   });
   expect((await grace.send('updateKey', { id, body: { note: 'mine' } })).status).toBe(404);
   slow.mockRestore();
-  expect(await root.ask('findKey', { id })).not.toHaveProperty('note', 'mine');
-  await root.ask('deleteKey', { id });
+  expect(await root.request('findKey', { id })).not.toHaveProperty('note', 'mine');
+  await root.request('deleteKey', { id });
 });
 
 test.each([
@@ -201,7 +201,7 @@ test.each([
   'a key that is given to somebody else meanwhile is not for %s',
   async (method, route, request) => {
     const { id } = await keyOf({ team });
-    await root.ask('rotateKey', { id, body: { graceSeconds: 60 } });
+    await root.request('rotateKey', { id, body: { graceSeconds: 60 } });
     const grace = await signIn(gateway.url, email, password);
     const { apiKeys } = gateway;
     const work = apiKeys[method].bind(apiKeys) as (...given: unknown[]) => Promise<never>;
@@ -214,14 +214,14 @@ test.each([
     slow.mockRestore();
     const { team: _, ...rest } = before ?? {};
     expect(await apiKeys.byId(id)).toEqual(rest);
-    expect((await root.ask('findKey', { id })).oldSecret).toBeDefined();
-    await root.ask('deleteKey', { id });
+    expect((await root.request('findKey', { id })).oldSecret).toBeDefined();
+    await root.request('deleteKey', { id });
   },
 );
 
 test('a key that somebody changes meanwhile is not deleted by its old version', async () => {
   const { id } = await keyOf({ team });
-  const { version } = await root.ask('findKey', { id });
+  const { version } = await root.request('findKey', { id });
   const { apiKeys } = gateway;
   const revoke = apiKeys.revoke.bind(apiKeys);
   vi.spyOn(apiKeys, 'revoke').mockImplementationOnce(async (...given) => {
@@ -230,16 +230,16 @@ test('a key that somebody changes meanwhile is not deleted by its old version', 
   });
   const headers = { 'if-match': `"${version}"` };
   expect((await root.send('deleteKey', { id, headers })).status).toBe(412);
-  expect(await root.ask('findKey', { id })).toMatchObject({ note: 'newer' });
-  await root.ask('deleteKey', { id });
+  expect(await root.request('findKey', { id })).toMatchObject({ note: 'newer' });
+  await root.request('deleteKey', { id });
 });
 
 test('an owner that is given to another organisation meanwhile is not changed', async () => {
-  const { invitation } = await root.ask('createUser', {
+  const { invitation } = await root.request('createUser', {
     body: { email: 'ada@example.com', name: 'Ada', role: 'admin', organisation },
   });
-  await root.ask('acceptInvitation', { body: { token: invitation.token, password } });
-  const { id } = await root.ask('createOwner', { body: { kind: 'team', name: 'blue', organisation } });
+  await root.request('acceptInvitation', { body: { token: invitation.token, password } });
+  const { id } = await root.request('createOwner', { body: { kind: 'team', name: 'blue', organisation } });
   const ada = await signIn(gateway.url, 'ada@example.com', password);
   const { owners } = gateway.apiKeys;
   const update = owners.update.bind(owners);
@@ -249,8 +249,8 @@ test('an owner that is given to another organisation meanwhile is not changed', 
   });
   expect((await ada.send('updateOwner', { id, body: { note: 'mine' } })).status).toBe(404);
   slow.mockRestore();
-  expect(await root.ask('findOwner', { id })).not.toHaveProperty('note', 'mine');
-  await root.ask('deleteOwner', { id });
+  expect(await root.request('findOwner', { id })).not.toHaveProperty('note', 'mine');
+  await root.request('deleteOwner', { id });
 });
 
 test("the models of an organization that is gone are nobody's, and those of keys are those that one of them may call", async () => {

@@ -217,7 +217,7 @@ test.each([
     throttle: { check: async (_ip: string, verify: () => unknown) => verdicts.push(await verify()) },
   } as unknown as SessionParts);
   const code = outcome === undefined ? {} : { code: '123456' };
-  const asked = { ip: '192.0.2.1', body: { email: 'ada@example.com', password: 'right', ...code } };
-  await expect(signIn(asked as Parameters<typeof signIn>[0])).rejects.toThrow(words);
+  const request = { ip: '192.0.2.1', body: { email: 'ada@example.com', password: 'right', ...code } };
+  await expect(signIn(request as Parameters<typeof signIn>[0])).rejects.toThrow(words);
   expect(verdicts).toEqual([verdict]);
 });

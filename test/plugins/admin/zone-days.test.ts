@@ -47,16 +47,16 @@ test('sums by days of a zone with half hours say that they are not exact, where 
         sums: [since + hour / 2, since + 30.5 * hour].map((group) => ({ ...totals, group })),
       }),
   };
-  const asked = (zone: string) =>
+  const daysIn = (zone: string) =>
     querySums(usageLog, { since, until: since + 48 * hour }, { by: 'day', zone }, {});
-  expect(await asked('Asia/Kolkata')).toMatchObject({
+  expect(await daysIn('Asia/Kolkata')).toMatchObject({
     exact: false,
     sums: [
       { group: since, calls: 1 },
       { group: since + 24 * hour, calls: 1 },
     ],
   });
-  expect(await asked('Asia/Tokyo')).not.toHaveProperty('exact');
+  expect(await daysIn('Asia/Tokyo')).not.toHaveProperty('exact');
 });
 
 test('times without days around them are refused', () => {

@@ -42,26 +42,26 @@ async function start(
 /** Lets several looks pass, in which nothing may be told again. */
 const severalLooks = (): Promise<void> => wait(500);
 
-const told = (receiver: Receiver) => receiver.alerts().map(({ kind, state }) => `${kind} ${state}`);
+const alertsOf = (receiver: Receiver) => receiver.alerts().map(({ kind, state }) => `${kind} ${state}`);
 
 test('a database that is lost and comes back is told without it, each once', async () => {
   let database: OperationsStatus['database'] = 'down';
   const receiver = await start(() => ({ ...sound, database }));
-  await eventually(() => expect(told(receiver)).toEqual(['database-lost firing']));
+  await eventually(() => expect(alertsOf(receiver)).toEqual(['database-lost firing']));
   database = 'up';
   const both = ['database-lost firing', 'database-lost resolved'];
-  await eventually(() => expect(told(receiver)).toEqual(both));
+  await eventually(() => expect(alertsOf(receiver)).toEqual(both));
   await severalLooks();
-  expect(told(receiver)).toEqual(both);
+  expect(alertsOf(receiver)).toEqual(both);
 });
 
 test('a database that has come back is told also when the process ends at once', async () => {
   let database: OperationsStatus['database'] = 'down';
   const receiver = await start(() => ({ ...sound, database }));
-  await eventually(() => expect(told(receiver)).toEqual(['database-lost firing']));
+  await eventually(() => expect(alertsOf(receiver)).toEqual(['database-lost firing']));
   database = 'up';
   await receiver.close();
-  expect(told(receiver)).toEqual(['database-lost firing', 'database-lost resolved']);
+  expect(alertsOf(receiver)).toEqual(['database-lost firing', 'database-lost resolved']);
 });
 
 test('only the first worker of a gateway tells that the database is lost', async () => {
@@ -84,12 +84,14 @@ test('a refused reload, a worker that died, upkeep that is behind and a lost sha
   };
   const receiver = await start(() => status);
   const kinds = ['reload-refused', 'shared-store-lost', 'upkeep-behind', 'worker-died'];
-  await eventually(() => expect(told(receiver).toSorted()).toEqual(kinds.map((kind) => `${kind} firing`)));
+  await eventually(() =>
+    expect(alertsOf(receiver).toSorted()).toEqual(kinds.map((kind) => `${kind} firing`)),
+  );
   expect(receiver.seen).toHaveLength(1);
   expect(receiver.alerts('reload-refused')[0]?.text).toContain('unknown option "x"');
   status = sound;
   await eventually(() =>
-    expect(told(receiver).slice(4).toSorted()).toEqual([
+    expect(alertsOf(receiver).slice(4).toSorted()).toEqual([
       'reload-refused resolved',
       'shared-store-lost resolved',
       'upkeep-behind resolved',

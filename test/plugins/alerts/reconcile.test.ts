@@ -42,8 +42,8 @@ function look(found: readonly (readonly Condition[])[], throttle: number): reado
 
 describe('an alert', () => {
   test('is told once, and its end once, when two looks in a row have not found it', () => {
-    const told = look([[down('a')], [down('a')], [], [down('a')], [], [], []], 0);
-    expect(told.map(({ state, at }) => [state, at])).toEqual([
+    const messages = look([[down('a')], [down('a')], [], [down('a')], [], [], []], 0);
+    expect(messages.map(({ state, at }) => [state, at])).toEqual([
       ['firing', 0],
       ['resolved', 5_000],
     ]);
@@ -60,14 +60,14 @@ describe('an alert', () => {
         fc.array(fc.boolean(), { maxLength: 60 }),
         fc.integer({ min: 0, max: 20 }),
         (states, seconds) => {
-          const told = look(
+          const messages = look(
             states.map((isDown) => (isDown ? [down('a')] : [])),
             seconds * 1_000,
           );
-          const firing = told.filter(({ state }) => state === 'firing');
+          const firing = messages.filter(({ state }) => state === 'firing');
           for (const [index, { at }] of firing.entries())
             if (index > 0) expect(at - (firing[index - 1]?.at ?? 0)).toBeGreaterThanOrEqual(seconds * 1_000);
-          for (const [index, { state }] of told.entries())
+          for (const [index, { state }] of messages.entries())
             expect(state).toBe(index % 2 === 0 ? 'firing' : 'resolved');
         },
       ),
@@ -76,8 +76,8 @@ describe('an alert', () => {
 
   test('that becomes more severe is told again at once, and its end goes where its beginning went', () => {
     const warning = down('a', { severity: 'warning' });
-    const told = look([[warning], [down('a')], [warning], [warning], [], []], 3_600_000);
-    expect(told.map(({ state, severity, at }) => [state, severity, at])).toEqual([
+    const messages = look([[warning], [down('a')], [warning], [warning], [], []], 3_600_000);
+    expect(messages.map(({ state, severity, at }) => [state, severity, at])).toEqual([
       ['firing', 'warning', 0],
       ['firing', 'critical', 1_000],
       ['resolved', 'critical', 5_000],
@@ -86,8 +86,8 @@ describe('an alert', () => {
 
   test('that has come back more severe within the throttle is told, and less severe is not', () => {
     const warning = down('a', { severity: 'warning' });
-    const told = look([[warning], [], [], [down('a')], [], [], [warning], [down('a')]], 3_600_000);
-    expect(told.map(({ state, severity }) => `${severity} ${state}`)).toEqual([
+    const messages = look([[warning], [], [], [down('a')], [], [], [warning], [down('a')]], 3_600_000);
+    expect(messages.map(({ state, severity }) => `${severity} ${state}`)).toEqual([
       'warning firing',
       'warning resolved',
       'critical firing',
@@ -194,9 +194,9 @@ describe('a budget', () => {
     const raised = { ...key, name: 'raised' };
     const seen: string[] = [];
     const standing = (share: number) => ({
-      budgets: async (asked: ApiKey): Promise<readonly BudgetStanding[]> => {
-        seen.push(asked.name);
-        return spent(share, { amount: asked.name === 'raised' ? 10_000 : 1_000 }).budgets();
+      budgets: async (apiKey: ApiKey): Promise<readonly BudgetStanding[]> => {
+        seen.push(apiKey.name);
+        return spent(share, { amount: apiKey.name === 'raised' ? 10_000 : 1_000 }).budgets();
       },
     });
     watch.note(key, false);
@@ -267,14 +267,14 @@ test('a book with an entry that cannot be read keeps the others', async () => {
   const stores = openStores('sqlite::memory:');
   onTestFinished(() => stores.close());
   const known = { ...down('a'), state: 'firing', since: 0, count: 1, missed: 0 };
-  const book = {
+  const record = {
     writer: 'me',
     alerts: [{ ...known, kind: 'of a later version' }, known],
     outbox: 'none',
     mutes: [{ kind: 'budget', until: 5 }, {}],
     deliveries: { hook: { at: 1 }, other: 2 },
   };
-  await stores.namespace<unknown>('alerts').set('book', book);
+  await stores.namespace<unknown>('alerts').set('book', record);
   const shared = new SharedAlertState(stores, 'me', 1_000);
   await shared.change((current) => ({ ...current }));
   expect(await stores.namespace<unknown>('alerts').get('book')).toEqual({

@@ -43,10 +43,10 @@ test.each([
   'with %s a response beyond memoryBytes is not recorded, and a short one behind it is',
   async (_how, options, headers) => {
     const plugins = await tested({ ...options, memoryBytes: 4_096 });
-    const asked = (question: string) => ({ messages: [question], headers });
+    const callWith = (question: string) => ({ messages: [question], headers });
     const long = reply(text(...Array.from({ length: 10 }, () => 'x'.repeat(1_000))));
-    await plugins.run(asked('A long story?'), { reply: long });
-    await plugins.run(asked('A short story?'), { reply: 'The end.' });
+    await plugins.run(callWith('A long story?'), { reply: long });
+    await plugins.run(callWith('A short story?'), { reply: 'The end.' });
     await eventually(
       async () => hit((await plugins.run('A short story?', { reply: 'Another.' })).headers) === 'hit',
     );

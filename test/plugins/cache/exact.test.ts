@@ -74,7 +74,7 @@ describe('what is kept', () => {
   test('a response beyond maxEntryBytes reaches its client whole, and is not kept', async () => {
     const plugins = await tested({ maxEntryBytes: 1_024 });
     const long = 'word '.repeat(1_000);
-    for (let turn = 0; turn < 2; turn += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const { text: words, headers } = await plugins.run('Go.', { reply: reply(text(long, long, long)) });
       expect([words, hit(headers)]).toEqual([long.repeat(3), 'miss']);
     }
@@ -115,7 +115,7 @@ describe('what is not cached', () => {
   ])('a request with %s goes to its provider each time, without a header', async (_what, more) => {
     const plugins = await tested();
     const body = { model: 'm', messages: question, ...more };
-    for (let turn = 0; turn < 2; turn += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const { headers, sent } = await plugins.run({ body }, { reply: 'Well.' });
       expect([hit(headers), sent.length]).toEqual([undefined, 1]);
     }
@@ -171,9 +171,12 @@ describe('cache-control of a request', () => {
     const plugins = await tested();
     await plugins.run('Go.', { reply: 'One.' });
     await clock.advance(30_000);
-    const asked = (age: number) => ({ messages: ['Go.'], headers: { 'cache-control': `max-age=${age}` } });
-    expect((await plugins.run(asked(60), { reply: 'Two.' })).text).toBe('One.');
-    expect((await plugins.run(asked(20), { reply: 'Three.' })).text).toBe('Three.');
+    const withMaxAge = (age: number) => ({
+      messages: ['Go.'],
+      headers: { 'cache-control': `max-age=${age}` },
+    });
+    expect((await plugins.run(withMaxAge(60), { reply: 'Two.' })).text).toBe('One.');
+    expect((await plugins.run(withMaxAge(20), { reply: 'Three.' })).text).toBe('Three.');
   });
 
   test('only-if-cached is 504 where nothing is kept', async () => {
@@ -222,33 +225,33 @@ describe('stale responses', () => {
 });
 
 describe('scopes', () => {
-  const ask = (id: string, note?: string) => ({
+  const callOfKey = (id: string, note?: string) => ({
     messages: ['Go.'],
     key: { id, ...(note === undefined ? {} : { note }) },
   });
 
   test('keys do not share responses by default', async () => {
     const plugins = await tested();
-    await plugins.run(ask('key_a'), { reply: 'For a.' });
-    expect((await plugins.run(ask('key_b'), { reply: 'For b.' })).text).toBe('For b.');
-    expect((await plugins.run(ask('key_a'), { reply: 'Again.' })).text).toBe('For a.');
+    await plugins.run(callOfKey('key_a'), { reply: 'For a.' });
+    expect((await plugins.run(callOfKey('key_b'), { reply: 'For b.' })).text).toBe('For b.');
+    expect((await plugins.run(callOfKey('key_a'), { reply: 'Again.' })).text).toBe('For a.');
   });
 
   test('keys share them where the operator says so', async () => {
     const plugins = await tested({ scope: 'shared' });
-    await plugins.run(ask('key_a'), { reply: 'For all.' });
-    expect((await plugins.run(ask('key_b'), { reply: 'For b.' })).text).toBe('For all.');
+    await plugins.run(callOfKey('key_a'), { reply: 'For all.' });
+    expect((await plugins.run(callOfKey('key_b'), { reply: 'For b.' })).text).toBe('For all.');
   });
 
   test('a function makes groups, and a key without one is alone', async () => {
     const plugins = await tested({ scope: (key) => key.note });
-    await plugins.run(ask('key_a', 'blue'), { reply: 'For blue.' });
-    expect((await plugins.run(ask('key_b', 'blue'), { reply: 'Other.' })).text).toBe('For blue.');
-    expect((await plugins.run(ask('key_c', 'red'), { reply: 'For red.' })).text).toBe('For red.');
-    await plugins.run(ask('key_d'), { reply: 'For d.' });
-    expect((await plugins.run(ask('key_e'), { reply: 'For e.' })).text).toBe('For e.');
+    await plugins.run(callOfKey('key_a', 'blue'), { reply: 'For blue.' });
+    expect((await plugins.run(callOfKey('key_b', 'blue'), { reply: 'Other.' })).text).toBe('For blue.');
+    expect((await plugins.run(callOfKey('key_c', 'red'), { reply: 'For red.' })).text).toBe('For red.');
+    await plugins.run(callOfKey('key_d'), { reply: 'For d.' });
+    expect((await plugins.run(callOfKey('key_e'), { reply: 'For e.' })).text).toBe('For e.');
     // A group cannot be named like a key.
-    expect((await plugins.run(ask('key_f', 'key_d'), { reply: 'For f.' })).text).toBe('For f.');
+    expect((await plugins.run(callOfKey('key_f', 'key_d'), { reply: 'For f.' })).text).toBe('For f.');
   });
 
   test('a key that may not ask for the model gets no hit', async () => {
@@ -382,8 +385,8 @@ describe('deleting what is kept', () => {
         method: 'DELETE',
         headers: { cookie: admin.cookie, 'x-csrf-token': admin.csrfToken },
       });
-    const told = await purge(`?key=${other.record.id}`);
-    expect(await told.json()).toEqual({ purged: `key:${other.record.id}`, deleted: 1 });
+    const response = await purge(`?key=${other.record.id}`);
+    expect(await response.json()).toEqual({ purged: `key:${other.record.id}`, deleted: 1 });
     expect(await Promise.all(both.map(async (one) => (await chat(one)).cache))).toEqual(['hit', 'miss']);
     expect((await purge('')).status).toBe(200);
     expect(await Promise.all(both.map(async (one) => (await chat(one)).cache))).toEqual(['miss', 'miss']);

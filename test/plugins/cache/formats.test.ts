@@ -4,11 +4,11 @@ import { startGateway } from '../../support/gateway.ts';
 import { sendAndRead } from './_clients.ts';
 import { formats, startProvider } from './_provider.ts';
 
-describe.each(formats)('over a channel that speaks %s', (spoken) => {
+describe.each(formats)('over a channel that speaks %s', (channelFormat) => {
   test.each(formats.flatMap((format) => [true, false].map((stream) => [format, stream] as const)))(
     'what a client of %s (stream: %s) was answered, all other clients get, whole and as a stream',
     async (format, stream) => {
-      const provider = await startProvider(spoken);
+      const provider = await startProvider(channelFormat);
       onTestFinished(() => provider.close());
       const gateway = await startGateway({ plugins: [cache()], channels: [provider.channel] });
       onTestFinished(() => gateway.close());
@@ -16,11 +16,11 @@ describe.each(formats)('over a channel that speaks %s', (spoken) => {
       expect(first).toMatchObject({ text: 'Hello there.', cache: 'miss', tokens: [12, 7] });
       const ids = new Set([first.id]);
       for (const other of formats)
-        for (const wish of [false, true]) {
-          const again = await sendAndRead(other, gateway, { stream: wish });
-          expect([other, wish, again.cache, again.text, again.tokens]).toEqual([
+        for (const isStream of [false, true]) {
+          const again = await sendAndRead(other, gateway, { stream: isStream });
+          expect([other, isStream, again.cache, again.text, again.tokens]).toEqual([
             other,
-            wish,
+            isStream,
             'hit',
             'Hello there.',
             [12, 7],

@@ -24,8 +24,9 @@ describe('the page about the cache', () => {
     );
     for (const name of Object.keys(cacheOptions.shape)) expect([name, rows.has(name)]).toEqual([name, true]);
     for (const [name, value] of Object.entries(defaults)) {
-      const told = rows.get(name)?.replaceAll('`', '');
-      const written = told?.endsWith('MiB') === true ? Number.parseInt(told, 10) * 1024 * 1024 : told;
+      const documented = rows.get(name)?.replaceAll('`', '');
+      const written =
+        documented?.endsWith('MiB') === true ? Number.parseInt(documented, 10) * 1024 * 1024 : documented;
       expect([name, String(written).replaceAll("'", '')]).toEqual([
         name,
         Array.isArray(value) ? '[]' : String(value),

@@ -22,7 +22,7 @@ async function digest(format: string, body: object, headers: Readonly<Record<str
 /** A conversation in no format's words. */
 interface Talk {
   readonly system: string;
-  readonly turns: readonly { readonly asked: string; readonly said: string }[];
+  readonly turns: readonly { readonly question: string; readonly answer: string }[];
   readonly last: string;
   readonly call: { readonly name: string; readonly city: string; readonly result: string } | undefined;
   readonly tools: boolean;
@@ -42,7 +42,7 @@ const passage = fc.oneof(
 
 const talk: fc.Arbitrary<Talk> = fc.record({
   system: passage,
-  turns: fc.array(fc.record({ asked: passage, said: passage }), { maxLength: 3 }),
+  turns: fc.array(fc.record({ question: passage, answer: passage }), { maxLength: 3 }),
   last: passage,
   call: fc.option(fc.record({ name: fc.constantFrom('weather', 'time'), city: word, result: word }), {
     nil: undefined,
@@ -71,9 +71,9 @@ const written: Readonly<Record<string, (talk: Talk, id: string, space?: number) 
     })),
     messages: [
       { role: 'system', content: system },
-      ...turns.flatMap(({ asked, said }) => [
-        { role: 'user', content: asked },
-        { role: 'assistant', content: said },
+      ...turns.flatMap(({ question, answer }) => [
+        { role: 'user', content: question },
+        { role: 'assistant', content: answer },
       ]),
       { role: 'user', content: last },
       ...(call === undefined
@@ -103,9 +103,9 @@ const written: Readonly<Record<string, (talk: Talk, id: string, space?: number) 
     system,
     tools: names.map((name) => ({ name, description: 'd', input_schema: schema })),
     messages: [
-      ...turns.flatMap(({ asked, said }) => [
-        { role: 'user', content: asked },
-        { role: 'assistant', content: said },
+      ...turns.flatMap(({ question, answer }) => [
+        { role: 'user', content: question },
+        { role: 'assistant', content: answer },
       ]),
       { role: 'user', content: [{ type: 'text', text: last }] },
       ...(call === undefined
@@ -132,9 +132,9 @@ const written: Readonly<Record<string, (talk: Talk, id: string, space?: number) 
       },
     ],
     contents: [
-      ...turns.flatMap(({ asked, said }) => [
-        { role: 'user', parts: [{ text: asked }] },
-        { role: 'model', parts: [{ text: said }] },
+      ...turns.flatMap(({ question, answer }) => [
+        { role: 'user', parts: [{ text: question }] },
+        { role: 'model', parts: [{ text: answer }] },
       ]),
       { role: 'user', parts: [{ text: last }] },
       ...(call === undefined
@@ -168,9 +168,13 @@ const inResponses = (
     strict: false,
   })),
   input: [
-    ...turns.flatMap(({ asked, said }) => [
-      { role: 'user', content: asked },
-      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: said, annotations: [] }] },
+    ...turns.flatMap(({ question: bodyOf, answer }) => [
+      { role: 'user', content: bodyOf },
+      {
+        type: 'message',
+        role: 'assistant',
+        content: [{ type: 'output_text', text: answer, annotations: [] }],
+      },
     ]),
     { role: 'user', content: [{ type: 'input_text', text: last }] },
     ...(call === undefined
@@ -399,7 +403,7 @@ describe('requests that differ', () => {
   });
 
   test('in which result belongs to which call have different keys', async () => {
-    const asked = (first: string, second: string) => ({
+    const bodyOf = (first: string, second: string) => ({
       model: 'm',
       messages: [
         { role: 'user', content: 'Go.' },
@@ -416,8 +420,8 @@ describe('requests that differ', () => {
         { role: 'tool', tool_call_id: second, content: 'two' },
       ],
     });
-    expect(await digest('chat-completions', asked('a', 'b'))).not.toBe(
-      await digest('chat-completions', asked('b', 'a')),
+    expect(await digest('chat-completions', bodyOf('a', 'b'))).not.toBe(
+      await digest('chat-completions', bodyOf('b', 'a')),
     );
   });
 

@@ -45,9 +45,9 @@ test('a paced hit waits while its client does not read, and goes on at its pace'
 
 test('a paced hit whose client leaves ends', async () => {
   const { clock, texts, subscription } = paced([delta(long)]);
-  for (let turn = 0; turn < 3; turn += 1) await clock.advance(1);
+  for (let step = 0; step < 3; step += 1) await clock.advance(1);
   subscription.unsubscribe();
-  for (let turn = 0; turn < 3; turn += 1) await clock.advance(1);
+  for (let step = 0; step < 3; step += 1) await clock.advance(1);
   expect(texts()).toHaveLength(3);
 });
 
@@ -64,7 +64,7 @@ test.each([{}, { pace: 10_000 }])('a client that reads a hit slowly gets all of 
   const first = call(gateway, { stream: true });
   await eventually(() => taps.length === 1);
   const count = 'pace' in options ? 1 : 1_000;
-  for (let turn = 0; turn < count; turn += 1) taps[0]?.emit(words);
+  for (let index = 0; index < count; index += 1) taps[0]?.emit(words);
   taps[0]?.end();
   await first.body;
   await running(gateway, 0);

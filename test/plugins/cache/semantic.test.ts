@@ -85,8 +85,8 @@ test('while the model that embeds fails calls are answered, have exact hits, and
   ] as const)
     expect((await chat(gateway, chatBody(question))).cache).toBe(expected);
   expect(provider.requests).toHaveLength(2);
-  const told = gateway.lines.filter(({ msg }) => String(msg).includes('could not be embedded'));
-  expect(told).toHaveLength(1);
+  const failureLines = gateway.lines.filter(({ msg }) => String(msg).includes('could not be embedded'));
+  expect(failureLines).toHaveLength(1);
 });
 
 describe('the index of vectors', () => {

@@ -36,11 +36,11 @@ describe('equal calls at once', () => {
       if (index % 2 === 0) expect(wordsIn(body)).toBe('The same for all.');
       else expect(body).toContain('"content":"The same for all."');
     }
-    const told = await Promise.all(
+    const cacheKinds = await Promise.all(
       calls.map(async ({ response }) => (await response).headers['x-sluice-cache']),
     );
-    expect(told.filter((kind) => kind === 'miss')).toHaveLength(1);
-    expect(told.filter((kind) => kind === 'hit')).toHaveLength(999);
+    expect(cacheKinds.filter((kind) => kind === 'miss')).toHaveLength(1);
+    expect(cacheKinds.filter((kind) => kind === 'hit')).toHaveLength(999);
   });
 
   test('clients of all formats share one request', async () => {
@@ -257,13 +257,13 @@ describe('slow readers', () => {
     const fast = call(gateway, { stream: true });
     await running(gateway, 2);
     const count = 40_000;
-    let said = 0;
+    let emitted = 0;
     const pour = setInterval(() => {
-      for (let turn = 0; turn < 500 && said < count; turn += 1) {
-        said += 1;
+      for (let round = 0; round < 500 && emitted < count; round += 1) {
+        emitted += 1;
         if (taps[0]?.emit(piece) === false) break;
       }
-      if (said < count) return;
+      if (emitted < count) return;
       clearInterval(pour);
       taps[0]?.end();
     }, 1);

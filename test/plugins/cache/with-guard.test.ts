@@ -8,8 +8,8 @@ import { sendAndRead } from './_clients.ts';
 describe('behind a guard that masks', () => {
   test.each(formats)('what is kept is masked, and each client of %s reads its own words', async (format) => {
     const provider = await startProvider('chat-completions', ({ body }) => {
-      const said = /\[EMAIL_\w+\]/.exec(body.toString())?.[0] ?? 'nobody';
-      return usual(`I wrote to ${said}.`);
+      const placeholder = /\[EMAIL_\w+\]/.exec(body.toString())?.[0] ?? 'nobody';
+      return usual(`I wrote to ${placeholder}.`);
     });
     onTestFinished(() => provider.close());
     const gateway = await startGateway({

@@ -42,7 +42,7 @@ describe('with limits of keys', () => {
     const limited = { ...gateway, key: value };
     const more = { max_tokens: 5 };
     expect((await chat(limited, more)).cache).toBe('miss');
-    for (let turn = 0; turn < 5; turn += 1) {
+    for (let round = 0; round < 5; round += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const got = await chat(limited, more);
       expect([got.status, got.cache]).toEqual([200, 'hit']);

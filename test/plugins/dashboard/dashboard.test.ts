@@ -20,7 +20,7 @@ function build(where: string): void {
 }
 
 /** A request whose path is sent as it is written: fetch would tidy it up. */
-function ask(
+function fetchPath(
   path: string,
   headers: Record<string, string> = {},
   method = 'GET',
@@ -53,9 +53,9 @@ afterAll(async () => {
 
 describe('the page', () => {
   test('is served at /dashboard/, to which /dashboard leads', async () => {
-    const short = await ask('/dashboard');
+    const short = await fetchPath('/dashboard');
     expect([short.status, short.headers.location]).toEqual([308, '/dashboard/']);
-    const page = await ask('/dashboard/');
+    const page = await fetchPath('/dashboard/');
     expect(page.status).toBe(200);
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(page.body.toString()).toContain('<title>Sluice</title>');
@@ -63,7 +63,7 @@ describe('the page', () => {
 
   test('may load and speak to its own origin alone, and stand in no frame', async () => {
     for (const path of ['/dashboard/', '/dashboard/assets/index-AbC123.js', '/dashboard/nothing']) {
-      const { headers } = await ask(path);
+      const { headers } = await fetchPath(path);
       const policy = String(headers['content-security-policy']);
       expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'");
       expect(policy).toContain("frame-ancestors 'none'; base-uri 'none'; form-action 'self'");
@@ -74,35 +74,35 @@ describe('the page', () => {
   });
 
   test('is asked for again each time, while files named after their content stay for a year', async () => {
-    expect((await ask('/dashboard/')).headers['cache-control']).toBe('no-cache');
-    const asset = await ask('/dashboard/assets/index-AbC123.js');
+    expect((await fetchPath('/dashboard/')).headers['cache-control']).toBe('no-cache');
+    const asset = await fetchPath('/dashboard/assets/index-AbC123.js');
     expect(asset.headers['cache-control']).toBe('public, max-age=31536000, immutable');
     expect(asset.headers['content-type']).toBe('text/javascript; charset=utf-8');
   });
 
   test('comes compressed to those that take it', async () => {
     const path = '/dashboard/assets/index-AbC123.js';
-    const small = await ask(path, { 'accept-encoding': 'br, gzip;q=0.8' });
+    const small = await fetchPath(path, { 'accept-encoding': 'br, gzip;q=0.8' });
     expect(small.headers['content-encoding']).toBe('gzip');
     expect(Number(small.headers['content-length'])).toBe(small.body.length);
     expect(gunzipSync(small.body).toString()).toBe(script);
     for (const header of ['identity', 'gzip;q=0', 'br, gzip; q=0.0', '']) {
-      const plain = await ask(path, header === '' ? {} : { 'accept-encoding': header });
+      const plain = await fetchPath(path, header === '' ? {} : { 'accept-encoding': header });
       expect(plain.headers['content-encoding']).toBeUndefined();
       expect(plain.body.toString()).toBe(script);
     }
   });
 
   test('is not sent twice to who has it', async () => {
-    const { headers } = await ask('/dashboard/');
-    const again = await ask('/dashboard/', { 'if-none-match': String(headers.etag) });
+    const { headers } = await fetchPath('/dashboard/');
+    const again = await fetchPath('/dashboard/', { 'if-none-match': String(headers.etag) });
     expect([again.status, again.body.length]).toEqual([304, 0]);
   });
 
   test('answers HEAD without a body, and other methods with 405', async () => {
-    const head = await ask('/dashboard/', {}, 'HEAD');
+    const head = await fetchPath('/dashboard/', {}, 'HEAD');
     expect([head.status, head.body.length]).toEqual([200, 0]);
-    const post = await ask('/dashboard/', {}, 'POST');
+    const post = await fetchPath('/dashboard/', {}, 'POST');
     expect([post.status, post.headers.allow]).toEqual([405, 'HEAD, GET']);
   });
 
@@ -118,24 +118,24 @@ describe('the page', () => {
     '/dashboard/assets',
     '/dashboard/index.html%00.js',
   ])('gives nothing away at %s', async (path) => {
-    const { status, body } = await ask(path);
+    const { status, body } = await fetchPath(path);
     expect(status).toBe(404);
     expect(body.toString()).not.toContain('not for browsers');
   });
 });
 
 test('a page that was not built says what to do, and is there as soon as it is built', async () => {
-  const place = mkdtempSync(join(tmpdir(), 'sluice-dashboard-'));
-  const other = await startGateway({ plugins: [dashboard({ folder: join(place, 'dist') })] });
+  const buildFolder = mkdtempSync(join(tmpdir(), 'sluice-dashboard-'));
+  const other = await startGateway({ plugins: [dashboard({ folder: join(buildFolder, 'dist') })] });
   try {
     const before = await fetch(`${other.url}/dashboard/`);
     expect(before.status).toBe(503);
     expect(await before.text()).toContain('npm run build');
-    build(join(place, 'dist'));
+    build(join(buildFolder, 'dist'));
     expect((await fetch(`${other.url}/dashboard/`)).status).toBe(200);
   } finally {
     await other.close();
-    rmSync(place, { recursive: true, force: true });
+    rmSync(buildFolder, { recursive: true, force: true });
   }
 });
 

@@ -53,13 +53,13 @@ function provide(request: SeenRequest, response: ServerResponse): void {
   const format = formatOf(request);
   if (raw.includes('silence')) return;
   const isJudge = raw.includes('You judge a');
-  const said = isJudge
+  const reply = isJudge
     ? `{"verdict":"${raw.includes('lawsuit') ? 'refuse' : 'pass'}","category":"legal"}`
     : undefined;
   const answer: Answer =
-    said === undefined
+    reply === undefined
       ? answerTo(raw)
-      : { parts: [{ kind: 'text', text: said }], end: 'stop', telling: 'all' };
+      : { parts: [{ kind: 'text', text: reply }], end: 'stop', telling: 'all' };
   const streams =
     format === 'generate-content' ? request.url.includes('stream') : /"stream":\s*true/.test(raw);
   response.setHeader('content-type', streams ? 'text/event-stream' : 'application/json');
@@ -89,13 +89,13 @@ const clients: Readonly<
   Record<FormatName, (access: Access, model: string, stream: boolean) => Promise<Got>>
 > = {
   async 'chat-completions'(access, model, stream) {
-    const asked = {
+    const request = {
       model,
       messages: [{ role: 'user' as const, content: question }],
       tools: [{ type: 'function' as const, function: { name: tool.name, parameters: tool.schema } }],
     };
     if (!stream) {
-      const whole = await openai(access).chat.completions.create(asked);
+      const whole = await openai(access).chat.completions.create(request);
       const [choice] = whole.choices;
       const call = choice?.message.tool_calls?.[0];
       return {
@@ -104,27 +104,27 @@ const clients: Readonly<
         all: JSON.stringify(whole),
       };
     }
-    let said = '';
+    let text = '';
     let args = '';
     let all = '';
-    for await (const chunk of await openai(access).chat.completions.create({ ...asked, stream: true })) {
+    for await (const chunk of await openai(access).chat.completions.create({ ...request, stream: true })) {
       const delta = chunk.choices[0]?.delta;
-      said += delta?.content ?? '';
+      text += delta?.content ?? '';
       args += delta?.tool_calls?.[0]?.function?.arguments ?? '';
       all += JSON.stringify(chunk);
     }
-    return { text: said, args: JSON.parse(args), all };
+    return { text, args: JSON.parse(args), all };
   },
   async responses(access, model, stream) {
-    const asked = {
+    const request = {
       model,
       input: question,
       tools: [{ type: 'function' as const, name: tool.name, parameters: tool.schema, strict: false }],
     };
     const client = openai(access);
     const response = stream
-      ? await client.responses.stream(asked).finalResponse()
-      : await client.responses.create(asked);
+      ? await client.responses.stream(request).finalResponse()
+      : await client.responses.create(request);
     const call = response.output.find((item) => item.type === 'function_call');
     return {
       text: response.output_text,
@@ -133,7 +133,7 @@ const clients: Readonly<
     };
   },
   async messages(access, model, stream) {
-    const asked = {
+    const request = {
       model,
       max_tokens: 100,
       messages: [{ role: 'user' as const, content: question }],
@@ -141,14 +141,14 @@ const clients: Readonly<
     };
     const client = anthropic(access);
     const message = stream
-      ? await client.messages.stream(asked).finalMessage()
-      : await client.messages.create(asked);
-    const said = message.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+      ? await client.messages.stream(request).finalMessage()
+      : await client.messages.create(request);
+    const text = message.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
     const call = message.content.find((block) => block.type === 'tool_use');
-    return { text: said, args: call?.input, all: JSON.stringify(message) };
+    return { text, args: call?.input, all: JSON.stringify(message) };
   },
   async 'generate-content'(access, model, stream) {
-    const asked = {
+    const request = {
       model,
       contents: question,
       config: { tools: [{ functionDeclarations: [{ name: tool.name, description: tool.description }] }] },
@@ -156,8 +156,8 @@ const clients: Readonly<
     const client = genai(access, { apiVersion: 'v1beta' });
     const replies = [];
     if (stream)
-      for await (const chunk of await client.models.generateContentStream(asked)) replies.push(chunk);
-    else replies.push(await client.models.generateContent(asked));
+      for await (const chunk of await client.models.generateContentStream(request)) replies.push(chunk);
+    else replies.push(await client.models.generateContent(request));
     const parts = replies.flatMap((reply) => reply.candidates?.[0]?.content?.parts ?? []);
     return {
       text: parts.map((part) => (part.thought === true ? '' : (part.text ?? ''))).join(''),
@@ -178,24 +178,24 @@ async function guardedGateway(
   options: Parameters<typeof guard>[0],
   more: Parameters<typeof startGateway>[0] = {},
 ): Promise<TestGateway> {
-  const place = (id: string) => ({ id, key: 'channel-key-0123456789', models: [`at-${id}`] });
+  const channelOptions = (id: string) => ({ id, key: 'channel-key-0123456789', models: [`at-${id}`] });
   const gateway = await startGateway({
     ...more,
     plugins: [guard(options)],
     channels: [
       openaiChannel({
-        ...place('chat-completions'),
+        ...channelOptions('chat-completions'),
         baseUrl: `${upstream.url}/v1`,
         traits: { '*': { formats: ['chat-completions'] } },
       }),
       openaiChannel({
-        ...place('responses'),
+        ...channelOptions('responses'),
         models: ['at-responses', 'moderator'],
         baseUrl: `${upstream.url}/v1`,
         traits: { 'at-responses': { formats: ['responses'] } },
       }),
-      anthropicChannel({ ...place('messages'), baseUrl: `${upstream.url}/v1` }),
-      geminiChannel({ ...place('generate-content'), baseUrl: `${upstream.url}/v1beta` }),
+      anthropicChannel({ ...channelOptions('messages'), baseUrl: `${upstream.url}/v1` }),
+      geminiChannel({ ...channelOptions('generate-content'), baseUrl: `${upstream.url}/v1beta` }),
     ],
   });
   upstream.requests.length = 0;
@@ -248,7 +248,7 @@ test('what nothing is found in passes through as the bytes that came', async () 
 });
 
 describe('checks by models of the channels', () => {
-  const ask = async (gateway: TestGateway, content: string) => {
+  const sendChat = async (gateway: TestGateway, content: string) => {
     const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -264,8 +264,8 @@ describe('checks by models of the channels', () => {
       ],
     });
     onTestFinished(() => gateway.close());
-    expect((await ask(gateway, 'Hello')).status).toBe(200);
-    expect(await ask(gateway, 'a bomb')).toMatchObject({
+    expect((await sendChat(gateway, 'Hello')).status).toBe(200);
+    expect(await sendChat(gateway, 'a bomb')).toMatchObject({
       status: 400,
       body: { error: { code: 'content_policy_violation' } },
     });
@@ -282,7 +282,7 @@ describe('checks by models of the channels', () => {
       ],
     });
     onTestFinished(() => strict.close());
-    expect((await ask(strict, 'Hello')).status).toBe(400);
+    expect((await sendChat(strict, 'Hello')).status).toBe(400);
   });
 
   test('a judge refuses requests and responses by its instructions, and meets no guard itself', async () => {
@@ -299,9 +299,9 @@ describe('checks by models of the channels', () => {
       ],
     });
     onTestFinished(() => gateway.close());
-    expect((await ask(gateway, 'Hello')).status).toBe(200);
+    expect((await sendChat(gateway, 'Hello')).status).toBe(200);
     expect(upstream.requests.map(formatOf)).toEqual(['messages', 'chat-completions', 'messages']);
-    expect((await ask(gateway, 'Draft my lawsuit')).status).toBe(400);
+    expect((await sendChat(gateway, 'Draft my lawsuit')).status).toBe(400);
   });
 
   test('a model tells about a response whose call has ended', async () => {
@@ -326,7 +326,7 @@ describe('checks by models of the channels', () => {
       alerts: { every: 0 },
     });
     onTestFinished(() => gateway.close());
-    expect((await ask(gateway, 'Draft my lawsuit')).status).toBe(200);
+    expect((await sendChat(gateway, 'Draft my lawsuit')).status).toBe(200);
     await eventually(() => {
       const found = gateway.lines.filter(({ msg }) => /^guard: (?:alert|tagged)$/.test(String(msg)));
       expect(found.map(({ check, side }) => `${check} ${side}`).toSorted()).toEqual([
@@ -394,7 +394,7 @@ describe('checks by models of the channels', () => {
         ],
       });
       onTestFinished(() => gateway.close());
-      expect((await ask(gateway, 'silence')).status).toBe(503);
+      expect((await sendChat(gateway, 'silence')).status).toBe(503);
       expect(gateway.lines).toContainEqual(
         expect.objectContaining({
           msg: 'guard: a check did not respond',
@@ -409,7 +409,7 @@ describe('checks by models of the channels', () => {
       checks: [{ name: 'moderated', kind: 'moderation', model: 'nobody', action: 'refuse', on: 'request' }],
     });
     onTestFinished(() => gateway.close());
-    expect((await ask(gateway, 'Hello')).status).toBe(503);
+    expect((await sendChat(gateway, 'Hello')).status).toBe(503);
   });
 });
 

@@ -37,7 +37,7 @@ function argumentsOf(events: readonly GatewayEvent[]): string {
 }
 
 describe('masking with restore', () => {
-  const said =
+  const userText =
     'Write to ada@example.org and "bob@example.org", card 4111 1111 1111 1111. Not to ada@example.org.';
 
   test.each(formats.flatMap((format) => [false, true].map((stream) => [format, stream] as const)))(
@@ -49,7 +49,7 @@ describe('masking with restore', () => {
         sent,
         wire,
       } = await tested.run(
-        { messages: [said], format, stream },
+        { messages: [userText], format, stream },
         { reply: ({ text: prompt }) => reply(text(...inPieces(`You said: ${prompt}`, 3))) },
       );
       expect(sent[0]?.text).not.toMatch(/@|4111/);
@@ -58,7 +58,7 @@ describe('masking with restore', () => {
           ? /^Write to \[(EMAIL_\w{6})\] and "\[EMAIL_\w{6}\]", card \[CARD_\w{6}\]\. Not to \[\1\]\.$/
           : /^Write to \[EMAIL_1\] and "\[EMAIL_2\]", card \[CARD_1\]\. Not to \[EMAIL_1\]\.$/,
       );
-      expect(answer).toBe(`You said: ${said}`);
+      expect(answer).toBe(`You said: ${userText}`);
       expect(wire).not.toContain('EMAIL_');
     },
   );
@@ -110,10 +110,10 @@ describe('masking with restore', () => {
 
   test('has the same placeholders in all calls of a conversation, in all of its parts', async () => {
     const tested = await guarded([pii]);
-    const turn = (role: Message['role'], ...content: Message['content']): Message => ({ role, content });
+    const message = (role: Message['role'], ...content: Message['content']): Message => ({ role, content });
     const messages: Message[] = [
-      turn('user', { type: 'text', text: 'I am ada@example.org' }),
-      turn(
+      message('user', { type: 'text', text: 'I am ada@example.org' }),
+      message(
         'assistant',
         { type: 'reasoning', text: 'ada@example.org?' },
         {
@@ -123,7 +123,7 @@ describe('masking with restore', () => {
           input: '{"to":"bob@example.org","card":4111111111111111}',
         },
       ),
-      turn('user', {
+      message('user', {
         type: 'tool-result',
         id: 'call_1',
         content: [{ type: 'text', text: 'eve@example.org, bob@example.org' }],
@@ -209,11 +209,11 @@ describe('a stream', () => {
         }),
         fc.array(fc.nat(400), { maxLength: 30 }),
         fc.constantFrom(...formats),
-        async (asked, own, cuts, format) => {
+        async (prompt, own, cuts, format) => {
           // Digits that touch a number make another number of it.
           const apart = (parts: readonly (readonly string[])[]): string =>
             parts.map(([before = '', value = '', after = '']) => `${before}(${value})${after}`).join('');
-          const question = apart(asked).trim();
+          const question = apart(prompt).trim();
           const made = apart(own);
           let echo = '';
           const outcome = await tested.run(

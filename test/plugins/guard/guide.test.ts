@@ -15,7 +15,7 @@ test('the config on the page starts a gateway that does what the page says', asy
     .replace("'sluice/channels/demo'", "'../../../channels/demo/index.ts'")
     .replace("'sluice/plugins/guard'", "'../../../plugins/guard/index.ts'");
   const gateway = await startGatewayIn(operatorFolder({ 'gateway.config.ts': local }));
-  const ask = async (content: string): Promise<{ readonly status: number; readonly body: string }> => {
+  const sendChat = async (content: string): Promise<{ readonly status: number; readonly body: string }> => {
     const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -23,9 +23,9 @@ test('the config on the page starts a gateway that does what the page says', asy
     });
     return { status: answer.status, body: await answer.text() };
   };
-  expect((await ask('I am ada@example.org')).body).toContain('You said: I am ada@example.org');
-  expect((await ask(`My key is sk-ant-${'x'.repeat(40)}`)).status).toBe(400);
-  expect((await ask('About Moonshine')).status).toBe(200);
+  expect((await sendChat('I am ada@example.org')).body).toContain('You said: I am ada@example.org');
+  expect((await sendChat(`My key is sk-ant-${'x'.repeat(40)}`)).status).toBe(400);
+  expect((await sendChat('About Moonshine')).status).toBe(200);
   await gateway.wrote(/"check":"projects".*guard: alert/);
 });
 

@@ -237,11 +237,11 @@ describe('places that a service names', () => {
     ['before themselves', name(5, 2)],
     ['with nothing in them', name(3, 3)],
     ['in a text that was not asked about', name(0, 3, 'NAME', 7)],
-  ])('%s are no answer', async (_how, place) => {
-    const strict = await masking([name(0, 3), place]);
+  ])('%s are no answer', async (_how, body) => {
+    const strict = await masking([name(0, 3), body]);
     const refused = await strict.run('Ada met Bob.');
     expect([refused.status, refused.sent]).toEqual([503, []]);
-    const lax = await masking([name(0, 3), place], { whenDown: 'allow' });
+    const lax = await masking([name(0, 3), body], { whenDown: 'allow' });
     expect((await lax.run('Ada met Bob.')).sent[0]?.text).toBe('Ada met Bob.');
     expect(lax.lines).toMatchObject([{ check: 'it', msg: 'guard: a check did not respond' }]);
   });
@@ -422,18 +422,18 @@ describe('in parallel', () => {
     });
     onTestFinished(() => service.close());
     const tested = await guarded({ kind: 'webhook', url: service.url, on: 'request', parallel: true });
-    let isAsked = false;
+    let isRequested = false;
     const running = tested.run(
       { messages: ['Hello'], stream: true },
       {
         reply: () => {
-          isAsked = true;
+          isRequested = true;
           return 'The answer.';
         },
       },
     );
     await eventually(() => {
-      expect(isAsked).toBe(true);
+      expect(isRequested).toBe(true);
       expect(service.requests).toHaveLength(1);
     });
     answer();

@@ -33,9 +33,9 @@ async function odd(model: Model, options: object = {}) {
   const server = await startMcpServer(() => oddServer());
   onTestFinished(() => server.close());
   const agent = await startAgent(model, { servers: { odd: { url: server.url } }, ...options });
-  const ask = (tools: object[] = [mcp('odd')]) =>
+  const respond = (tools: object[] = [mcp('odd')]) =>
     openai(agent).responses.create({ model: 'of-chat-completions', input: 'Go', tools: tools as never });
-  return { agent, server, ask };
+  return { agent, server, respond };
 }
 
 describe('a tool that', () => {
@@ -45,13 +45,13 @@ describe('a tool that', () => {
     ['takes too long', 'sleep', { ms: 60_000 }, 'did not respond in time'],
     ['is called wrongly', 'echo', { text: 7 }, 'expected string'],
     ['nobody has', 'nothing', {}, 'There is no tool "nothing"'],
-  ])('%s is told to the model, which goes on', async (_what, name, args, told) => {
-    const { ask } = await odd(calls(name, args), {
+  ])('%s is told to the model, which goes on', async (_what, name, args, expected) => {
+    const { respond } = await odd(calls(name, args), {
       maxResultBytes: 2_000,
       toolTimeout: name === 'sleep' ? 10 : 60,
     });
-    const answer = await ask();
-    expect(answer.output_text).toContain(told);
+    const answer = await respond();
+    expect(answer.output_text).toContain(expected);
     expect(answer.status).toBe('completed');
     const call = answer.output.find((item) => item.type === 'mcp_call');
     if (name === 'nothing') expect(call).toBeUndefined();
@@ -59,7 +59,7 @@ describe('a tool that', () => {
   });
 
   test('is called with arguments that are no JSON does not run', async () => {
-    const { ask } = await odd((request, round) =>
+    const { respond } = await odd((request, round) =>
       round === 1
         ? [
             { type: 'head', id: 'r', model: 'm' },
@@ -70,18 +70,18 @@ describe('a tool that', () => {
           ]
         : reply(lastResult(request)),
     );
-    expect((await ask()).output_text).toContain('not a JSON object');
+    expect((await respond()).output_text).toContain('not a JSON object');
   });
 
   test('is renamed while the model thinks is told to be gone', async () => {
-    const { ask } = await odd((request, round) =>
+    const { respond } = await odd((request, round) =>
       round === 1
         ? reply(toolCall('rename', {}))
         : round === 2
           ? reply(toolCall('before', {}))
           : reply(lastResult(request)),
     );
-    expect((await ask()).output_text).toContain('has no tool "before"');
+    expect((await respond()).output_text).toContain('has no tool "before"');
   });
 
   test('ends its process answers as one that failed', async () => {
@@ -223,17 +223,17 @@ describe('a server that', () => {
       servers: { many: { url: server.url } },
       maxTools: 10,
     });
-    const ask = (allowed?: string[]) =>
+    const respondWith = (allowed?: string[]) =>
       openai(agent).responses.create({
         model: 'of-messages',
         input: 'Go',
         tools: [{ ...mcp('many'), ...(allowed === undefined ? {} : { allowed_tools: allowed }) }] as never,
       });
-    await expect(ask()).rejects.toMatchObject({
+    await expect(respondWith()).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining('allowed_tools'),
     });
-    expect((await ask(['tool1'])).output_text).toBe('fine');
+    expect((await respondWith(['tool1'])).output_text).toBe('fine');
   });
 
   test('share the name of a tool with another are told apart', async () => {
@@ -301,14 +301,14 @@ describe('a model that', () => {
   });
 
   test('never stops is stopped when its time is over, or all bytes are used', async () => {
-    const { agent, ask } = await odd(() => reply(toolCall('grow', { bytes: 1_500 })), {
+    const { agent, respond } = await odd(() => reply(toolCall('grow', { bytes: 1_500 })), {
       maxTotalBytes: 2_000,
       maxRounds: 50,
     });
-    expect((await ask()).incomplete_details).toEqual({ reason: 'max_tool_calls' });
+    expect((await respond()).incomplete_details).toEqual({ reason: 'max_tool_calls' });
     expect(agent.requests.length).toBeLessThan(4);
     const late = await odd(() => reply(toolCall('sleep', { ms: 60_000 })), { maxSeconds: 1, maxRounds: 50 });
-    const answer = await late.ask();
+    const answer = await late.respond();
     expect(answer.incomplete_details).toEqual({ reason: 'max_tool_calls' });
     expect(JSON.stringify(answer.output)).toContain('The time for tools was over');
     expect(late.agent.requests).toHaveLength(1);
@@ -348,14 +348,14 @@ describe('a model that', () => {
   });
 
   test('is cut in the middle of a call has no tool run', async () => {
-    const { agent, ask } = await odd(() => [
+    const { agent, respond } = await odd(() => [
       { type: 'head', id: 'r', model: 'm' },
       { type: 'tool-start', block: 0, choice: 0, id: 'c', name: 'echo' },
       { type: 'tool-delta', block: 0, choice: 0, input: '{"text":"a"}' },
       { type: 'tool-end', block: 0, choice: 0 },
       { type: 'finish', choice: 0, reason: 'length' },
     ]);
-    const answer = await ask();
+    const answer = await respond();
     expect([answer.status, answer.incomplete_details?.reason, agent.requests.length]).toEqual([
       'incomplete',
       'max_output_tokens',
@@ -438,9 +438,9 @@ describe('servers that clients name', () => {
     'file:///etc/passwd',
     'http://user:pass@example.com/',
   ])('are not reached at %s', async (address) => {
-    let asked = 0;
+    let toolRequests = 0;
     const inside = createServer((_request, response) => {
-      asked += 1;
+      toolRequests += 1;
       response.end('secret');
     });
     await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve));
@@ -452,7 +452,7 @@ describe('servers that clients name', () => {
       .catch((error: unknown) => error as { status: number; message: string });
     expect([400, 424]).toContain((failed as { status: number }).status);
     expect(JSON.stringify(failed)).not.toContain('secret');
-    expect([asked, agent.requests.length]).toEqual([0, 0]);
+    expect([toolRequests, agent.requests.length]).toEqual([0, 0]);
   });
 
   test('lead nowhere by a redirect', async () => {

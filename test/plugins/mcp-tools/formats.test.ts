@@ -220,14 +220,14 @@ describe('an offered server', () => {
       offer: [{ servers: ['weather'], models: ['of-chat*'], keys: ['team-*'] }],
     });
     const { value } = await gateway.apiKeys.create({ name: 'team-a' });
-    const ask = async (apiKey: string, model: string): Promise<number> => {
+    const countRequests = async (apiKey: string, model: string): Promise<number> => {
       requests.length = 0;
       const client = new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
       await client.chat.completions.create({ model, messages: [{ role: 'user', content: 'hi' }] });
       return requests[0]?.tools.length ?? 0;
     };
-    expect(await ask(value, 'of-chat-completions')).toBe(2);
-    expect(await ask(value, 'of-messages')).toBe(0);
-    expect(await ask(gateway.key, 'of-chat-completions')).toBe(0);
+    expect(await countRequests(value, 'of-chat-completions')).toBe(2);
+    expect(await countRequests(value, 'of-messages')).toBe(0);
+    expect(await countRequests(gateway.key, 'of-chat-completions')).toBe(0);
   });
 });

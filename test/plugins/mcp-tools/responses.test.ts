@@ -6,7 +6,7 @@ import { lastResult, startAgent, startWeather, type Agent, type Model } from './
 type Input = OpenAI.Responses.ResponseInputItem[];
 
 const forecast = reply(toolCall('forecast', { city: 'Oslo' }, 'call_1'));
-const tell: Model = (request, round) => (round === 1 ? forecast : reply(lastResult(request)));
+const forecastModel: Model = (request, round) => (round === 1 ? forecast : reply(lastResult(request)));
 
 function clientOf({ gateway }: Agent): OpenAI {
   return new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
@@ -31,7 +31,7 @@ async function stage(
 
 describe('streams of Responses', () => {
   test('tell of lists and calls in the events of the official API', async () => {
-    const { client, tool } = await stage(tell, 'never');
+    const { client, tool } = await stage(forecastModel, 'never');
     const events = await client.responses.create({
       model: 'of-messages',
       input: 'Oslo?',
@@ -67,7 +67,7 @@ describe('streams of Responses', () => {
 
 describe('approval', () => {
   test('is asked for unless the client says otherwise, and the call runs once it has come', async () => {
-    const { weather, agent, client, tool } = await stage(tell);
+    const { weather, agent, client, tool } = await stage(forecastModel);
     const input: Input = [{ role: 'user', content: 'Oslo?' }];
     const first = await client.responses.create({
       model: 'of-chat-completions',
@@ -104,7 +104,7 @@ describe('approval', () => {
   });
 
   test('goes on by the id of the response', async () => {
-    const { weather, client, tool } = await stage(tell);
+    const { weather, client, tool } = await stage(forecastModel);
     const first = await client.responses.create({ model: 'of-messages', input: 'Oslo?', tools: [tool] });
     const request = first.output.find((item) => item.type === 'mcp_approval_request');
     const second = await client.responses.create({
@@ -125,7 +125,7 @@ describe('approval', () => {
   });
 
   test('that is declined is told to the model, with the reason', async () => {
-    const { weather, agent, client, tool } = await stage(tell);
+    const { weather, agent, client, tool } = await stage(forecastModel);
     const first = await client.responses.create({ model: 'of-messages', input: 'Oslo?', tools: [tool] });
     const request = first.output.find((item) => item.type === 'mcp_approval_request');
     await client.responses.create({
@@ -142,8 +142,8 @@ describe('approval', () => {
       tools: [tool],
     });
     expect(weather.calls).toEqual([]);
-    const [, asked] = agent.requests;
-    expect(asked && lastResult(asked)).toBe('The user has declined this call. Too dear.');
+    const [, secondRequest] = agent.requests;
+    expect(secondRequest && lastResult(secondRequest)).toBe('The user has declined this call. Too dear.');
   });
 
   test.each([
@@ -155,7 +155,7 @@ describe('approval', () => {
     ['always' as const, 1],
     ['never' as const, 0],
   ])('follows the rule %j', async (rule, requests) => {
-    const { weather, client, tool } = await stage(tell, rule);
+    const { weather, client, tool } = await stage(forecastModel, rule);
     const answer = await client.responses.create({ model: 'of-responses', input: 'Oslo?', tools: [tool] });
     expect(answer.output.filter(({ type }) => type === 'mcp_approval_request')).toHaveLength(requests);
     expect(weather.calls).toHaveLength(1 - requests);
@@ -205,7 +205,7 @@ describe('a round with calls of servers and of the client', () => {
 
 describe('what the client chooses', () => {
   test('is a tool of the server, in the first round alone', async () => {
-    const { agent, client, tool } = await stage(tell, 'never');
+    const { agent, client, tool } = await stage(forecastModel, 'never');
     await client.responses.create({
       model: 'of-chat-completions',
       input: 'Oslo?',
@@ -219,7 +219,7 @@ describe('what the client chooses', () => {
   });
 
   test('are tools by name, or those that only read', async () => {
-    const { agent, client, tool } = await stage(tell, 'never');
+    const { agent, client, tool } = await stage(forecastModel, 'never');
     const namesFor = async (
       allowed: OpenAI.Responses.Tool.Mcp['allowed_tools'],
     ): Promise<readonly unknown[]> => {
@@ -259,7 +259,7 @@ describe('what the client chooses', () => {
 
 describe('credentials for a server', () => {
   test('are neither shown nor stored nor logged', async () => {
-    const { agent, client, weather } = await stage(tell, 'never', { clientServers: true });
+    const { agent, client, weather } = await stage(forecastModel, 'never', { clientServers: true });
     const tool: OpenAI.Responses.Tool.Mcp = {
       type: 'mcp',
       server_label: 'weather',

@@ -71,7 +71,7 @@ describe('the next request of a loop', () => {
   test('brings the reasoning with its proof', async () => {
     const { tested } = await stage();
     const proof = { format: 'messages', kind: 'signature', value: 'sealed' } as const;
-    const place = { block: 7, choice: 0 };
+    const position = { block: 7, choice: 0 };
     const [head, ...rest] = reply(toolCall('forecast', { city: 'Oslo' }));
     const { sent } = await tested.run(
       { messages: ['Oslo?'], format: 'messages' },
@@ -80,9 +80,9 @@ describe('the next request of a loop', () => {
           round === 0
             ? [
                 ...(head === undefined ? [] : [head]),
-                { type: 'reasoning-start', ...place },
-                { type: 'reasoning-delta', ...place, text: 'Hm.' },
-                { type: 'reasoning-end', ...place, proof },
+                { type: 'reasoning-start', ...position },
+                { type: 'reasoning-delta', ...position, text: 'Hm.' },
+                { type: 'reasoning-end', ...position, proof },
                 ...rest,
               ]
             : 'Sunny.',

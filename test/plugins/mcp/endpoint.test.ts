@@ -113,12 +113,12 @@ describe.each([
   test('runs many calls at once, gets progress, and cancels', async () => {
     const gateway = await start({ servers: { red: { url: (await upstream('red')).url } } });
     const { client } = await connect(gateway, gateway.key, options);
-    const said = await Promise.all(
+    const texts = await Promise.all(
       Array.from({ length: 40 }, async (_, n) =>
         textOf(await client.callTool({ name: 'red__echo', arguments: { text: `${n}` } })),
       ),
     );
-    expect(said).toEqual(Array.from({ length: 40 }, (_, n) => `red: ${n}`));
+    expect(texts).toEqual(Array.from({ length: 40 }, (_, n) => `red: ${n}`));
     const progress: unknown[] = [];
     await client.callTool(
       { name: 'red__sleep', arguments: { ms: 20 } },
@@ -174,7 +174,7 @@ describe('rights', () => {
     const id = transport.sessionId ?? '';
     expect(id).not.toBe('');
     const thief = (await gateway.apiKeys.create({ name: 'thief' })).value;
-    const ask = (key: string, method: string, session: string) =>
+    const sendRequest = (key: string, method: string, session: string) =>
       fetch(`${gateway.url}/mcp`, {
         method,
         headers: {
@@ -188,11 +188,12 @@ describe('rights', () => {
           ? { body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }) }
           : {}),
       });
-    for (const method of ['POST', 'GET', 'DELETE']) expect((await ask(thief, method, id)).status).toBe(404);
-    expect((await ask(gateway.key, 'POST', 'unknown')).status).toBe(404);
+    for (const method of ['POST', 'GET', 'DELETE'])
+      expect((await sendRequest(thief, method, id)).status).toBe(404);
+    expect((await sendRequest(gateway.key, 'POST', 'unknown')).status).toBe(404);
     expect(await namesOf(client)).toContain('red__echo');
-    expect((await ask(gateway.key, 'DELETE', id)).status).toBe(200);
-    expect((await ask(gateway.key, 'POST', id)).status).toBe(404);
+    expect((await sendRequest(gateway.key, 'DELETE', id)).status).toBe(200);
+    expect((await sendRequest(gateway.key, 'POST', id)).status).toBe(404);
   });
 
   test('nobody gets in without a key, from a foreign page, or without a session', async () => {
@@ -342,12 +343,12 @@ describe('money and limits', () => {
 describe('what servers say and ask', () => {
   test('lists that change are told to sessions', async () => {
     const gateway = await start({ servers: { red: { url: (await upstream('red')).url } } });
-    const told: string[] = [];
+    const notifications: string[] = [];
     const { client } = await connect(gateway, gateway.key, {}, (made) =>
-      made.setNotificationHandler('notifications/tools/list_changed', () => void told.push('tools')),
+      made.setNotificationHandler('notifications/tools/list_changed', () => void notifications.push('tools')),
     );
     await client.callTool({ name: 'red__rename' });
-    await eventually(() => expect(told).toContain('tools'));
+    await eventually(() => expect(notifications).toContain('tools'));
     expect(await namesOf(client)).toEqual(expect.arrayContaining(['red__after']));
     expect(textOf(await client.callTool({ name: 'red__after' }))).toBe('renamed');
   });
@@ -365,8 +366,8 @@ describe('what servers say and ask', () => {
         made.setRequestHandler('elicitation/create', async () => ({ action: 'accept', content: { name } })),
       );
     const [ann, bob] = [(await connectAs('Ann')).client, (await connectAs('Bob')).client];
-    const asked = await Promise.all([ann, bob].map((one) => one.callTool({ name: 'own__ask' })));
-    expect(asked.map(textOf)).toEqual([
+    const answers = await Promise.all([ann, bob].map((one) => one.callTool({ name: 'own__ask' })));
+    expect(answers.map(textOf)).toEqual([
       '{"action":"accept","content":{"name":"Ann"}}',
       '{"action":"accept","content":{"name":"Bob"}}',
     ]);
@@ -380,13 +381,14 @@ describe('what servers say and ask', () => {
     const gateway = await start({ servers: { red: { url: red.url } } });
     const [one, two] = [await connect(gateway), await connect(gateway)];
     const uri = 'test://watched-resource';
-    const asked = (method: string) => red.requests.filter(({ body }) => body.includes(`"${method}"`)).length;
+    const countRequests = (method: string) =>
+      red.requests.filter(({ body }) => body.includes(`"${method}"`)).length;
     await one.client.subscribeResource({ uri });
     await two.client.subscribeResource({ uri });
     await one.client.unsubscribeResource({ uri });
-    expect(asked('resources/unsubscribe')).toBe(0);
+    expect(countRequests('resources/unsubscribe')).toBe(0);
     await two.transport.terminateSession();
-    await expect.poll(() => asked('resources/unsubscribe')).toBe(1);
+    await expect.poll(() => countRequests('resources/unsubscribe')).toBe(1);
   });
 });
 

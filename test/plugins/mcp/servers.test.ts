@@ -82,10 +82,10 @@ describe('a server that the gateway starts', () => {
       description: 'Repeats a text.',
       inputSchema: { type: 'object', required: ['text'] },
     });
-    const said = await Promise.all(
+    const texts = await Promise.all(
       Array.from({ length: 50 }, async (_, n) => textOf(await server.callTool('echo', { text: `${n}` }))),
     );
-    expect(said).toEqual(Array.from({ length: 50 }, (_, n) => `odd: ${n}`));
+    expect(texts).toEqual(Array.from({ length: 50 }, (_, n) => `odd: ${n}`));
     expect(await server.callTool('fail', {})).toMatchObject({ isError: true });
   });
 

@@ -16,7 +16,7 @@ import { connectionOf } from '../../support/sqlite.ts';
 
 type McpOptions = NonNullable<Parameters<typeof mcp>[0]>;
 
-interface Door {
+interface Access {
   readonly url: string;
   readonly key: string;
 }
@@ -38,7 +38,12 @@ async function twoGateways(database: string, options: McpOptions): Promise<[Test
 }
 
 /** Sends a request over a connection of its own. */
-function ask({ url, key }: Door, session: string, method = 'tools/list', params?: object): Promise<Response> {
+function sendRequest(
+  { url, key }: Access,
+  session: string,
+  method = 'tools/list',
+  params?: object,
+): Promise<Response> {
   const isMessage = method !== 'GET' && method !== 'DELETE';
   return fetch(`${url}/mcp`, {
     method: isMessage ? 'POST' : method,
@@ -53,21 +58,21 @@ function ask({ url, key }: Door, session: string, method = 'tools/list', params?
   });
 }
 
-async function status(...args: Parameters<typeof ask>): Promise<number> {
-  const response = await ask(...args);
+async function status(...args: Parameters<typeof sendRequest>): Promise<number> {
+  const response = await sendRequest(...args);
   await response.body?.cancel();
   return response.status;
 }
 
-const initialize = (door: Door, session = ''): Promise<Response> =>
-  ask(door, session, 'initialize', {
+const initialize = (access: Access, session = ''): Promise<Response> =>
+  sendRequest(access, session, 'initialize', {
     protocolVersion: '2025-11-25',
     capabilities: {},
     clientInfo: { name: 'test', version: '1' },
   });
 
-async function begin(door: Door): Promise<string> {
-  const response = await initialize(door);
+async function begin(access: Access): Promise<string> {
+  const response = await initialize(access);
   expect(response.status).toBe(200);
   await response.text();
   return response.headers.get('mcp-session-id') ?? '';
@@ -84,7 +89,10 @@ describe.each(databases)('two gateways on one database: $kind', ({ url, skip }) 
     const { key } = one;
     const elsewhere = { url: other.url, key };
     const id = await begin(one);
-    const both = await Promise.all([ask(elsewhere, id), ask(elsewhere, id, 'tools/call', echo)]);
+    const both = await Promise.all([
+      sendRequest(elsewhere, id),
+      sendRequest(elsewhere, id, 'tools/call', echo),
+    ]);
     const [listed, called] = await Promise.all(both.map((response) => response.text()));
     expect(listed).toContain('red__echo');
     expect(called).toContain('red: hé');
@@ -100,10 +108,10 @@ describe.each(databases)('two gateways on one database: $kind', ({ url, skip }) 
   test.skipIf(skip !== undefined)('serve a client of the official SDK by turns', async () => {
     const red = await upstream();
     const gateways = await twoGateways(await url(), { servers: { red: { url: red.url } } });
-    let turn = 0;
+    let index = 0;
     const transport = new StreamableHTTPClientTransport(new URL('http://gateway/mcp'), {
       requestInit: { headers: { authorization: `Bearer ${gateways[0].key}` } },
-      fetch: (_, init) => fetch(`${gateways[turn++ % 2]?.url}/mcp`, init),
+      fetch: (_, init) => fetch(`${gateways[index++ % 2]?.url}/mcp`, init),
     });
     const client = new Client({ name: 'test', version: '1' });
     await client.connect(transport);
@@ -156,7 +164,7 @@ describe.each(databases)('two gateways on one database: $kind', ({ url, skip }) 
     const [one, other] = await twoGateways(await url(), { servers, limits: { idleMinutes: 0.1 } });
     const elsewhere = { url: other.url, key: one.key };
     const id = await begin(one);
-    const stream = ask(elsewhere, id, 'GET').then((response) => response.text());
+    const stream = sendRequest(elsewhere, id, 'GET').then((response) => response.text());
     // The gateway that holds the stream hears of changes, although the requests for lists reach the other one.
     await eventually(() => expect(red.sessions()).toBe(1));
     expect(await status(one, id)).toBe(200);
@@ -193,13 +201,13 @@ test('a database that fails is 503 for sessions that began elsewhere, and nothin
 test('the workers of a gateway serve the sessions of each other', async () => {
   const red = await upstream();
   const plugin = fileURLToPath(new URL('../../../plugins/mcp/index.ts', import.meta.url));
-  const door = await operate({
+  const gateway = await operate({
     'gateway.config.mjs': `import mcp from '${plugin}';\n${configWith(
       `workers: 2, plugins: [mcp({ servers: { red: { url: '${red.url}' } } })]`,
     )}`,
   });
-  onTestFinished(() => door.end());
-  const { url } = door;
+  onTestFinished(() => gateway.end());
+  const { url } = gateway;
   const id = await begin({ url, key: operatedKey });
   await eventually(async () => {
     expect(await status({ url, key: operatedKey }, id)).toBe(200);

@@ -73,10 +73,10 @@ test('the gateway uses the server, also when the token ends and after a restart'
 test('sluice login prints a credential that a config takes, and nothing else', async () => {
   const { upstream } = await servers();
   const running = start(process.execPath, [...sluiceProgram, 'login', 'mcp', upstream.url]);
-  let told = '';
+  let printed = '';
   running.child.stderr?.on('data', (text: string) => {
-    told += text;
-    const [address] = /https?:\S+\/authorize\S+(?=\s)/.exec(told) ?? [];
+    printed += text;
+    const [address] = /https?:\S+\/authorize\S+(?=\s)/.exec(printed) ?? [];
     if (address !== undefined) void fetch(address).catch(() => undefined);
   });
   const { code, stdout } = await running.ended;

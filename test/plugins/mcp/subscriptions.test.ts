@@ -19,7 +19,7 @@ interface Watched {
   /** Server objects by session, oldest first. */
   readonly made: Server[];
   /** Number of requests of a method. */
-  asked(method: string): number;
+  countRequests(method: string): number;
 }
 
 async function watched(change: (server: Server) => void = () => {}): Promise<Watched> {
@@ -31,9 +31,9 @@ async function watched(change: (server: Server) => void = () => {}): Promise<Wat
     return server;
   });
   onTestFinished(() => upstream.close());
-  const asked = (method: string): number =>
+  const countRequests = (method: string): number =>
     upstream.requests.filter(({ body }) => body.includes(`"${method}"`)).length;
-  return { upstream, made, asked };
+  return { upstream, made, countRequests };
 }
 
 async function start(options: McpOptions): Promise<TestGateway> {
@@ -51,11 +51,11 @@ async function connect(gateway: TestGateway, era: '2025' | '2026', key = gateway
     { name: 'test', version: '1' },
     era === '2026' ? { versionNegotiation: { mode: 'auto' } } : {},
   );
-  const told: string[] = [];
+  const notifications: string[] = [];
   client.setNotificationHandler('notifications/resources/updated', ({ params }) => {
-    told.push(params.uri);
+    notifications.push(params.uri);
   });
-  client.setNotificationHandler('notifications/tools/list_changed', () => void told.push('tools'));
+  client.setNotificationHandler('notifications/tools/list_changed', () => void notifications.push('tools'));
   await client.connect(transport);
   onTestFinished(() => client.close());
   const subscribe = async (): Promise<() => Promise<void>> => {
@@ -66,7 +66,7 @@ async function connect(gateway: TestGateway, era: '2025' | '2026', key = gateway
     const open = await client.listen({ resourceSubscriptions: [uri], toolsListChanged: true });
     return () => open.close();
   };
-  return { client, told, subscribe };
+  return { client, notifications, subscribe };
 }
 
 describe.each(['2025', '2026'] as const)('a client of %s that waits for a resource', (era) => {
@@ -75,35 +75,35 @@ describe.each(['2025', '2026'] as const)('a client of %s that waits for a resour
     const gateway = await start({
       servers: { red: { url: red.upstream.url }, blue: { url: blue.upstream.url } },
     });
-    const { client, told, subscribe } = await connect(gateway, era);
+    const { client, notifications, subscribe } = await connect(gateway, era);
     await client.listResources();
     const leave = await subscribe();
-    await eventually(() => expect(red.asked('resources/subscribe')).toBe(1));
+    await eventually(() => expect(red.countRequests('resources/subscribe')).toBe(1));
     await blue.made.at(-1)?.sendResourceUpdated({ uri });
     await blue.made.at(-1)?.sendToolListChanged();
-    await eventually(() => expect(told).toContain('tools'));
-    expect(told).not.toContain(uri);
+    await eventually(() => expect(notifications).toContain('tools'));
+    expect(notifications).not.toContain(uri);
     await red.made.at(-1)?.sendResourceUpdated({ uri });
-    await eventually(() => expect(told).toContain(uri));
+    await eventually(() => expect(notifications).toContain(uri));
     await leave();
-    await eventually(() => expect(red.asked('resources/unsubscribe')).toBe(1));
-    expect(blue.asked('resources/subscribe')).toBe(0);
+    await eventually(() => expect(red.countRequests('resources/unsubscribe')).toBe(1));
+    expect(blue.countRequests('resources/subscribe')).toBe(0);
   });
 
   test('is subscribed again when the server has lost its session', async () => {
     const red = await watched();
     const gateway = await start({ servers: { red: { url: red.upstream.url } } });
-    const { client, told, subscribe } = await connect(gateway, era);
+    const { client, notifications, subscribe } = await connect(gateway, era);
     await subscribe();
-    await eventually(() => expect(red.asked('resources/subscribe')).toBe(1));
+    await eventually(() => expect(red.countRequests('resources/subscribe')).toBe(1));
     red.upstream.forget();
     await client.callTool({ name: 'red__test_simple_text' });
-    await eventually(() => expect(red.asked('resources/subscribe')).toBe(2));
+    await eventually(() => expect(red.countRequests('resources/subscribe')).toBe(2));
     // Whatever has changed in the meantime.
-    await eventually(() => expect(told).toContain(uri));
-    told.splice(0);
+    await eventually(() => expect(notifications).toContain(uri));
+    notifications.splice(0);
     await red.made.at(-1)?.sendResourceUpdated({ uri });
-    await eventually(() => expect(told).toContain(uri));
+    await eventually(() => expect(notifications).toContain(uri));
   });
 
   test('does not hear of servers that its key may not use', async () => {
@@ -111,7 +111,7 @@ describe.each(['2025', '2026'] as const)('a client of %s that waits for a resour
     const gateway = await start({
       servers: { red: { url: red.upstream.url, keys: ['none'] }, blue: { url: blue.upstream.url } },
     });
-    const { client, told, subscribe } = await connect(gateway, era);
+    const { client, notifications, subscribe } = await connect(gateway, era);
     await subscribe();
     await client.listTools();
     const { value } = await gateway.apiKeys.create({ name: 'none' });
@@ -119,8 +119,8 @@ describe.each(['2025', '2026'] as const)('a client of %s that waits for a resour
     await red.made.at(-1)?.sendToolListChanged();
     await red.made.at(-1)?.sendResourceUpdated({ uri });
     await blue.made.at(-1)?.sendResourceUpdated({ uri });
-    await eventually(() => expect(told).toContain(uri));
-    expect(told).toEqual([uri]);
+    await eventually(() => expect(notifications).toContain(uri));
+    expect(notifications).toEqual([uri]);
   });
 });
 
@@ -132,7 +132,7 @@ test('a client subscribes to so many resources and no more, also at once, and to
     Array.from({ length: 205 }, (_, n) => client.subscribeResource({ uri: `test://template/${n}/data` })),
   );
   expect(subscribed.filter(({ status }) => status === 'rejected')).toHaveLength(5);
-  expect(red.asked('resources/subscribe')).toBe(200);
+  expect(red.countRequests('resources/subscribe')).toBe(200);
   await client.unsubscribeResource({ uri: 'test://template/1/data' });
   const long = `test://template/${'x'.repeat(5_000)}/data`;
   await expect(client.subscribeResource({ uri: long })).rejects.toThrow('not found');

@@ -57,12 +57,12 @@ interface Asking extends AccountPreferences {
   readonly key?: Partial<ApiKey>;
 }
 
-function choose(catalog: Catalog, { header, query, key, ...wish }: Asking = {}): string {
+function choose(catalog: Catalog, { header, query, key, ...fields }: Asking = {}): string {
   const { call } = testCall();
   if (header !== undefined) call.wire.headers['x-sluice-channel'] = header;
   if (query !== undefined) call.wire.query.set('channel', query);
   if (key !== undefined) call.set(caller, key as ApiKey);
-  const { channel, key: chosen } = selectAccount(call, files, catalog, wish);
+  const { channel, key: chosen } = selectAccount(call, files, catalog, fields);
   return `${channel.id} ${chosen.id}`;
 }
 function refusal(...args: Parameters<typeof choose>): GatewayError {

@@ -389,7 +389,7 @@ describe('the body of a batch of generateContent', () => {
 });
 
 describe('the model of a batch whose lines name none', () => {
-  const place = (batchModel: string | undefined): ProviderAccount =>
+  const accountFor = (batchModel: string | undefined): ProviderAccount =>
     ({
       channel: {
         batchModel,
@@ -400,22 +400,22 @@ describe('the model of a batch whose lines name none', () => {
     ({ models, unnamed }) as unknown as JsonObject & { models: readonly string[] };
 
   test('is not asked for where lines name theirs', () => {
-    expect(modelOfBatch({ model: 'other' }, lines(['mine']), place(undefined))).toBeUndefined();
-    expect(() => modelOfBatch({}, lines([], true), place(undefined))).toThrow(
+    expect(modelOfBatch({ model: 'other' }, lines(['mine']), accountFor(undefined))).toBeUndefined();
+    expect(() => modelOfBatch({}, lines([], true), accountFor(undefined))).toThrow(
       expect.objectContaining({ code: 'invalid_value', param: 'input_file_id' }) as Error,
     );
   });
 
   test('is what the body says, at any depth, or what all lines say', () => {
-    expect(modelOfBatch({ model: 'mine', x: 1 }, lines([]), place('model'))).toEqual({
+    expect(modelOfBatch({ model: 'mine', x: 1 }, lines([]), accountFor('model'))).toEqual({
       model: 'mine',
       body: { model: 'theirs', x: 1 },
     });
-    expect(modelOfBatch({ a: { b: 1 } }, lines(['mine']), place('a.model'))).toEqual({
+    expect(modelOfBatch({ a: { b: 1 } }, lines(['mine']), accountFor('a.model'))).toEqual({
       model: 'mine',
       body: { a: { b: 1, model: 'theirs' } },
     });
-    expect(modelOfBatch({ a: 'x' }, lines(['mine']), place('a.model'))).toEqual({
+    expect(modelOfBatch({ a: 'x' }, lines(['mine']), accountFor('a.model'))).toEqual({
       model: 'mine',
       body: { a: { model: 'theirs' } },
     });
@@ -429,7 +429,7 @@ describe('the model of a batch whose lines name none', () => {
     [{ a: { model: 'mine' } }, ['mine', 'other'], /names the model "other"/],
     [{ a: { model: 'strange' } }, [], /"strange" is not served by the channel that stores the file/],
   ])('is refused where %j and lines of %j disagree', (body, models, message) => {
-    expect(() => modelOfBatch(body as JsonObject, lines(models), place('a.model'))).toThrow(
+    expect(() => modelOfBatch(body as JsonObject, lines(models), accountFor('a.model'))).toThrow(
       expect.objectContaining({
         param: 'a.model',
         message: expect.stringMatching(message) as string,

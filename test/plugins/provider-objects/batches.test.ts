@@ -99,9 +99,9 @@ test('answers that do not tell what they used are counted in the log, and the ot
   const mine = await client();
   const words = 'responses of a batch have no usage';
   const warnings = () => gateway.lines.filter(({ msg }) => msg === words);
-  const told = await begin(mine, batchLine('gpt-a'));
-  a.finish(told.id, () => answer('gpt-a', 100, 10));
-  await mine.batches.retrieve(told.id);
+  const batch = await begin(mine, batchLine('gpt-a'));
+  a.finish(batch.id, () => answer('gpt-a', 100, 10));
+  await mine.batches.retrieve(batch.id);
   expect(warnings()).toEqual([]);
   const silent = await begin(mine, batchLine('gpt-a', 'one'), batchLine('gpt-a', 'two'));
   a.finish(silent.id, ({ custom_id: line }) =>
@@ -116,7 +116,7 @@ test('two keys do not see, cancel or read each other’s batches', async () => {
   const { a, client } = await startStage(slow);
   const [mine, theirs] = [await client(), await client()];
   const batch = await begin(mine, batchLine('gpt-a'));
-  const asked = a.requests.length;
+  const requestsBefore = a.requests.length;
   expect((await theirs.batches.list()).data).toEqual([]);
   await expect(theirs.batches.retrieve(batch.id)).rejects.toMatchObject({ status: 404 });
   await expect(theirs.batches.cancel(batch.id)).rejects.toMatchObject({ status: 404 });
@@ -127,7 +127,7 @@ test('two keys do not see, cancel or read each other’s batches', async () => {
       completion_window: '24h',
     }),
   ).rejects.toMatchObject({ status: 404 });
-  expect(a.requests.length).toBe(asked);
+  expect(a.requests.length).toBe(requestsBefore);
   expect(await mine.batches.cancel(batch.id)).toMatchObject({ id: batch.id, status: 'cancelling' });
 });
 
@@ -227,8 +227,8 @@ test('what is charged for a batch survives a gateway that ends before it', async
   const batch = await begin(mine, batchLine('gpt-a'));
   a.failWith = { status: 503, body: { error: { message: 'Overloaded.' } } };
   a.finish(batch.id, () => answer('gpt-a', 100, 10));
-  const asked = a.requests.length;
-  await eventually(() => expect(a.requests.length).toBeGreaterThan(asked + 2));
+  const requestsBefore = a.requests.length;
+  await eventually(() => expect(a.requests.length).toBeGreaterThan(requestsBefore + 2));
   expect(await charges(gateway)).toEqual([]);
   a.failWith = undefined;
   await eventually(async () => expect(await charges(gateway)).toHaveLength(1));

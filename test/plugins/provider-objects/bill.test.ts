@@ -29,7 +29,7 @@ interface Setting {
 const prices: Readonly<Record<string, number>> = { cheap: 1, dear: 10, odd: 0.3, served: 1 };
 /** Micro-dollars that services cost on top in each answer, by model. */
 const services: Readonly<Record<string, number>> = { served: 40 };
-const asked: unknown[] = [];
+const priceQueries: unknown[] = [];
 /** What prices were asked for, whole. */
 const priced: Usage[] = [];
 
@@ -50,7 +50,7 @@ function billOf({ models = ['cheap'], owner = 'key_1', share = 0.5, ...rest }: S
     prices: {
       cost(model: string, usage: Usage, target?: unknown) {
         const { input, output } = usage;
-        asked.push([model, target]);
+        priceQueries.push([model, target]);
         priced.push(usage);
         const price = prices[model];
         return price === undefined
@@ -81,7 +81,7 @@ const used = (input: number, output: number, model = 'cheap', more: JsonObject =
 });
 
 /** Model, tokens and cost of each record. */
-const told = (bill: Bill): unknown[] =>
+const rowsOf = (bill: Bill): unknown[] =>
   bill
     .settlements(2_000)
     .map(({ charged, record }) => [
@@ -104,10 +104,10 @@ test('the price rule that is kept with a batch is about its models', () => {
 describe('the bill of a batch', () => {
   test('is one record with the sum of all answers, at the share of the batch', () => {
     const bill = billOf({ charge: { id: 'batch_1', reservation: 'r1' }, there: { cheap: 'cheap-there' } });
-    asked.length = 0;
+    priceQueries.length = 0;
     bill.add(used(10, 5, 'cheap-there'));
     bill.add(used(20, 4, 'whatever'));
-    expect(asked[0]).toEqual(['cheap', { channel: 'a', model: 'cheap-there' }]);
+    expect(priceQueries[0]).toEqual(['cheap', { channel: 'a', model: 'cheap-there' }]);
     const [one, ...others] = bill.settlements(2_500);
     expect(others).toEqual([]);
     expect(one).toEqual({
@@ -164,7 +164,7 @@ describe('the bill of a batch', () => {
     const pricing = { models: [{ model: 'cheap', price: { input: 50, output: 50 } }] };
     const bill = billOf({ models: ['dear', 'cheap'], pricing });
     bill.add(used(10, 0, 'of another name'));
-    expect(told(bill)).toEqual([['cheap', 10, 250, 5]]);
+    expect(rowsOf(bill)).toEqual([['cheap', 10, 250, 5]]);
   });
 
   test('has a record for each model, with ids of their own', () => {
@@ -172,7 +172,7 @@ describe('the bill of a batch', () => {
     bill.add(used(10, 0, 'dear'));
     bill.add(used(10, 0, 'cheap'));
     bill.add(used(5, 0, 'dear'));
-    expect(told(bill)).toEqual([
+    expect(rowsOf(bill)).toEqual([
       ['dear', 15, 75, 75],
       ['cheap', 10, 5, 5],
     ]);
@@ -182,17 +182,17 @@ describe('the bill of a batch', () => {
   test('rounds what costs a part of a micro-dollar up, and not what only floating point adds', () => {
     const bill = billOf({ models: ['odd'], share: 0.5 });
     bill.add(used(1, 0, 'odd'));
-    expect(told(bill)).toEqual([['odd', 1, 1, 1]]);
+    expect(rowsOf(bill)).toEqual([['odd', 1, 1, 1]]);
     const exact = billOf({ models: ['cheap'], share: 0.1 });
     exact.add(used(30, 0));
-    expect(told(exact)).toEqual([['cheap', 30, 3, 3]]);
+    expect(rowsOf(exact)).toEqual([['cheap', 30, 3, 3]]);
   });
 
   test('of a model without a price charges tokens alone, and records no cost', () => {
     const bill = billOf({ models: ['free'] });
     bill.add(used(10, 5, 'free'));
     bill.add(used(1, 1, 'free'));
-    expect(told(bill)).toEqual([['free', 17, 0, undefined]]);
+    expect(rowsOf(bill)).toEqual([['free', 17, 0, undefined]]);
     expect(bill.settlements(1)[0]?.record).not.toHaveProperty('price');
   });
 
@@ -227,12 +227,12 @@ describe('the bill of a batch', () => {
     const bill = billOf();
     bill.add({ reply: { choices: [] }, model: 'cheap' });
     bill.add({ reply: {}, model: undefined });
-    expect([bill.untold, bill.settlements(1)]).toEqual([2, []]);
+    expect([bill.withoutUsage, bill.settlements(1)]).toEqual([2, []]);
     bill.add(used(1, 1));
-    expect([bill.untold, told(bill)]).toEqual([2, [['cheap', 2, 1, 1]]]);
+    expect([bill.withoutUsage, rowsOf(bill)]).toEqual([2, [['cheap', 2, 1, 1]]]);
     const unknown = billOf({ codec: ['nothing', 'chat'] });
     unknown.add(used(1, 1));
-    expect(unknown.untold).toBe(1);
+    expect(unknown.withoutUsage).toBe(1);
   });
 
   test('reads what an answer that is no chat has used', () => {
@@ -246,13 +246,13 @@ describe('the bill of a batch', () => {
       },
       model: 'cheap',
     });
-    expect(told(bill)).toEqual([['cheap', 8, 4, 4]]);
+    expect(rowsOf(bill)).toEqual([['cheap', 8, 4, 4]]);
     const images = billOf({ codec: ['images', 'generate-image'] });
     images.add({
       reply: { created: 1, data: [{ url: 'https://x' }, { url: 'https://y' }] },
       model: undefined,
     });
-    expect(images.untold + images.settlements(1).length).toBe(1);
+    expect(images.withoutUsage + images.settlements(1).length).toBe(1);
   });
 });
 
@@ -273,7 +273,7 @@ test('what an answer has used is found wherever it stands in it, the last of sev
   });
   const bill = billOf({ format: decoding(() => [{ type: 'head' }, usage(5), usage(7), { type: 'end' }]) });
   bill.add({ reply: {}, model: undefined });
-  expect(told(bill)).toEqual([['cheap', 7, 4, 4]]);
+  expect(rowsOf(bill)).toEqual([['cheap', 7, 4, 4]]);
   expect(bill.settlements(1)[0]?.record?.units).toEqual({ images: 3 });
   const silent = billOf({ format: decoding(() => [{ type: 'head' }, { type: 'end' }]) });
   silent.add({ reply: {}, model: undefined });
@@ -283,15 +283,15 @@ test('what an answer has used is found wherever it stands in it, the last of sev
     }),
   });
   failing.add({ reply: {}, model: undefined });
-  expect([silent.untold, failing.untold]).toEqual([1, 1]);
+  expect([silent.withoutUsage, failing.withoutUsage]).toEqual([1, 1]);
 });
 
 test('services cost what they cost outside of a batch', () => {
   const bill = billOf({ models: ['served'], share: 0.5 });
   bill.add(used(60, 40, 'served'));
-  expect(told(bill)).toEqual([['served', 100, 90, 90]]);
+  expect(rowsOf(bill)).toEqual([['served', 100, 90, 90]]);
   bill.add(used(60, 40, 'served'));
-  expect(told(bill)).toEqual([['served', 200, 180, 180]]);
+  expect(rowsOf(bill)).toEqual([['served', 200, 180, 180]]);
 });
 
 test('further models and kinds of tokens of an answer are priced with it, within the same bounds', () => {
@@ -326,7 +326,7 @@ describe('the model of an answer', () => {
     const bill = billOf({ models: ['dear'] });
     bill.add(used(1, 0, 'cheap'));
     bill.add({ ...used(1, 0), model: undefined });
-    expect(told(bill)).toEqual([['dear', 2, 10, 10]]);
+    expect(rowsOf(bill)).toEqual([['dear', 2, 10, 10]]);
   });
 
   test('is the one whose name at the provider it begins with, the longest first', () => {
@@ -340,7 +340,7 @@ describe('the model of an answer', () => {
     bill.add(used(1, 0, 'gpt-large'));
     bill.add(used(1, 0, 'gpt'));
     bill.add(used(10, 0, 'odd'));
-    expect(told(bill)).toEqual([
+    expect(rowsOf(bill)).toEqual([
       ['cheap', 2, 2, 2],
       ['dear', 2, 20, 20],
       ['odd', 10, 3, 3],
@@ -351,7 +351,7 @@ describe('the model of an answer', () => {
     for (const model of ['gptx', 'strange', undefined]) {
       const bill = billOf({ models: ['cheap', 'free', 'dear'], share: 1, there: { cheap: 'gpt' } });
       bill.add({ ...used(1, 0), model });
-      expect([model, told(bill)]).toEqual([model, [['dear', 1, 10, 10]]]);
+      expect([model, rowsOf(bill)]).toEqual([model, [['dear', 1, 10, 10]]]);
     }
   });
 
@@ -360,7 +360,7 @@ describe('the model of an answer', () => {
       const bill = billOf({ models, share: 1 });
       bill.add(used(1, 0, 'cheap'));
       bill.add({ ...used(1, 0), model: undefined });
-      expect(told(bill)).toEqual([
+      expect(rowsOf(bill)).toEqual([
         ['cheap', 1, 1, 1],
         ['', 1, 0, undefined],
       ]);

@@ -95,17 +95,17 @@ test('what a batch may come to is held until it is charged, and what it did not 
   expect(held.spent).toBe(0);
   expect(held.reserved).toBeGreaterThan(940_000);
   expect(held.reserved).toBeLessThan(941_000);
-  const ask = () =>
+  const sendChat = () =>
     mine.chat.completions.create({
       model: 'gpt-a',
       max_tokens: 30_000,
       messages: [{ role: 'user', content: 'Hello' }],
     });
-  await expect(ask()).rejects.toMatchObject(refused);
+  await expect(sendChat()).rejects.toMatchObject(refused);
   a.finish(batch.id, answer(1000, 1000));
   expect((await mine.batches.retrieve(batch.id)).status).toBe('completed');
   expect(await standing(gateway, mine.keyId, budget)).toEqual({ spent: 5000, reserved: 0 });
-  expect((await ask()).choices).toHaveLength(1);
+  expect((await sendChat()).choices).toHaveLength(1);
 });
 
 test('of batches that are made at the same time so many are made as a budget has room for', async () => {
@@ -155,8 +155,8 @@ test('a batch that its provider does not take holds nothing', async () => {
     purpose: 'batch',
   });
   a.failWith = { status: 400, body: { error: { message: 'No.', type: 'invalid_request_error' } } };
-  const asked = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const;
-  await expect(mine.batches.create({ input_file_id: file.id, ...asked })).rejects.toMatchObject({
+  const batchOptions = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const;
+  await expect(mine.batches.create({ input_file_id: file.id, ...batchOptions })).rejects.toMatchObject({
     status: 400,
   });
   await eventually(async () =>
@@ -228,22 +228,22 @@ test.each([
     file: await toFile(Buffer.from(line(10)), 'batch.jsonl'),
     purpose: 'batch',
   });
-  const asked = {
+  const batchOptions = {
     input_file_id: file.id,
     endpoint: '/v1/chat/completions',
     completion_window: '24h',
   } as const;
-  await expect(mine.batches.create({ ...asked, [member]: value })).rejects.toMatchObject({
+  await expect(mine.batches.create({ ...batchOptions, [member]: value })).rejects.toMatchObject({
     status: 400,
     param: member,
   });
   expect(a.batches.size).toBe(0);
   const all = {
-    ...asked,
+    ...batchOptions,
     metadata: { a: 'b' },
     output_expires_after: { anchor: 'created_at', seconds: 3600 },
   };
-  expect((await mine.batches.create({ ...all } as typeof asked)).status).toBe('validating');
+  expect((await mine.batches.create({ ...all } as typeof batchOptions)).status).toBe('validating');
 });
 
 test('what a batch holds outlives the gateway that made it', async () => {

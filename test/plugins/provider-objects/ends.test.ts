@@ -94,7 +94,7 @@ describe('a batch of messages', () => {
       await gateway.close();
       await provider.close();
     });
-    const ask = async (path: string, body?: unknown) => {
+    const send = async (path: string, body?: unknown) => {
       const response = await fetch(`${gateway.url}/v1/messages/batches${path}`, {
         method: body === undefined ? 'GET' : 'POST',
         headers: {
@@ -115,13 +115,13 @@ describe('a batch of messages', () => {
       [{ requests: [{ params: { ...params, model: 1 } }] }, 'requests[0].params.model'],
     ] as const) {
       // oxlint-disable-next-line no-await-in-loop
-      const refused = await ask('', body);
+      const refused = await send('', body);
       expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(named)]);
     }
     expect(provider.requests).toEqual([]);
-    const made = await ask('', { requests: [{ custom_id: 'one', params }] });
+    const made = await send('', { requests: [{ custom_id: 'one', params }] });
     const { id } = JSON.parse(made.text) as { id: string };
-    const early = await ask(`/${id}/results`);
+    const early = await send(`/${id}/results`);
     expect([early.status, early.text]).toEqual([404, expect.stringContaining('are not there yet')]);
     expect(provider.requests.some(({ path }) => path.endsWith('/results'))).toBe(false);
   });
@@ -144,9 +144,9 @@ describe('a provider that does not answer', () => {
     a.files.delete(file.id);
     await expect(mine.files.retrieve(file.id)).rejects.toMatchObject({ status: 404 });
     expect((await mine.files.list()).data).toEqual([]);
-    const asked = a.requests.length;
+    const requestsBefore = a.requests.length;
     await expect(mine.files.retrieve(file.id)).rejects.toMatchObject({ status: 404 });
-    expect(a.requests).toHaveLength(asked);
+    expect(a.requests).toHaveLength(requestsBefore);
   });
 });
 
@@ -157,9 +157,9 @@ test('an object that may have changed is in no list when its provider has it no 
   a.failWith = { status: 404, body: { error: { message: 'No such vector store.' } } };
   expect((await mine.vectorStores.list()).data).toEqual([]);
   a.failWith = undefined;
-  const asked = a.requests.length;
+  const requestsBefore = a.requests.length;
   expect((await mine.vectorStores.list()).data).toEqual([]);
-  expect(a.requests).toHaveLength(asked);
+  expect(a.requests).toHaveLength(requestsBefore);
 });
 
 test.each(['', '\n', ' \r\n\t\n'])('no batch is made of a file without a line: %j', async (text) => {

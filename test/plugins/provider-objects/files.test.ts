@@ -32,7 +32,7 @@ test('nobody sees the files of another key, in lists or by their ids', async () 
     file: await toFile(Buffer.from('secret'), 's.txt'),
     purpose: 'user_data',
   });
-  const asked = a.requests.length;
+  const requestsBefore = a.requests.length;
   expect((await theirs.files.list()).data).toEqual([]);
   await expect(theirs.files.retrieve(file.id)).rejects.toMatchObject({ status: 404 });
   await expect(theirs.files.content(file.id)).rejects.toMatchObject({ status: 404 });
@@ -43,7 +43,7 @@ test('nobody sees the files of another key, in lists or by their ids', async () 
       messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: file.id } }] }],
     }),
   ).rejects.toMatchObject({ status: 404, message: expect.stringContaining(file.id) });
-  expect(a.requests.length).toBe(asked);
+  expect(a.requests.length).toBe(requestsBefore);
   expect((await mine.files.retrieve(file.id)).id).toBe(file.id);
 });
 
@@ -67,21 +67,21 @@ test('a call that names a file goes to the channel that keeps it, and is refused
     { file: await toFile(Buffer.from('text'), 'f.txt'), purpose: 'user_data' },
     { headers: { 'x-sluice-channel': 'b' } },
   );
-  const ask = (model: string, file: string) =>
+  const sendChat = (model: string, file: string) =>
     mine.chat.completions.create({
       model,
       messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: file } }] }],
     });
   for (let time = 0; time < 5; time += 1) {
-    const { choices } = await ask('gpt-both', id);
+    const { choices } = await sendChat('gpt-both', id);
     expect(choices[0]?.message.content).toBe('by b');
   }
   const calls = a.requests.length + b.requests.length;
-  await expect(ask('gpt-a', id)).rejects.toMatchObject({
+  await expect(sendChat('gpt-a', id)).rejects.toMatchObject({
     status: 400,
     message: expect.stringContaining('gpt-a'),
   });
-  await expect(ask('gpt-both', 'file-unknown')).rejects.toMatchObject({ status: 404 });
+  await expect(sendChat('gpt-both', 'file-unknown')).rejects.toMatchObject({ status: 404 });
   expect(a.requests.length + b.requests.length).toBe(calls);
 });
 
@@ -93,14 +93,14 @@ test('a name that is written in codes is read all the same', async () => {
     file: await toFile(Buffer.from('x'), 'f'),
     purpose: 'user_data',
   });
-  const asked = a.requests.length;
+  const requestsBefore = a.requests.length;
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${mine.apiKey}`, 'content-type': 'application/json' },
     body: `{"model":"gpt-a","messages":[{"role":"user","content":[{"type":"file","file":{"\\u0066ile_id":"${id}"}}]}]}`,
   });
   expect(answer.status).toBe(404);
-  expect(a.requests.length).toBe(asked);
+  expect(a.requests.length).toBe(requestsBefore);
 });
 
 test('a file that a long request names is found in it too', async () => {
@@ -110,7 +110,7 @@ test('a file that a long request names is found in it too', async () => {
     { file: await toFile(Buffer.from('x'), 'f'), purpose: 'user_data' },
     { headers: { 'x-sluice-channel': 'b' } },
   );
-  const ask = (from: typeof mine) =>
+  const sendChat = (from: typeof mine) =>
     from.chat.completions.create({
       model: 'gpt-both',
       messages: [
@@ -118,10 +118,10 @@ test('a file that a long request names is found in it too', async () => {
         { role: 'user', content: [{ type: 'file', file: { file_id: id } }] },
       ],
     });
-  expect((await ask(mine)).choices[0]?.message.content).toBe('by b');
-  const asked = a.requests.length + b.requests.length;
-  await expect(ask(theirs)).rejects.toMatchObject({ status: 404 });
-  expect(a.requests.length + b.requests.length).toBe(asked);
+  expect((await sendChat(mine)).choices[0]?.message.content).toBe('by b');
+  const requestsBefore = a.requests.length + b.requests.length;
+  await expect(sendChat(theirs)).rejects.toMatchObject({ status: 404 });
+  expect(a.requests.length + b.requests.length).toBe(requestsBefore);
 });
 
 test('an operator may let ids through that nobody has here, and never those of another key', async () => {
@@ -131,15 +131,15 @@ test('an operator may let ids through that nobody has here, and never those of a
     file: await toFile(Buffer.from('x'), 'f'),
     purpose: 'user_data',
   });
-  const ask = (file_id: string) =>
+  const sendChat = (file_id: string) =>
     mine.chat.completions.create({
       model: 'gpt-a',
       messages: [{ role: 'user', content: [{ type: 'file', file: { file_id } }] }],
     });
-  expect((await ask('file-made-elsewhere')).choices[0]?.message.content).toBe('by a');
-  const asked = a.requests.length;
-  await expect(ask(id)).rejects.toMatchObject({ status: 404 });
-  expect(a.requests.length).toBe(asked);
+  expect((await sendChat('file-made-elsewhere')).choices[0]?.message.content).toBe('by a');
+  const requestsBefore = a.requests.length;
+  await expect(sendChat(id)).rejects.toMatchObject({ status: 404 });
+  expect(a.requests.length).toBe(requestsBefore);
 });
 
 test('words of tools that look like references are none', async () => {

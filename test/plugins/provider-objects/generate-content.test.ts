@@ -70,16 +70,18 @@ test('a file is uploaded in the resumable protocol by the official SDK, used by 
   const listed: (string | undefined)[] = [];
   for await (const one of await mine.files.list()) listed.push(one.name);
   expect(listed).toEqual([name]);
-  const ask = (from: GoogleGenAI, uri: string | undefined = file.uri) =>
+  const generate = (from: GoogleGenAI, uri: string | undefined = file.uri) =>
     from.models.generateContent({
       model: 'gemini-both',
       contents: [{ role: 'user', parts: [{ fileData: { fileUri: uri ?? '', mimeType: 'text/plain' } }] }],
     });
-  for (let time = 0; time < 3; time += 1) expect((await ask(mine)).text).toBe('Hi');
+  for (let time = 0; time < 3; time += 1) expect((await generate(mine)).text).toBe('Hi');
   expect(b.requests).toEqual([]);
-  await expect(ask(theirs)).rejects.toMatchObject({ status: 404 });
+  await expect(generate(theirs)).rejects.toMatchObject({ status: 404 });
   // Other spellings of the provider's addresses lead nowhere.
-  await expect(ask(theirs, file.uri?.replace('/files/', '/./files/'))).rejects.toMatchObject({ status: 400 });
+  await expect(generate(theirs, file.uri?.replace('/files/', '/./files/'))).rejects.toMatchObject({
+    status: 400,
+  });
   await expect(theirs.files.get({ name })).rejects.toMatchObject({ status: 404 });
   const stranger = await fetch(`${gateway.url}/v1beta/${name}:download?alt=media`);
   expect(stranger.status).toBe(401);
@@ -143,19 +145,19 @@ test('a cached content is made where its model is, used by its name there, chang
   expect(a.requests).toEqual([]);
   expect(JSON.parse(b.requests[0]?.body.toString() ?? '')).toMatchObject({ model: 'models/gemini-there' });
   const name = cache.name ?? '';
-  const ask = (from: GoogleGenAI, model: string) =>
+  const generate = (from: GoogleGenAI, model: string) =>
     from.models.generateContent({ model, contents: 'Hello', config: { cachedContent: name } });
-  for (let time = 0; time < 3; time += 1) expect((await ask(mine, 'gemini-both')).text).toBe('Hi');
+  for (let time = 0; time < 3; time += 1) expect((await generate(mine, 'gemini-both')).text).toBe('Hi');
   expect(a.requests).toEqual([]);
-  await expect(ask(mine, 'gemini-a')).rejects.toMatchObject({ status: 400 });
-  await expect(ask(theirs, 'gemini-b')).rejects.toMatchObject({ status: 404 });
+  await expect(generate(mine, 'gemini-a')).rejects.toMatchObject({ status: 400 });
+  await expect(generate(theirs, 'gemini-b')).rejects.toMatchObject({ status: 404 });
   expect(await mine.caches.update({ name, config: { ttl: '90s' } })).toMatchObject({ name, ttl: '90s' });
   const listed: (string | undefined)[] = [];
   for await (const one of await mine.caches.list()) listed.push(one.name);
   expect(listed).toEqual([name]);
   await expect(theirs.caches.delete({ name })).rejects.toMatchObject({ status: 404 });
   await mine.caches.delete({ name });
-  await expect(ask(mine, 'gemini-b')).rejects.toMatchObject({ status: 404 });
+  await expect(generate(mine, 'gemini-b')).rejects.toMatchObject({ status: 404 });
 });
 
 test('the keeping of a cached content is charged by the hour, more when it is kept for longer, and what is left is given back', async () => {
@@ -238,20 +240,20 @@ test('a file search store takes the key’s own files, and only its key searches
   for await (const one of await mine.fileSearchStores.documents.list({ parent: name }))
     documents.push(one.name);
   expect(documents).toEqual([`${name}/documents/d-1`]);
-  const ask = (from: GoogleGenAI, fileSearchStoreNames = [name]) =>
+  const generate = (from: GoogleGenAI, fileSearchStoreNames = [name]) =>
     from.models.generateContent({
       model: 'gemini-both',
       contents: 'What?',
       config: { tools: [{ fileSearch: { fileSearchStoreNames } }] },
     });
-  expect((await ask(mine)).text).toBe('Hi');
-  const asked = a.requests.length;
-  await expect(ask(theirs)).rejects.toMatchObject({ status: 404 });
-  await expect(ask(mine, ['fileSearchStores/of-another'])).rejects.toMatchObject({ status: 404 });
+  expect((await generate(mine)).text).toBe('Hi');
+  const requestsBefore = a.requests.length;
+  await expect(generate(theirs)).rejects.toMatchObject({ status: 404 });
+  await expect(generate(mine, ['fileSearchStores/of-another'])).rejects.toMatchObject({ status: 404 });
   await expect(theirs.fileSearchStores.documents.list({ parent: name })).rejects.toMatchObject({
     status: 404,
   });
-  expect(a.requests.length).toBe(asked);
+  expect(a.requests.length).toBe(requestsBefore);
   const listed = async (from: GoogleGenAI) => {
     const names: (string | undefined)[] = [];
     for await (const one of await from.fileSearchStores.list()) names.push(one.name);
@@ -353,9 +355,9 @@ test('a batch of a file that comes in several requests is known line by line, wh
   const lines = Array.from({ length: 20 }, () => line('x'.repeat(900_000)));
   const uploaded = async (text: string) =>
     (await mine.files.upload({ file: blob(text), config: { mimeType: 'jsonl' } })).name ?? '';
-  const asked = a.requests.length;
+  const requestsBefore = a.requests.length;
   const good = await uploaded(lines.join('\n'));
-  expect(a.requests.length - asked).toBeGreaterThan(3);
+  expect(a.requests.length - requestsBefore).toBeGreaterThan(3);
   expect((await mine.batches.create({ model: 'gemini-a', src: good })).name).toMatch(/^batches\//);
   const bad = await uploaded([...lines, 'no request'].join('\n'));
   await expect(mine.batches.create({ model: 'gemini-a', src: bad })).rejects.toMatchObject({ status: 400 });

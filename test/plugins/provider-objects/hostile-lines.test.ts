@@ -109,13 +109,13 @@ describe.each(hostile)('a batch file with %s', (_, line, reason) => {
 
   test('uploaded in a resumable upload: no batch is made of it', async () => {
     const { genai, providers } = await start();
-    const told = (body: string): string =>
+    const convertLine = (body: string): string =>
       body
         .replaceAll('"messages"', '"contents"')
         .replaceAll('"body"', '"request"')
         .replaceAll('"Body"', '"Request"');
     const file = await genai.files.upload({
-      file: new Blob([told(text.toString()).replaceAll('gpt-', 'gemini-')]),
+      file: new Blob([convertLine(text.toString()).replaceAll('gpt-', 'gemini-')]),
       config: { mimeType: 'application/jsonl' },
     });
     const batch = genai.batches.create({ model: 'gemini-a', src: { fileName: file.name ?? '' } });

@@ -28,9 +28,9 @@ function linesOf(begun?: BegunLines): RequestLines {
 const lineOf = (body: JsonObject, url = '/v1/chat/completions'): string =>
   `${JSON.stringify({ custom_id: 'a', method: 'POST', url, body: { model: 'm', ...body } })}\n`;
 
-const said = [{ role: 'user', content: 'Hello' }];
+const hello = [{ role: 'user', content: 'Hello' }];
 
-async function told(...texts: readonly string[]) {
+async function readLines(...texts: readonly string[]) {
   const lines = linesOf();
   for (const text of texts)
     // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -77,8 +77,8 @@ describe('lines that come in two requests', () => {
           messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'gs://a/1' } }] }],
           file_id: 'file-1',
         }) +
-          lineOf({ messages: said, web_search_options: {} }) +
-          lineOf({ messages: said, model: undefined as never }, '/v1/own'),
+          lineOf({ messages: hello, web_search_options: {} }) +
+          lineOf({ messages: hello, model: undefined as never }, '/v1/own'),
       ),
     );
     const begun = first.begun();
@@ -99,7 +99,7 @@ describe('lines that come in two requests', () => {
     const { rest: _, ...all } = begun as BegunLines;
     expect(second.end()).toEqual(all);
     const third = linesOf(JSON.parse(JSON.stringify(begun)) as BegunLines);
-    await third.push(Buffer.from(lineOf({ messages: said, model: 'n', file_id: 'file-1' })));
+    await third.push(Buffer.from(lineOf({ messages: hello, model: 'n', file_id: 'file-1' })));
     expect(third.end()).toMatchObject({ models: ['m', 'n'], count: 4, references: all.references });
   });
 
@@ -149,16 +149,16 @@ describe('a file of which nothing is known', () => {
       'more than 1000 addresses',
     ],
   ])('has too many %s', async (_, most, more, reason) => {
-    expect((await told(most)).reason).toBeUndefined();
-    const { known, reason: why } = await told(most, more);
+    expect((await readLines(most)).reason).toBeUndefined();
+    const { known, reason: why } = await readLines(most, more);
     expect(known).toBeUndefined();
     expect(why).toContain(reason);
   });
 
   test('has an endpoint that is too long', async () => {
     const url = (length: number) => `/${'e'.repeat(length - 1)}`;
-    expect((await told(lineOf({ messages: [] }, url(200)))).known?.endpoints).toEqual([url(200)]);
-    expect(await told(lineOf({ messages: [] }, url(201)))).toEqual({
+    expect((await readLines(lineOf({ messages: [] }, url(200)))).known?.endpoints).toEqual([url(200)]);
+    expect(await readLines(lineOf({ messages: [] }, url(201)))).toEqual({
       known: undefined,
       reason: 'Request 1: The url has more than 200 characters.',
     });
@@ -173,14 +173,14 @@ test('what requests in a body need is known, or the first that cannot be read is
     body: { model: 'm', messages } as JsonObject,
   });
   const pathOf = (index: number): string => `requests[${index}].params`;
-  expect(await measured([request(said), request(said)], pathOf)).toMatchObject({ m: { calls: 2 } });
-  await expect(measured([request(said), request(7), request(8)], pathOf)).rejects.toMatchObject({
+  expect(await measured([request(hello), request(hello)], pathOf)).toMatchObject({ m: { calls: 2 } });
+  await expect(measured([request(hello), request(7), request(8)], pathOf)).rejects.toMatchObject({
     code: 'invalid_value',
     param: 'requests[1].params',
     message: expect.stringMatching(/^requests\[1\]\.params: messages /) as string,
   });
   // What no format reads is measured by nobody.
-  expect(await measured([{ ...request(said), codec: undefined }], pathOf)).toEqual({});
+  expect(await measured([{ ...request(hello), codec: undefined }], pathOf)).toEqual({});
 });
 
 describe('what the lines of a file may ask for', () => {
@@ -191,10 +191,10 @@ describe('what the lines of a file may ask for', () => {
       { id: 'a-2', index: 1 },
     ],
   };
-  const place = { channel, key: channel.keys[0] } as unknown as ProviderAccount;
+  const account = { channel, key: channel.keys[0] } as unknown as ProviderAccount;
   const known = { models: ['m'], references: [], paid: [], addresses: [], count: 1, endpoints: [] };
 
-  function ask(
+  function checkAccess(
     requested: unknown,
     {
       key,
@@ -205,7 +205,7 @@ describe('what the lines of a file may ask for', () => {
   ) {
     const { call } = testCall();
     if (key !== undefined) call.set(caller, key as ApiKey);
-    const other = { ...place, channel: { ...channel, mayRead } } as unknown as ProviderAccount;
+    const other = { ...account, channel: { ...channel, mayRead } } as unknown as ProviderAccount;
     const around = {
       tools: { settings: { sampling: 'forward' } },
       finding: {
@@ -225,16 +225,16 @@ describe('what the lines of a file may ask for', () => {
   }
 
   test('is known where all of it was read', async () => {
-    expect(await ask(known)).toEqual(known);
+    expect(await checkAccess(known)).toEqual(known);
   });
 
   test('is models of the key alone, and paid tools that it may use', async () => {
-    await expect(ask(known, { key: { id: 'k', models: ['n'] } })).rejects.toMatchObject({
+    await expect(checkAccess(known, { key: { id: 'k', models: ['n'] } })).rejects.toMatchObject({
       code: 'model_not_allowed',
     });
     const { paid: _, ...older } = known;
-    expect(await ask(older)).toEqual(older);
-    await expect(ask(older, { key: { id: 'k', models: ['m'] } })).rejects.toMatchObject({
+    expect(await checkAccess(older)).toEqual(older);
+    await expect(checkAccess(older, { key: { id: 'k', models: ['m'] } })).rejects.toMatchObject({
       code: 'invalid_value',
       param: 'input_file_id',
       message: 'The tools that the file names are not known: upload it again.',
@@ -243,14 +243,14 @@ describe('what the lines of a file may ask for', () => {
 
   test('is addresses that the channel may use; Google’s are known, or the file is uploaded again', async () => {
     const addresses = [{ path: 'requests[0].url', value: 'gs://a/1', use: 'read' }];
-    await expect(ask({ ...known, addresses })).rejects.toMatchObject({
+    await expect(checkAccess({ ...known, addresses })).rejects.toMatchObject({
       code: 'forbidden',
       param: 'requests[0].url',
     });
-    expect(await ask({ ...known, addresses }, { mayRead: ['gs://a/'] })).toMatchObject({ addresses });
+    expect(await checkAccess({ ...known, addresses }, { mayRead: ['gs://a/'] })).toMatchObject({ addresses });
     const { addresses: _, ...older } = known;
-    expect(await ask(older)).toEqual(older);
-    await expect(ask(older, { kind: 'generate-content/files' })).rejects.toMatchObject({
+    expect(await checkAccess(older)).toEqual(older);
+    await expect(checkAccess(older, { kind: 'generate-content/files' })).rejects.toMatchObject({
       code: 'invalid_value',
       param: 'input_file_id',
       message: 'The addresses that the file names are not known: upload it again.',
@@ -260,18 +260,18 @@ describe('what the lines of a file may ask for', () => {
   test('is objects of the key, at the account where the batch goes; containers may be made in calls', async () => {
     const references = [['chat-completions/files', 'file-1']];
     const kept = (channelId: string, keyId: string) => ({ 'file-1': [channelId, keyId] as const });
-    expect(await ask({ ...known, references }, {}, kept('a', 'a-1'))).toMatchObject({ references });
+    expect(await checkAccess({ ...known, references }, {}, kept('a', 'a-1'))).toMatchObject({ references });
     for (const [channelId, keyId] of [
       ['b', 'b-1'],
       ['a', 'a-2'],
     ] as const)
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await expect(ask({ ...known, references }, {}, kept(channelId, keyId))).rejects.toMatchObject({
+      await expect(checkAccess({ ...known, references }, {}, kept(channelId, keyId))).rejects.toMatchObject({
         code: 'invalid_value',
         param: 'input_file_id',
       });
-    await expect(ask({ ...known, references })).rejects.toMatchObject({ code: 'not_found' });
+    await expect(checkAccess({ ...known, references })).rejects.toMatchObject({ code: 'not_found' });
     const containers = [['chat-completions/containers', 'cntr-1']];
-    expect(await ask({ ...known, references: containers })).toMatchObject({ references: containers });
+    expect(await checkAccess({ ...known, references: containers })).toMatchObject({ references: containers });
   });
 });

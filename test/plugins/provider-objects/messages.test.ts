@@ -128,7 +128,7 @@ test('files of messages are told apart from others at the same path, and calls t
   const seen: string[] = [];
   for await (const { id } of mine.beta.files.list()) seen.push(id);
   expect(seen).toEqual([file.id]);
-  const ask = (from: Anthropic) =>
+  const sendMessage = (from: Anthropic) =>
     from.beta.messages.create({
       model: 'claude-a',
       max_tokens: 10,
@@ -137,8 +137,8 @@ test('files of messages are told apart from others at the same path, and calls t
         { role: 'user', content: [{ type: 'document', source: { type: 'file', file_id: file.id } }] },
       ],
     });
-  expect((await ask(mine)).content).toMatchObject([{ text: 'Hi' }]);
-  await expect(ask(theirs)).rejects.toMatchObject({ status: 404, error: { type: 'error' } });
+  expect((await sendMessage(mine)).content).toMatchObject([{ text: 'Hi' }]);
+  await expect(sendMessage(theirs)).rejects.toMatchObject({ status: 404, error: { type: 'error' } });
   const content = await mine.beta.files.download(file.id);
   expect(await content.text()).toBe('a b');
   const asOthers = await fetch(`${gateway.url}/v1/files/${file.id}`, {
@@ -166,8 +166,8 @@ test('InvokeModel with Claude’s body names the key’s own files, as messages 
   const { provider, client, gateway } = await startStage();
   const [mine, theirs] = [await client(), await client()];
   const { id } = await theirs.beta.files.upload({ file: await toFile(Buffer.from('x'), 'f.txt') });
-  const asked = provider.requests.length;
-  const ask = (from: Anthropic) =>
+  const requestsBefore = provider.requests.length;
+  const sendMessage = (from: Anthropic) =>
     fetch(`${gateway.url}/model/claude-a/invoke`, {
       method: 'POST',
       headers: { authorization: `Bearer ${from.apiKey}`, 'content-type': 'application/json' },
@@ -177,9 +177,9 @@ test('InvokeModel with Claude’s body names the key’s own files, as messages 
         messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'file', file_id: id } }] }],
       }),
     });
-  const refused = await ask(mine);
+  const refused = await sendMessage(mine);
   expect([refused.status, await refused.text()]).toEqual([404, expect.stringContaining(id)]);
-  expect(provider.requests.length).toBe(asked);
-  await (await ask(theirs)).text();
+  expect(provider.requests.length).toBe(requestsBefore);
+  await (await sendMessage(theirs)).text();
   expect(provider.requests.at(-1)?.path).toBe('/v1/messages');
 });

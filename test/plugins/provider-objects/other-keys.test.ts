@@ -114,16 +114,16 @@ describe('an object of another key does not exist', () => {
   test.each(bodies)('for a call that names %s', async (_name, path, make) => {
     const stage = await start();
     const { a, b, mine, own, others } = stage;
-    const ask = async (objects: Objects): Promise<number> => {
+    const sendStatus = async (objects: Objects): Promise<number> => {
       const body = JSON.stringify({ model: 'gpt-a', ...make(objects) });
       const answer = await send(stage, mine, path, body, 'application/json');
       await answer.body?.cancel();
       return answer.status;
     };
-    const asked = a.requests.length + b.requests.length;
-    expect(await ask(others)).toBe(404);
-    expect(a.requests.length + b.requests.length).toBe(asked);
-    await ask(own);
+    const requestsBefore = a.requests.length + b.requests.length;
+    expect(await sendStatus(others)).toBe(404);
+    expect(a.requests.length + b.requests.length).toBe(requestsBefore);
+    await sendStatus(own);
     expect(a.requests.at(-1)?.path).toBe(path);
   });
 
@@ -157,39 +157,41 @@ describe('an object of another key does not exist', () => {
   ])('for a form field %s', async (_name, field) => {
     const stage = await start();
     const { a, mine, own, others } = stage;
-    const ask = (id: string, before: Blob) => {
+    const sendForm = (id: string, before: Blob) => {
       const form = new FormData();
       form.append('file', before, 'large.bin');
       form.append(field, id);
       return send(stage, mine, `/v1/containers/${own.container}/files`, form);
     };
     const small = new Blob(['text']);
-    const answer = await ask(others.file, small);
+    const answer = await sendForm(others.file, small);
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({ error: { message: expect.stringContaining(others.file) } });
     // What was begun to be sent never comes to its end there.
-    const late = await ask(others.file, new Blob([new Uint8Array(2 * 1024 * 1024)]));
+    const late = await sendForm(others.file, new Blob([new Uint8Array(2 * 1024 * 1024)]));
     expect(late.status).toBe(404);
     await late.body?.cancel();
     const path = `/v1/containers/${own.container}/files`;
     await eventually(() => expect(a.requests.filter((one) => one.path === path && !one.cut)).toEqual([]));
-    expect((await ask(own.file, small)).status).toBe(200);
+    expect((await sendForm(own.file, small)).status).toBe(200);
   });
 
   test('for a form field whose text is JSON', async () => {
     const stage = await start();
     const { mine, own, others } = stage;
-    const ask = async (text: string): Promise<number> => {
+    const sendStatus = async (text: string): Promise<number> => {
       const form = new FormData();
       form.append('options', text);
       const answer = await send(stage, mine, `/v1/containers/${own.container}/files`, form);
       await answer.body?.cancel();
       return answer.status;
     };
-    expect(await ask(JSON.stringify([{ file_id: others.file }]))).toBe(404);
-    expect(await ask(`{"file_id":"${others.file}"${' '.repeat(64 * 1024)}}`)).toBeGreaterThanOrEqual(400);
-    expect(await ask(JSON.stringify([{ file_id: own.file }]))).toBe(200);
-    expect(await ask('[no JSON file_id')).toBe(200);
+    expect(await sendStatus(JSON.stringify([{ file_id: others.file }]))).toBe(404);
+    expect(await sendStatus(`{"file_id":"${others.file}"${' '.repeat(64 * 1024)}}`)).toBeGreaterThanOrEqual(
+      400,
+    );
+    expect(await sendStatus(JSON.stringify([{ file_id: own.file }]))).toBe(200);
+    expect(await sendStatus('[no JSON file_id')).toBe(200);
   });
 
   test('for a file in a form under the name of a reference, which providers may read as an id', async () => {
@@ -197,11 +199,11 @@ describe('an object of another key does not exist', () => {
     const { a, mine, own, others } = stage;
     const form = new FormData();
     form.append('file_id', new Blob([others.file]), 'id.txt');
-    const asked = a.requests.length;
+    const requestsBefore = a.requests.length;
     const answer = await send(stage, mine, `/v1/containers/${own.container}/files`, form);
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ error: { param: 'file_id' } });
-    expect(a.requests.length).toBe(asked);
+    expect(a.requests.length).toBe(requestsBefore);
   });
 
   test('for a query that goes to the provider with a request', async () => {
@@ -210,10 +212,10 @@ describe('an object of another key does not exist', () => {
       fetch(`${gateway.url}/v1/vector_stores/${own.store}/files?${query}`, {
         headers: { authorization: `Bearer ${mine.apiKey}` },
       });
-    const asked = a.requests.length;
+    const requestsBefore = a.requests.length;
     expect((await get(`file_id=${others.file}`)).status).toBe(404);
     expect((await get(`filter[file_ids][0]=${others.file}`)).status).toBe(404);
-    expect(a.requests.length).toBe(asked);
+    expect(a.requests.length).toBe(requestsBefore);
     expect((await get(`file_id=${own.file}`)).status).toBe(200);
   });
 
@@ -261,7 +263,7 @@ describe('an object of another key does not exist', () => {
 test('a file that no key owns cannot be used in a body that looks like a run of code', async () => {
   const stage = await start();
   const { a, b, mine } = stage;
-  const asked = a.requests.length + b.requests.length;
+  const requestsBefore = a.requests.length + b.requests.length;
   const body = {
     model: 'gpt-a',
     type: 'code_interpreter_call',
@@ -269,7 +271,7 @@ test('a file that no key owns cannot be used in a body that looks like a run of 
   };
   const answer = await send(stage, mine, '/v1/responses', JSON.stringify(body), 'application/json');
   expect(answer.status).toBe(404);
-  expect(a.requests.length + b.requests.length).toBe(asked);
+  expect(a.requests.length + b.requests.length).toBe(requestsBefore);
 });
 
 test('a container that the provider has made during a call can be used, because no key owns it', async () => {

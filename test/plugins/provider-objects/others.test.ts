@@ -96,7 +96,7 @@ test('a vector store takes the key’s own files, from the provider account wher
     body: { file_id: there.id },
   });
   await mine.vectorStores.search(store.id, { query: 'What?' });
-  const asked = a.requests.length;
+  const requestsBefore = a.requests.length;
   await expect(theirs.vectorStores.search(store.id, { query: 'What?' })).rejects.toMatchObject({
     status: 404,
   });
@@ -110,7 +110,7 @@ test('a vector store takes the key’s own files, from the provider account wher
       tools: [{ type: 'file_search', vector_store_ids: [store.id] }],
     });
   await expect(answer(theirs)).rejects.toMatchObject({ status: 404 });
-  expect(a.requests.length).toBe(asked);
+  expect(a.requests.length).toBe(requestsBefore);
   expect(await mine.vectorStores.delete(store.id)).toMatchObject({ deleted: true });
   expect((await mine.vectorStores.list()).data).toEqual([]);
 });
@@ -178,7 +178,7 @@ test('a path below an object that would lead elsewhere is 404 and never asked fo
   const { a, client, gateway } = await startStage();
   const mine = await client();
   const { id } = await mine.containers.create({ name: 'box' });
-  const asked = a.requests.length;
+  const requestsBefore = a.requests.length;
   for (const rest of ['..%2f..%2fmodels', 'files/%2e%2e%2fx', 'files//x', 'files%3Fa', 'a.b']) {
     const answer = await fetch(`${gateway.url}/v1/containers/${id}/${rest}`, {
       headers: { authorization: `Bearer ${mine.apiKey}` },
@@ -186,5 +186,5 @@ test('a path below an object that would lead elsewhere is 404 and never asked fo
     expect([rest, answer.status]).toEqual([rest, 404]);
     await answer.body?.cancel();
   }
-  expect(a.requests.length).toBe(asked);
+  expect(a.requests.length).toBe(requestsBefore);
 });

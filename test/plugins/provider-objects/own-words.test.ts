@@ -12,7 +12,7 @@ import { charges } from './_records.ts';
 
 const endpoint = '/v1/chat/completions';
 const line = { custom_id: 'one', method: 'POST', url: endpoint, body: batchBody };
-const asked = { endpoint, completion_window: '24h' } as const;
+const batchOptions = { endpoint, completion_window: '24h' } as const;
 const jsonIn = ({ body }: ObjectRequest): Json => JSON.parse(body.toString()) as Json;
 const linesIn = (text: string): readonly Json[] =>
   text
@@ -60,7 +60,11 @@ test('batches of Together are made of a file with its purpose, and told in small
   expect(files.get('file-1')).toBe(text);
   expect(forms[0]).toContain('name="file_name"\r\n\r\nbatch.jsonl\r\n');
   expect(forms[0]).toContain('name="purpose"\r\n\r\nbatch-api\r\n');
-  const batch = await client.batches.create({ input_file_id: file.id, ...asked, metadata: { a: 'b' } });
+  const batch = await client.batches.create({
+    input_file_id: file.id,
+    ...batchOptions,
+    metadata: { a: 'b' },
+  });
   expect(batch).toMatchObject({
     status: 'validating',
     created_at: 1_705_329_000,
@@ -103,7 +107,10 @@ test('pages of results of xAI are a file, of which each answer is charged', asyn
         state: { num_requests: 2, num_pending: 0, num_success: 0, num_error: 0, num_cancelled: 2 },
       });
     if (rest !== '/results') return answer(200, batch);
-    const result = (name: string, told: object) => ({ batch_request_id: name, batch_result: told });
+    const result = (name: string, batchResult: object) => ({
+      batch_request_id: name,
+      batch_result: batchResult,
+    });
     return query.get('pagination_token') === 'next'
       ? answer(200, {
           results: [result('two', { error: { code: 3, message: 'No.' } })],
@@ -120,7 +127,7 @@ test('pages of results of xAI are a file, of which each answer is charged', asyn
   );
   const begin = async () => {
     const file = await client.files.create({ file: await fileOf(line), purpose: 'batch' });
-    return client.batches.create({ input_file_id: file.id, ...asked, metadata: { name: 'nightly' } });
+    return client.batches.create({ input_file_id: file.id, ...batchOptions, metadata: { name: 'nightly' } });
   };
   const batch = await begin();
   expect(batch).toMatchObject({ id: 'batch_0', status: 'validating', metadata: { name: 'nightly' } });
@@ -198,7 +205,7 @@ test('results of SiliconFlow are read at the address that it tells, which no cli
   const made = await client.files.create({ file: await fileOf(line), purpose: 'batch' });
   expect(made).toMatchObject({ id: 'file-jk', created_at: 1_741_685_396 });
   expect(await client.files.retrieve('file-jk')).toMatchObject({ id: 'file-jk', bytes: 10 });
-  const { id, status } = await client.batches.create({ input_file_id: 'file-jk', ...asked });
+  const { id, status } = await client.batches.create({ input_file_id: 'file-jk', ...batchOptions });
   expect(status).toBe('validating');
   Object.assign(batch, { status: 'completed', output_file_id: `${provider.url}/results`, completed_at: 2 });
   const done = await client.batches.retrieve(id);
@@ -347,7 +354,7 @@ test('datasets and jobs of a Fireworks account are files and batches', async () 
   expect(linesIn(datasets.get(file.id) ?? '')).toEqual([text]);
   expect(await client.files.retrieve(file.id)).toMatchObject({ id: file.id, created_at: 1_788_061_722 });
   const named = { model: 'model-a' };
-  const batch = await client.batches.create({ input_file_id: file.id, ...asked, ...named });
+  const batch = await client.batches.create({ input_file_id: file.id, ...batchOptions, ...named });
   expect(job).toMatchObject({
     model: 'accounts/fireworks/models/there',
     inputDatasetId: `accounts/mine/datasets/${file.id}`,

@@ -14,31 +14,31 @@ type Query = Parameters<ObjectStore['list']>[2];
 
 /** A store of so many objects, the newest first, and what it was asked for. */
 function storeOf(count: number, purposes: readonly string[] = []) {
-  const asked: Query[] = [];
+  const queries: Query[] = [];
   const all = Array.from({ length: count }, (_, index) => ({
     id: `id${index}`,
     seen: { id: `id${index}`, purpose: purposes[index % Math.max(1, purposes.length)] ?? '' },
   })) as unknown as ProviderObject[];
   const store = {
     async list(_owner: string, _kind: string, query: Query) {
-      asked.push(query);
-      const place = (id: string | undefined): number => all.findIndex((one) => one.id === id);
-      if (query.after !== undefined && place(query.after) < 0) return undefined;
-      if (query.before !== undefined && place(query.before) < 0) return undefined;
-      const end = query.before === undefined ? count : place(query.before);
-      const from = query.before === undefined ? place(query.after) + 1 : Math.max(0, end - query.limit);
+      queries.push(query);
+      const indexOf = (id: string | undefined): number => all.findIndex((one) => one.id === id);
+      if (query.after !== undefined && indexOf(query.after) < 0) return undefined;
+      if (query.before !== undefined && indexOf(query.before) < 0) return undefined;
+      const end = query.before === undefined ? count : indexOf(query.before);
+      const from = query.before === undefined ? indexOf(query.after) + 1 : Math.max(0, end - query.limit);
       const objects = all.slice(from, Math.min(end, from + query.limit));
       return { objects, hasMore: query.before === undefined ? from + query.limit < count : from > 0 };
     },
   } as unknown as ObjectStore;
-  return { store, asked };
+  return { store, queries };
 }
 
 /** A page, and what the store was asked for. */
 async function page(format: ObjectFormat, name: string, query: string, store = storeOf(0)) {
   const { call } = await makeCall({ operation: 'state', query });
   const found = await pageOf(call, collectionOf(format, name), store.store);
-  return { body: found.body(found.objects.map(({ seen }) => seen)), asked: store.asked };
+  return { body: found.body(found.objects.map(({ seen }) => seen)), queries: store.queries };
 }
 const idsOf = ({ body }: { body: JsonObject }, member = 'data'): string[] =>
   (body[member] as unknown as { id: string }[]).map(({ id }) => id);
@@ -65,8 +65,8 @@ describe('a list of chat completions', () => {
     ['batches', 'limit=101', 100],
     ['batches', 'limit=999999', 100],
   ])('of %s with %s asks for %i', async (name, query, limit) => {
-    const { asked } = await page('chat-completions', name, query);
-    expect(asked).toEqual([{ order: 'desc', limit }]);
+    const { queries } = await page('chat-completions', name, query);
+    expect(queries).toEqual([{ order: 'desc', limit }]);
   });
 
   test.each([
@@ -90,7 +90,7 @@ describe('a list of chat completions', () => {
     expect(idsOf(first)).toHaveLength(100);
     expect(idsOf(first)[99]).toBe('id297');
     expect(first.body['has_more']).toBe(true);
-    expect(store.asked.map(({ after }) => after)).toEqual([undefined, 'id199']);
+    expect(store.queries.map(({ after }) => after)).toEqual([undefined, 'id199']);
     const rest = await page('chat-completions', 'files', 'purpose=batch&limit=100&after=id297', store);
     expect([idsOf(rest).length, rest.body['has_more']]).toEqual([67, false]);
     const exact = await page(
@@ -105,8 +105,8 @@ describe('a list of chat completions', () => {
   });
 
   test('in the other order is asked for as such', async () => {
-    const { asked } = await page('chat-completions', 'files', 'order=asc&limit=7&after=id0', storeOf(1));
-    expect(asked).toEqual([{ order: 'asc', limit: 7, after: 'id0' }]);
+    const { queries } = await page('chat-completions', 'files', 'order=asc&limit=7&after=id0', storeOf(1));
+    expect(queries).toEqual([{ order: 'asc', limit: 7, after: 'id0' }]);
   });
 });
 
@@ -122,12 +122,12 @@ describe('a list of messages', () => {
       expect([idsOf(next), next.body['next_page'], next.body['has_more']]).toEqual([['id20'], null, false]);
     }
     const all = await page('messages', 'files', 'limit=1000', storeOf(2));
-    expect(all.asked[0]?.limit).toBe(1000);
+    expect(all.queries[0]?.limit).toBe(1000);
   });
 
   test('goes back before an id, whatever stands behind another', async () => {
     const got = await page('messages', 'files', 'before_id=id5&after_id=id9&limit=2', storeOf(9));
-    expect(got.asked).toEqual([{ order: 'desc', limit: 2, before: 'id5' }]);
+    expect(got.queries).toEqual([{ order: 'desc', limit: 2, before: 'id5' }]);
     expect([idsOf(got), got.body['has_more']]).toEqual([['id3', 'id4'], true]);
     await expect(page('messages', 'files', 'page=nobody', storeOf(1))).rejects.toEqual(refused('page'));
     await expect(page('messages', 'files', 'after_id=nobody', storeOf(1))).rejects.toEqual(
@@ -217,7 +217,7 @@ describe('lines of a file', () => {
 });
 
 describe('what a provider answers', () => {
-  const asked = async (status: number, text: string): Promise<Upstream> => {
+  const respond = async (status: number, text: string): Promise<Upstream> => {
     const answer = { status, headers: {}, bytes: of(Buffer.from(text)) } as unknown as Upstream;
     const channel = { open: () => Promise.resolve(answer) };
     const { call } = await makeCall({ operation: 'state' });
@@ -229,11 +229,11 @@ describe('what a provider answers', () => {
   const error = (message: string): string => JSON.stringify({ error: { message } });
 
   test('with success is its answer, and its JSON is read up to a limit', async () => {
-    for (const status of [200, 299]) expect((await asked(status, '{}')).status).toBe(status);
-    expect(await jsonOf(await asked(200, '{"a":1}'), 7)).toEqual({ a: 1 });
-    expect(await jsonOf(await asked(200, ''), 7)).toEqual({});
-    await expect(jsonOf(await asked(200, '{"a":12}'), 7)).rejects.toThrow(GatewayError);
-    await expect(jsonOf(await asked(200, '[]'), 7)).rejects.toMatchObject({
+    for (const status of [200, 299]) expect((await respond(status, '{}')).status).toBe(status);
+    expect(await jsonOf(await respond(200, '{"a":1}'), 7)).toEqual({ a: 1 });
+    expect(await jsonOf(await respond(200, ''), 7)).toEqual({});
+    await expect(jsonOf(await respond(200, '{"a":12}'), 7)).rejects.toThrow(GatewayError);
+    await expect(jsonOf(await respond(200, '[]'), 7)).rejects.toMatchObject({
       code: 'upstream_error',
       origin: 'upstream',
     });
@@ -254,7 +254,7 @@ describe('what a provider answers', () => {
     [400, error('Wrong.'), { status: 400 }, false],
     [500, error('Down.'), { status: 502 }, false],
   ])('with %i and %s is an error of its own', async (status, text, expected, gone) => {
-    const thrown: unknown = await asked(status, text).catch((reason: unknown) => reason);
+    const thrown: unknown = await respond(status, text).catch((reason: unknown) => reason);
     expect(thrown).toMatchObject(expected);
     expect((thrown as Error).message).not.toBe('');
     expect(isGone(thrown)).toBe(gone);

@@ -38,9 +38,9 @@ function finding(candidates: readonly Channel[] = [a], foreign = false): Finding
     foreign,
     store: {
       find: (owner: string, kind: string, id: string) => {
-        const place = kind === 'chat-completions/files' ? kept[`${owner} ${id}`] : undefined;
+        const account = kind === 'chat-completions/files' ? kept[`${owner} ${id}`] : undefined;
         return Promise.resolve(
-          place && ({ owner, kind, id, channel: place[0], key: place[1] } as unknown as ProviderObject),
+          account && ({ owner, kind, id, channel: account[0], key: account[1] } as unknown as ProviderObject),
         );
       },
       isOwned: (kind: string, id: string) =>
@@ -72,8 +72,8 @@ function callOf(owner: string | undefined = 'me', body: JsonObject = {}): Call {
 describe('where the objects are that a request refers to', () => {
   const placed = async (ids: readonly (string | Reference)[], given = finding(), owner = 'me') => {
     const references = ids.map((one) => (typeof one === 'string' ? reference(one) : one));
-    const place = await accountOfReferences(callOf(owner), references, given);
-    return place && `${place.channel.id} ${place.key.id}`;
+    const account = await accountOfReferences(callOf(owner), references, given);
+    return account && `${account.channel.id} ${account.key.id}`;
   };
 
   test('is where all of them are', async () => {
@@ -127,8 +127,8 @@ describe('where the objects are that a request refers to', () => {
 
   test('is asked for in the name of nobody where no key is asked', async () => {
     const { call } = testCall();
-    const place = await accountOfReferences(call, [reference('file-nobodys')], finding());
-    expect([place?.channel.id, place?.key.id]).toEqual(['b', 'b-2']);
+    const account = await accountOfReferences(call, [reference('file-nobodys')], finding());
+    expect([account?.channel.id, account?.key.id]).toEqual(['b', 'b-2']);
   });
 });
 

@@ -59,8 +59,8 @@ async function stage(answers: Readonly<Record<string, Answer>>, pricing?: PriceR
     readonly sentence: string;
     readonly fields: Record<string, unknown>;
   }[] = [];
-  const asked: string[] = [];
-  const say = (level: string) => (fields: Record<string, unknown>, sentence: string) =>
+  const requests: string[] = [];
+  const logAt = (level: string) => (fields: Record<string, unknown>, sentence: string) =>
     void lines.push({ level, sentence, fields });
   let isFirst = true;
   const store = {
@@ -81,7 +81,7 @@ async function stage(answers: Readonly<Record<string, Answer>>, pricing?: PriceR
     keys: [{ id: 'a-1', index: 0 }],
     upstreamModel: (model: string) => model,
     open(_call: unknown, { method, path }: { method: string; path: string }): Promise<Upstream> {
-      asked.push(`${method} ${path}`);
+      requests.push(`${method} ${path}`);
       const { status, body } = answers[path] ?? {
         status: 404,
         body: { error: { message: 'No such batch.' } },
@@ -96,10 +96,10 @@ async function stage(answers: Readonly<Record<string, Answer>>, pricing?: PriceR
     providerCalls: () => ({ call: testCall().call, end: () => {} }),
     format: (name: string) => (name === 'chat-completions' ? format : undefined),
     prices: { cost: () => ({ microDollars: 100, price: {} }) },
-    log: { debug: say('debug'), info: say('info'), warn: say('warn') },
+    log: { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn') },
   };
   const poller = new Poller(store as never, tools as never, { ...options, shareOf: () => 0.5 });
-  return { poller, later, settled, lines, asked };
+  return { poller, later, settled, lines, requests };
 }
 
 const path = '/batches/batch-1';
@@ -111,10 +111,10 @@ const done = (files: JsonObject): Answer => ({
 
 describe('a batch that runs', () => {
   test('is written down as its provider has it, and asked about again later', async () => {
-    const { poller, later, settled, asked } = await stage({ [path]: running });
+    const { poller, later, settled, requests } = await stage({ [path]: running });
     const now = await poller.refresh(object({ asks: 2, refusals: 2 }));
     expect(now).toMatchObject({ seen: running.body, charge: { asks: 3, refusals: 0 } });
-    expect(asked).toEqual([`GET ${path}`]);
+    expect(requests).toEqual([`GET ${path}`]);
     // Each pause is half as long again as the one before.
     expect(later).toEqual([{ object: now, pollAt: start + Math.round(30_000 * 1.5 ** 3) }]);
     expect(settled).toEqual([]);
@@ -138,10 +138,10 @@ describe('a batch that runs', () => {
   });
 
   test('that is charged already is not asked about', async () => {
-    const { poller, asked, lines } = await stage({ [path]: running });
+    const { poller, requests, lines } = await stage({ [path]: running });
     const { charge: _, ...charged } = object();
     expect(await poller.refresh(charged)).toEqual(charged);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
     expect(lines).toEqual([]);
   });
 });
@@ -264,11 +264,11 @@ describe('a batch that has come to its end', () => {
   });
 
   test('without results is charged nothing', async () => {
-    const { poller, settled, asked } = await stage({
+    const { poller, settled, requests } = await stage({
       [path]: { status: 200, body: { id: 'batch-1', status: 'failed' } },
     });
     await poller.refresh(object());
     expect(settled).toMatchObject([{ settlements: [], left: [] }]);
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 });

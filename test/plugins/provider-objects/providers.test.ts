@@ -116,9 +116,9 @@ test('batch jobs of Mistral are batches for the official SDK of another provider
     }
     if (name === 'files') return answer(200, files.get(second) ?? '');
     if (name === 'batch' && second === 'jobs' && method === 'POST' && third === '') {
-      const asked = JSON.parse(sent.toString()) as Json;
+      const fields = JSON.parse(sent.toString()) as Json;
       const job: Json = {
-        ...asked,
+        ...fields,
         id: `job-${jobs.size}`,
         object: 'batch',
         errors: [],
@@ -142,8 +142,8 @@ test('batch jobs of Mistral are batches for the official SDK of another provider
   );
   const begin = async (line: Json) => {
     const file = await client.files.create({ file: await fileOf(line), purpose: 'batch' });
-    const asked = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const;
-    return client.batches.create({ input_file_id: file.id, metadata: { a: 'b' }, ...asked });
+    const batchOptions = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const;
+    return client.batches.create({ input_file_id: file.id, metadata: { a: 'b' }, ...batchOptions });
   };
   await expect(begin({ custom_id: 'one', body: { ...body, max_tokens: 1e6 } })).rejects.toMatchObject({
     status: 429,

@@ -8,7 +8,7 @@ import { startObjectServer, type Answer, type ObjectRequest } from '../../suppor
 interface Provider {
   address: (url: string, path: string) => string | undefined;
   more: Record<string, string>;
-  goOn: (asked: ObjectRequest, answer: Answer) => void;
+  goOn: (request: ObjectRequest, answer: Answer) => void;
 }
 
 const active = { 'x-goog-upload-status': 'active' };
@@ -18,13 +18,13 @@ async function startStage(options: Parameters<typeof providerObjects>[0] = {}) {
   const provider: Provider = {
     address: (url, path) => `${url}${path}?upload_id=there&upload_protocol=resumable&key=AIza-of-a`,
     more: {},
-    goOn: (_asked, answer) => answer(200, {}, active),
+    goOn: (_request, answer) => answer(200, {}, active),
   };
-  const google = await startObjectServer((asked, answer) => {
-    if (asked.path.endsWith(':download')) return answer(200, 'bytes');
-    if (asked.path === '/v1beta/fileSearchStores') return answer(200, { name: 'fileSearchStores/s-1' });
-    if (!isStart(asked)) return provider.goOn(asked, answer);
-    const address = provider.address(google.url, asked.path);
+  const google = await startObjectServer((request, answer) => {
+    if (request.path.endsWith(':download')) return answer(200, 'bytes');
+    if (request.path === '/v1beta/fileSearchStores') return answer(200, { name: 'fileSearchStores/s-1' });
+    if (!isStart(request)) return provider.goOn(request, answer);
+    const address = provider.address(google.url, request.path);
     answer(200, '', {
       ...active,
       ...provider.more,
@@ -76,8 +76,10 @@ describe('the beginning of an upload', () => {
       cookie: 'a=b',
     });
     expect(await answer.json()).toEqual({});
-    const told = Object.fromEntries([...answer.headers].filter(([name]) => /goog|guploader/.test(name)));
-    expect(told).toEqual({
+    const uploadHeaders = Object.fromEntries(
+      [...answer.headers].filter(([name]) => /goog|guploader/.test(name)),
+    );
+    expect(uploadHeaders).toEqual({
       'x-goog-upload-status': 'active',
       'x-goog-upload-chunk-granularity': '262144',
       'x-goog-upload-size-received': '0',
@@ -85,13 +87,15 @@ describe('the beginning of an upload', () => {
         new RegExp(`^${gateway.url}/upload/v1beta/files\\?upload_id=[\\w-]{32}&upload_protocol=resumable$`),
       ) as string,
     });
-    const [asked] = google.requests;
-    expect([asked?.method, asked?.path, String(asked?.body)]).toEqual([
+    const [startRequest] = google.requests;
+    expect([startRequest?.method, startRequest?.path, String(startRequest?.body)]).toEqual([
       'POST',
       '/upload/v1beta/files',
       '{"file":{"displayName":"a"}}',
     ]);
-    const passed = Object.entries(asked?.headers ?? {}).filter(([name]) => /goog-upload|cookie/.test(name));
+    const passed = Object.entries(startRequest?.headers ?? {}).filter(([name]) =>
+      /goog-upload|cookie/.test(name),
+    );
     expect(Object.fromEntries(passed)).toEqual({
       'x-goog-upload-protocol': 'resumable',
       'x-goog-upload-command': 'start',
@@ -148,13 +152,13 @@ describe('the bytes of an upload', () => {
     const { google, begun, goOn } = await startStage();
     const answer = await goOn(await begun(), 0, 'one');
     expect([answer.status, answer.headers.get('x-goog-upload-status')]).toEqual([200, 'active']);
-    const asked = google.requests[1];
-    expect([asked?.path, Object.fromEntries(asked?.query ?? []), String(asked?.body)]).toEqual([
+    const upload = google.requests[1];
+    expect([upload?.path, Object.fromEntries(upload?.query ?? []), String(upload?.body)]).toEqual([
       '/upload/v1beta/files',
       { upload_id: 'there', upload_protocol: 'resumable' },
       'one',
     ]);
-    expect(asked?.headers).toMatchObject({
+    expect(upload?.headers).toMatchObject({
       'content-type': 'application/octet-stream',
       'x-goog-upload-command': 'upload',
       'x-goog-upload-offset': '0',
@@ -182,7 +186,7 @@ describe('the bytes of an upload', () => {
       [{ file: { name: 'files/f-1' } }, {}],
       [{}, { 'x-goog-upload-status': 'final' }],
     ] as const) {
-      provider.goOn = (_asked, answer) => answer(200, body, headers);
+      provider.goOn = (_request, answer) => answer(200, body, headers);
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const url = await begun();
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -196,10 +200,10 @@ describe('the bytes of an upload', () => {
     const { google, provider, begun, goOn } = await startStage();
     const url = await begun();
     expect((await goOn(url, 0, 'one')).status).toBe(200);
-    provider.goOn = (_asked, answer) => answer(200, {}, { ...active, 'x-goog-upload-size-received': '3' });
+    provider.goOn = (_request, answer) => answer(200, {}, { ...active, 'x-goog-upload-size-received': '3' });
     const answer = await goOn(url, 0, '', 'query');
     expect(answer.headers.get('x-goog-upload-size-received')).toBe('3');
-    provider.goOn = (_asked, reply) => reply(200, { file: { name: 'files/f-1' } });
+    provider.goOn = (_request, reply) => reply(200, { file: { name: 'files/f-1' } });
     expect((await goOn(url, 3, 'two', 'upload, finalize')).status).toBe(200);
     expect(google.requests.slice(1).map(({ body }) => String(body))).toEqual(['one', '', 'two']);
   });
@@ -216,9 +220,9 @@ describe('the bytes of an upload', () => {
   test('that the provider refuses leave the upload as it was', async () => {
     const { provider, begun, goOn } = await startStage();
     const url = await begun();
-    provider.goOn = (_asked, answer) => answer(503, { error: { message: 'busy', status: 'UNAVAILABLE' } });
+    provider.goOn = (_request, answer) => answer(503, { error: { message: 'busy', status: 'UNAVAILABLE' } });
     expect((await goOn(url, 0, 'one')).status).toBe(503);
-    provider.goOn = (_asked, answer) => answer(200, { file: { name: 'files/f-1' } });
+    provider.goOn = (_request, answer) => answer(200, { file: { name: 'files/f-1' } });
     expect((await goOn(url, 0, 'one', 'upload, finalize')).status).toBe(200);
   });
 });
@@ -234,7 +238,7 @@ describe('a file of requests that came in several requests', () => {
     const { provider, gateway, begun, goOn, send } = stage;
     const url = await begun();
     for (const [index, [offset, text]] of pieces.entries()) {
-      provider.goOn = (_asked, answer) => {
+      provider.goOn = (_request, answer) => {
         if (refused.includes(index)) answer(503, { error: { message: 'busy' } });
         else if (index === pieces.length - 1) answer(200, { file: { name: 'files/f-1' } });
         else answer(200, {}, active);
@@ -242,7 +246,7 @@ describe('a file of requests that came in several requests', () => {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       await goOn(url, offset, text);
     }
-    provider.goOn = (_asked, answer) => answer(200, { name: 'batches/b-1' });
+    provider.goOn = (_request, answer) => answer(200, { name: 'batches/b-1' });
     const made = await send(
       `${gateway.url}/v1beta/models/gemini-a:batchGenerateContent`,
       { 'content-type': 'application/json' },
@@ -328,7 +332,7 @@ test('an id that would lead elsewhere is no file to download and no store to upl
 
 test('a file that was uploaded is downloaded as bytes by both addresses', async () => {
   const { google, gateway, provider, begun, goOn } = await startStage();
-  provider.goOn = (_asked, answer) => answer(200, { file: { name: 'files/f-1' } });
+  provider.goOn = (_request, answer) => answer(200, { file: { name: 'files/f-1' } });
   await goOn(await begun(), 0, 'all', 'upload, finalize');
   for (const path of [
     '/v1beta/files/f-1:download',
@@ -341,6 +345,6 @@ test('a file that was uploaded is downloaded as bytes by both addresses', async 
     expect([answer.status, await answer.text()]).toEqual([200, 'bytes']);
     expect(answer.headers.get('content-type')).toBe('application/octet-stream');
   }
-  const asked = google.requests.at(-1);
-  expect([asked?.path, asked?.query.get('alt')]).toEqual(['/v1beta/files/f-1:download', 'media']);
+  const upload = google.requests.at(-1);
+  expect([upload?.path, upload?.query.get('alt')]).toEqual(['/v1beta/files/f-1:download', 'media']);
 });

@@ -47,7 +47,7 @@ function stage(format?: Format, traits: readonly object[] = []) {
   return { around, reserved, released };
 }
 
-const place = { channel: { id: 'google', upstreamModel: (model: string) => `priced-${model}` } } as never;
+const account = { channel: { id: 'google', upstreamModel: (model: string) => `priced-${model}` } } as never;
 
 function callOf(key?: Partial<ApiKey>) {
   const { call } = testCall();
@@ -80,9 +80,9 @@ const objectOf = (more: Partial<typeof storage> = {}, owner = 'k'): ProviderObje
   }) as unknown as ProviderObject;
 
 describe('a new content', () => {
-  const claim = async (body: JsonObject, key: ApiKey | undefined = inDollars, model = 'm') => {
+  const reserve = async (body: JsonObject, key: ApiKey | undefined = inDollars, model = 'm') => {
     const all = stage();
-    const made = await reserveStorage(callOf(key), place, { model, body }, all.around);
+    const made = await reserveStorage(callOf(key), account, { model, body }, all.around);
     return { ...all, made };
   };
   const size = (body: JsonObject): number => Buffer.byteLength(JSON.stringify(body));
@@ -98,7 +98,7 @@ describe('a new content', () => {
       [{ ttl: null }, hour],
     ] as const) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const { reserved } = await claim(body);
+      const { reserved } = await reserve(body);
       const cost = Math.ceil((size(body) * (life + minute)) / hour);
       expect(reserved).toEqual([{ microDollars: cost, tokens: 0 }]);
     }
@@ -109,7 +109,7 @@ describe('a new content', () => {
     const body = { ttl: '3540s', contents: [{ role: 'user', parts: [{ text: 'many words '.repeat(400) }] }] };
     const reservedWith = async (traits: readonly object[], content: JsonObject = body): Promise<number> => {
       const { around, reserved } = stage(format, traits);
-      await reserveStorage(callOf(inDollars), place, { model: 'm', body: content }, around);
+      await reserveStorage(callOf(inDollars), account, { model: 'm', body: content }, around);
       return reserved[0]?.microDollars ?? 0;
     };
     const limitAt = (id: string, inputLimit: number) => ({ channel: { id }, traits: { inputLimit } });
@@ -124,7 +124,7 @@ describe('a new content', () => {
   });
 
   test('is charged what its provider says of it', async () => {
-    const { made, released } = await claim({ ttl: '3600s' });
+    const { made, released } = await reserve({ ttl: '3600s' });
     const seen = {
       createTime: at(now - 1000),
       expireTime: at(now + hour - 1000),
@@ -169,7 +169,7 @@ describe('a new content', () => {
 
   test('is charged what was wanted where its provider says nothing', async () => {
     const body = { ttl: '3600s' };
-    const { made, released } = await claim(body);
+    const { made, released } = await reserve(body);
     for (const seen of [
       {},
       { usageMetadata: { totalTokenCount: 'many' }, createTime: 'x', expireTime: 7 },
@@ -183,7 +183,7 @@ describe('a new content', () => {
   });
 
   test('costs what the longest pattern says that fits its model', async () => {
-    const { reserved } = await claim({ ttl: '3540s' }, inDollars, 'dear');
+    const { reserved } = await reserve({ ttl: '3540s' }, inDollars, 'dear');
     expect(reserved[0]?.microDollars).toBe(4 * size({ ttl: '3540s' }));
   });
 
@@ -191,7 +191,7 @@ describe('a new content', () => {
     for (const key of [{ id: 'k' } as ApiKey, undefined]) {
       const all = stage();
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const made = await reserveStorage(callOf(key), place, { model: 'm', body: {} }, all.around);
+      const made = await reserveStorage(callOf(key), account, { model: 'm', body: {} }, all.around);
       expect(all.reserved).toEqual([]);
       const [settlement] = made!.stored({}).settlements;
       expect(settlement?.keyId).toBe(key?.id);
@@ -203,7 +203,7 @@ describe('a new content', () => {
   });
 
   test('is refused where its cost cannot be limited', async () => {
-    await expect(claim({}, inTokens)).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(reserve({}, inTokens)).rejects.toMatchObject({ code: 'forbidden' });
     const nowhere = { channel: { id: 'google', upstreamModel: () => undefined } } as never;
     const { around } = stage();
     await expect(
@@ -232,7 +232,7 @@ describe('a new content', () => {
     [{ expire_time: 7 }, 'expireTime'],
     [{ ttl: '1s', expireTime: at(now) }, 'ttl'],
   ])('that is wanted until %j is refused', async (body, param) => {
-    await expect(claim(body)).rejects.toMatchObject({ code: 'invalid_value', param });
+    await expect(reserve(body)).rejects.toMatchObject({ code: 'invalid_value', param });
   });
 });
 
@@ -298,13 +298,13 @@ function contested(others: readonly (ProviderObject | undefined)[]) {
     readonly settlements: readonly Settlement[];
   }[] = [];
   const removed: ProviderObject[] = [];
-  let turn = 0;
+  let index = 0;
   const store = {
     change(object: ProviderObject, next: ProviderObject | undefined, settlements: readonly Settlement[]) {
       changes.push({ object, now: next, settlements });
-      return Promise.resolve(turn >= others.length);
+      return Promise.resolve(index >= others.length);
     },
-    find: () => Promise.resolve(others[turn++]),
+    find: () => Promise.resolve(others[index++]),
     remove(object: ProviderObject) {
       removed.push(object);
       return Promise.resolve(true);
@@ -315,7 +315,7 @@ function contested(others: readonly (ProviderObject | undefined)[]) {
 
 describe('two who change a content at once', () => {
   const seen = { expireTime: at(now + 5 * hour) };
-  const claimOf = async (): Promise<StorageReservation> => {
+  const reservationOf = async (): Promise<StorageReservation> => {
     const { around } = stage();
     return (await reserveExtension(callOf(inDollars), objectOf(), { ttl: '18000s' }, around))!;
   };
@@ -324,7 +324,7 @@ describe('two who change a content at once', () => {
     // The other has made four hours of the two, and charged them.
     const other = objectOf({ until: now + 4 * hour, microDollars: 4_000_000, count: 2 });
     const { around, changes } = contested([other]);
-    await keepLonger(callOf(inDollars), objectOf(), seen, await claimOf(), around);
+    await keepLonger(callOf(inDollars), objectOf(), seen, await reservationOf(), around);
     expect(changes).toHaveLength(2);
     expect(changes[0]?.settlements[0]?.charged.microDollars).toBe(3_000_000);
     expect(changes[1]).toMatchObject({
@@ -343,14 +343,14 @@ describe('two who change a content at once', () => {
     for (const other of [undefined, { ...objectOf(), known: {} } as ProviderObject]) {
       const { around, changes } = contested([other, other]);
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await keepLonger(callOf(inDollars), objectOf(), seen, await claimOf(), around);
+      await keepLonger(callOf(inDollars), objectOf(), seen, await reservationOf(), around);
       expect(changes).toHaveLength(1);
     }
   });
 
   test('end after twenty tries', async () => {
     const { around, changes } = contested(Array.from({ length: 50 }, () => objectOf()));
-    await keepLonger(callOf(inDollars), objectOf(), seen, await claimOf(), around);
+    await keepLonger(callOf(inDollars), objectOf(), seen, await reservationOf(), around);
     expect(changes).toHaveLength(20);
   });
 });
@@ -363,7 +363,7 @@ describe('a price rule of the owners of a key', () => {
     const { around, reserved } = stage();
     const body = { ttl: '3540s' };
     const cost = Buffer.byteLength(JSON.stringify(body));
-    const made = await reserveStorage(callOf(key), place, { model: 'm', body }, around);
+    const made = await reserveStorage(callOf(key), account, { model: 'm', body }, around);
     expect(reserved).toEqual([{ microDollars: Math.ceil(cost * 1.5), tokens: 0 }]);
     const { known, settlements } = made!.stored({ usageMetadata: { totalTokenCount: 101 } });
     const storedCost = Math.ceil(101 * (3540 / 3600));

@@ -99,7 +99,7 @@ describe.each(Object.keys(channels))('at %s', (name) => {
       for (const [path, body] of bodies.filter(([one]) => isKept(one)))
         // oxlint-disable-next-line no-await-in-loop -- one after the other
         own[path] = `${path}/${await create(path, body)}`;
-      const asked = provider.requests.length;
+      const requestsBefore = provider.requests.length;
       await limit(budget);
       for (const [path, body] of bodies)
         // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -120,7 +120,7 @@ describe.each(Object.keys(channels))('at %s', (name) => {
       for (const [path, rest, body] of below.filter(([one]) => isKept(one)))
         // oxlint-disable-next-line no-await-in-loop -- one after the other
         expect(await send(`${own[path]}${rest}`, body)).toMatchObject(refused(`${own[path]}${rest}`));
-      expect(provider.requests).toHaveLength(asked);
+      expect(provider.requests).toHaveLength(requestsBefore);
       const free: readonly (readonly [string, string, object])[] = [
         ['/v1/evals', '', { name: 'other' }],
         ['/v1/evals', '/runs/run_1/cancel', {}],
@@ -156,7 +156,7 @@ describe('at Gemini', () => {
       const { client, limit, provider } = await startGemini();
       const { name = '' } = await client.fileSearchStores.create({});
       const file = await client.files.upload({ file: new Blob(['x'], { type: 'text/plain' }) });
-      const asked = provider.requests.length;
+      const requestsBefore = provider.requests.length;
       await limit(budget);
       const error = { status: 403, message: expect.stringContaining('cannot be reserved in advance') };
       await expect(
@@ -168,7 +168,7 @@ describe('at Gemini', () => {
           file: new Blob(['x'], { type: 'text/plain' }),
         }),
       ).rejects.toThrow(/403|cannot be reserved/);
-      expect(provider.requests).toHaveLength(asked);
+      expect(provider.requests).toHaveLength(requestsBefore);
       expect((await client.fileSearchStores.create({})).name).toMatch(/^fileSearchStores\//);
     },
   );
@@ -181,7 +181,7 @@ describe('at Gemini', () => {
   test('a key with a budget keeps no content of a model whose storage has no price', async () => {
     const { client, limit, provider } = await startGemini();
     const { name = '' } = await client.caches.create(cached('other-a'));
-    const asked = provider.requests.length;
+    const requestsBefore = provider.requests.length;
     for (const budget of Object.values(budgets)) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       await limit(budget);
@@ -192,19 +192,19 @@ describe('at Gemini', () => {
         status: 403,
       });
     }
-    expect(provider.requests).toHaveLength(asked);
+    expect(provider.requests).toHaveLength(requestsBefore);
   });
 
   test('a budget in tokens alone allows no storage, which uses no tokens; what is kept can be kept for less time', async () => {
     const { client, limit, provider } = await startGemini();
     const { name = '' } = await client.caches.create(cached('gemini-a'));
-    const asked = provider.requests.length;
+    const requestsBefore = provider.requests.length;
     await limit(budgets['tokens'] as Budget);
     await expect(client.caches.create(cached('gemini-a'))).rejects.toMatchObject({ status: 403 });
     await expect(client.caches.update({ name, config: { ttl: '7200s' } })).rejects.toMatchObject({
       status: 403,
     });
-    expect(provider.requests).toHaveLength(asked);
+    expect(provider.requests).toHaveLength(requestsBefore);
     await client.caches.update({ name, config: { ttl: '60s' } });
     await limit(budgets['dollars'] as Budget);
     expect((await client.caches.create(cached('gemini-a'))).name).toMatch(/^cachedContents\//);

@@ -77,7 +77,7 @@ async function returned(
   { gateway, upstream }: Awaited<ReturnType<typeof setUp>>,
   { stream, offer = true, keep = {} }: { stream: boolean; offer?: boolean; keep?: Json },
 ): Promise<{ readonly turn: Json | undefined; readonly losses: string | null; readonly bytes: string }> {
-  const ask = async (messages: readonly Json[]): Promise<Response> => {
+  const send = async (messages: readonly Json[]): Promise<Response> => {
     const tools = [{ type: 'function', function: { name: 'find', parameters: { type: 'object' } } }];
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
@@ -87,10 +87,10 @@ async function returned(
     expect(response.status).toBe(200);
     return response;
   };
-  const bytes = await (await ask([user])).text();
+  const bytes = await (await send([user])).text();
   const { index: _, ...made } = call;
   const kept = { role: 'assistant', content: null, tool_calls: [made], ...keep };
-  const second = await ask([user, kept, { role: 'tool', tool_call_id: made.id, content: 'found' }]);
+  const second = await send([user, kept, { role: 'tool', tool_call_id: made.id, content: 'found' }]);
   await second.text();
   const { messages } = JSON.parse(String(upstream.requests[1]?.body)) as { messages: Json[] };
   return { turn: messages[1], losses: second.headers.get('x-sluice-loss'), bytes };
@@ -98,12 +98,12 @@ async function returned(
 
 describe.each([true, false])('reasoning in a reply that passes through, streamed: %s', (stream) => {
   test('without a proof comes back where the model wants it', async () => {
-    const place = await setUp('deepseek', [
+    const setup = await setUp('deepseek', [
       { role: 'assistant', content: null, reasoning_content: 'Look ' },
       { content: null, reasoning_content: 'first — 世界.' },
       { tool_calls: [call] },
     ]);
-    const { turn, losses } = await returned(place, { stream });
+    const { turn, losses } = await returned(setup, { stream });
     expect(turn?.reasoning_content).toBe('Look first — 世界.');
     expect(losses).toBeNull();
   });
@@ -117,41 +117,41 @@ describe.each([true, false])('reasoning in a reply that passes through, streamed
       index: 0,
     };
     const hidden = { type: 'reasoning.encrypted', data: 'Enc+/==', format: 'anthropic-claude-v1', index: 1 };
-    const place = await setUp('openrouter', [
+    const setup = await setUp('openrouter', [
       { reasoning_details: [signed] },
       { reasoning_details: [hidden] },
       { tool_calls: [call] },
     ]);
-    const { turn, losses } = await returned(place, { stream });
+    const { turn, losses } = await returned(setup, { stream });
     expect(turn?.reasoning_details).toEqual([signed, hidden]);
     expect(losses).toBeNull();
   });
 
   test("has Google's signature on the call again", async () => {
     const extra_content = { google: { thought_signature: 'Goo+/==' } };
-    const place = await setUp('openai', [{ tool_calls: [{ ...call, extra_content }] }]);
-    const { turn, losses } = await returned(place, { stream });
+    const setup = await setUp('openai', [{ tool_calls: [{ ...call, extra_content }] }]);
+    const { turn, losses } = await returned(setup, { stream });
     const { index: _, ...made } = call;
     expect(turn?.tool_calls).toEqual([{ ...made, extra_content }]);
     expect(losses).toBeNull();
   });
 
   test("stays the client's own where the client kept it, and its request goes through untouched", async () => {
-    const place = await setUp('deepseek', [{ reasoning_content: 'Look.' }, { tool_calls: [call] }]);
+    const setup = await setUp('deepseek', [{ reasoning_content: 'Look.' }, { tool_calls: [call] }]);
     const keep = { reasoning_content: 'Look.', x_own: 1 };
-    const { turn } = await returned(place, { stream, keep });
+    const { turn } = await returned(setup, { stream, keep });
     expect(turn).toMatchObject(keep);
   });
 
   test('of a request without tools is not looked at', async () => {
-    const place = await setUp('deepseek', [{ reasoning_content: 'Look.' }, { tool_calls: [call] }]);
-    expect((await returned(place, { stream, offer: false })).turn).not.toHaveProperty('reasoning_content');
+    const setup = await setUp('deepseek', [{ reasoning_content: 'Look.' }, { tool_calls: [call] }]);
+    expect((await returned(setup, { stream, offer: false })).turn).not.toHaveProperty('reasoning_content');
   });
 
   test('reaches the client in the bytes that the provider sent', async () => {
-    const place = await setUp('deepseek', [{ reasoning_content: 'Look.' }, { tool_calls: [call] }]);
-    const { bytes } = await returned(place, { stream });
-    const direct = await fetch(`${place.upstream.url}/`, {
+    const setup = await setUp('deepseek', [{ reasoning_content: 'Look.' }, { tool_calls: [call] }]);
+    const { bytes } = await returned(setup, { stream });
+    const direct = await fetch(`${setup.upstream.url}/`, {
       method: 'POST',
       body: JSON.stringify({ stream }),
     });

@@ -37,10 +37,10 @@ const targetAt = (channel: string, model = 'm', kind = 'k'): Target =>
     traits: {},
   }) satisfies Target;
 
-const user = (said: string): Message => ({ role: 'user', content: [{ type: 'text', text: said }] });
+const user = (words: string): Message => ({ role: 'user', content: [{ type: 'text', text: words }] });
 const assistant = (...content: Block[]): Message => ({ role: 'assistant', content, at: 'messages[1]' });
 const call = (id: string, name = 'find'): Block => ({ type: 'tool-call', id, name, input: '{}' });
-const withoutPlace = (block: Block): Block => {
+const withoutPosition = (block: Block): Block => {
   const { at: _, ...rest } = block;
   return rest as Block;
 };
@@ -65,11 +65,11 @@ async function recalled(
   to = 'f',
   owner = 'o',
 ): Promise<Recalled> {
-  const place = { owner, opening: JSON.stringify(messages[0]) };
+  const scope = { owner, opening: JSON.stringify(messages[0]) };
   const forgotten = await forgottenTurns(
     messages,
     memory,
-    () => place,
+    () => scope,
     () => asItIs(messages),
   );
   return recall(messages, forgotten, { target, from: 'c', to });
@@ -168,7 +168,7 @@ describe('a turn whose pieces are messages of their own', () => {
   test('gets the proof with the words, which then stand there once', async () => {
     const history = [user('Find it.'), thought('Hm.'), ...ids.map((id) => assistant(call(id)))];
     const { messages } = await recalled(history);
-    expect(messages?.map(({ content }) => content.map(withoutPlace))).toEqual([
+    expect(messages?.map(({ content }) => content.map(withoutPosition))).toEqual([
       history[0]?.content,
       [{ type: 'reasoning', text: 'Hm.', proof: signed('s') }, call(ids[0])],
       [call(ids[1])],
@@ -214,7 +214,7 @@ describe('a turn that is put together again', () => {
           }
         });
         listener.event({ type: 'finish', choice: 0, reason: 'stop' });
-        const [heard] = listener.take()?.turns ?? [];
+        const [recorded] = listener.take()?.turns ?? [];
         const forgotten = original
           .filter(({ type }) => type !== 'reasoning')
           .map((block): Block => {
@@ -224,11 +224,11 @@ describe('a turn that is put together again', () => {
           });
         const proved = original.some((block) => 'proof' in block && block.proof !== undefined);
         const called = original.some(({ type }) => type === 'tool-call');
-        expect(heard !== undefined).toBe(proved && called);
-        if (heard === undefined) return;
-        await keep({ ...heard, maker: makerOf(targetAt('a')), format: 'f' }, []);
+        expect(recorded !== undefined).toBe(proved && called);
+        if (recorded === undefined) return;
+        await keep({ ...recorded, maker: makerOf(targetAt('a')), format: 'f' }, []);
         const { messages } = await recalled([assistant(...forgotten)]);
-        const content = (messages?.[0]?.content ?? []).map(withoutPlace);
+        const content = (messages?.[0]?.content ?? []).map(withoutPosition);
         const without = (type: Block['type']) => (block: { readonly type: string }) => block.type !== type;
         expect(content.filter(without('text'))).toEqual(original.filter(without('text')));
         expect(content.filter(without('reasoning'))).toEqual(original.filter(without('reasoning')));

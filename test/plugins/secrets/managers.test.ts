@@ -146,7 +146,7 @@ describe('Vault', () => {
   test('is left no token of a login that runs while the gateway stops', async () => {
     const answer = Promise.withResolvers<object>();
     const revoked: unknown[] = [];
-    const ask: SendToVault = async ({ path, token }) => {
+    const sendToVault: SendToVault = async ({ path, token }) => {
       if (path === 'auth/approle/login') return answer.promise;
       if (path === 'auth/token/revoke-self') revoked.push(token);
       return undefined;
@@ -155,7 +155,7 @@ describe('Vault', () => {
     const tools = { onClose: (job: () => unknown) => void closers.push(job) } as unknown as SecretTools;
     const auth = { kind: 'approle', roleId, secretId, mount: 'approle' } as const;
     const request = { name: 'secret/a', signal: AbortSignal.timeout(5_000) };
-    const shown = vaultToken(auth, ask, tools).use(request, async (token) => token);
+    const shown = vaultToken(auth, sendToVault, tools).use(request, async (token) => token);
     const closed = Promise.all(closers.map((job) => job()));
     answer.resolve({ auth: { client_token: 'token-of-a-late-login', lease_duration: 60 } });
     await closed;

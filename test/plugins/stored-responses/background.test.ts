@@ -268,8 +268,8 @@ describe('cancelled at another gateway on the same database', () => {
       // There is room for one run: the next one is taken when the first has ended.
       const next = { model: 'native-1', input: 'next', background: true };
       await expect.poll(async () => (await call(maker, 'POST', '/v1/responses', next)).status).toBe(200);
-      for (const door of [maker, other]) {
-        const { body } = await call(door, 'GET', `/v1/responses/${String(queued.id)}`);
+      for (const reader of [maker, other]) {
+        const { body } = await call(reader, 'GET', `/v1/responses/${String(queued.id)}`);
         expect(body).toMatchObject({ status: 'cancelled', output: [] });
       }
       const items = await call(maker, 'GET', `/v1/conversations/${String(conversation.id)}/items`);
@@ -281,10 +281,10 @@ describe('cancelled at another gateway on the same database', () => {
 test('cancelled at another gateway before it began, it stays cancelled, and no provider is asked', async () => {
   const provider = await startNative({});
   const database = temporaryDatabase();
-  const door = await startGateway({ database, channels: [provider.channel] });
+  const shared = await startGateway({ database, channels: [provider.channel] });
   const stores = openStores(database);
   onTestFinished(async () => {
-    await door.close();
+    await shared.close();
     await stores.close();
     await provider.close();
   });
@@ -293,13 +293,13 @@ test('cancelled at another gateway before it began, it stays cancelled, and no p
       UPDATE responses SET status = 'cancelled', response = json_set(response, '$.status', 'cancelled')
         WHERE owner = NEW.owner AND id = NEW.id;
     END`);
-  const queued = await runTurn(door, { model: 'native-1', input: 'Hello', background: true });
+  const queued = await runTurn(shared, { model: 'native-1', input: 'Hello', background: true });
   await expect
     .poll(() =>
-      door.lines.some((line) => line['msg'] === 'a background run ended' && line['response'] === queued.id),
+      shared.lines.some((line) => line['msg'] === 'a background run ended' && line['response'] === queued.id),
     )
     .toBe(true);
-  const { body } = await call(door, 'GET', `/v1/responses/${String(queued.id)}`);
+  const { body } = await call(shared, 'GET', `/v1/responses/${String(queued.id)}`);
   expect(body).toMatchObject({ status: 'cancelled' });
   expect(provider.requests).toEqual([]);
 });
@@ -419,10 +419,10 @@ test('more at once than the operator allows are refused, and there is room again
 test('a gateway that stops keeps what it was making as failed', async () => {
   const upstream = await startNative({}, () => true);
   const database = temporaryDatabase();
-  const door = await startGateway({ database, timeouts: { drain: 100 }, channels: [upstream.channel] });
-  const queued = await runTurn(door, { model: 'native-1', input: 'x', background: true });
+  const draining = await startGateway({ database, timeouts: { drain: 100 }, channels: [upstream.channel] });
+  const queued = await runTurn(draining, { model: 'native-1', input: 'x', background: true });
   await expect.poll(() => upstream.requests.length).toBe(1);
-  await door.close();
+  await draining.close();
   await upstream.close();
   const stores = openStores(database);
   try {

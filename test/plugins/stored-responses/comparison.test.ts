@@ -23,7 +23,7 @@ test('a cache is compared with a response of the same key, and with no other', a
       input: 'Hello',
       prompt_cache_options: { comparison_response_id: response },
     });
-  const asked = native.requests.length;
+  const requestsBefore = native.requests.length;
   for (const [key, response] of [
     [value, id],
     [gateway.key, 'resp_unknown'],
@@ -32,7 +32,7 @@ test('a cache is compared with a response of the same key, and with no other', a
       status: 404,
       body: { error: { param: 'prompt_cache_options.comparison_response_id' } },
     });
-  expect(native.requests.length).toBe(asked);
+  expect(native.requests.length).toBe(requestsBefore);
   expect((await compare(gateway.key, id)).status).toBe(200);
   expect(native.bodies().at(-1)).toMatchObject({ prompt_cache_options: { comparison_response_id: id } });
   expect((await compare(value, null)).status).toBe(200);

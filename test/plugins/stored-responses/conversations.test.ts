@@ -17,7 +17,7 @@ beforeEach(async () => {
   other = await started.client();
 });
 
-const said = (role: string, content: unknown) => ({ role, content });
+const message = (role: string, content: unknown) => ({ role, content });
 
 async function begin(body: unknown = {}): Promise<string> {
   const { body: made } = await own.post('/v1/conversations', body);
@@ -27,7 +27,7 @@ async function begin(body: unknown = {}): Promise<string> {
 describe('a conversation', () => {
   test('is made with items and metadata, read, changed and deleted', async () => {
     const made = await own.post('/v1/conversations', {
-      items: [said('user', 'Hello.')],
+      items: [message('user', 'Hello.')],
       metadata: { topic: 'greetings' },
     });
     const { id } = made.body;
@@ -70,8 +70,8 @@ describe('a conversation', () => {
     const id = await begin();
     const { status, body } = await own.post(`/v1/conversations/${id}/items`, {
       items: [
-        said('user', 'What is the weather?'),
-        { type: 'message', ...said('assistant', 'Let me see.') },
+        message('user', 'What is the weather?'),
+        { type: 'message', ...message('assistant', 'Let me see.') },
         { type: 'function_call', call_id: 'call_1', name: 'get_weather', arguments: '{}' },
         { type: 'function_call_output', call_id: 'call_1', output: 'sunny' },
         { type: 'reasoning', summary: [], encrypted_content: 'xyz' },
@@ -79,7 +79,7 @@ describe('a conversation', () => {
           id: 'msg_own',
           type: 'message',
           status: 'incomplete',
-          ...said('developer', [{ type: 'input_text', text: 'x' }]),
+          ...message('developer', [{ type: 'input_text', text: 'x' }]),
         },
       ],
     });
@@ -132,9 +132,9 @@ describe('a conversation', () => {
   });
 
   test('is listed newest first, twenty at a time, unless asked otherwise', async () => {
-    const id = await begin({ items: Array.from({ length: 20 }, (_, n) => said('user', `a${n}`)) });
+    const id = await begin({ items: Array.from({ length: 20 }, (_, n) => message('user', `a${n}`)) });
     await own.post(`/v1/conversations/${id}/items`, {
-      items: Array.from({ length: 5 }, (_, n) => said('user', `b${n}`)),
+      items: Array.from({ length: 5 }, (_, n) => message('user', `b${n}`)),
     });
     const texts = ({ body }: Answer) => body.data.map(({ content }) => content[0]?.text);
     const path = `/v1/conversations/${id}/items`;
@@ -150,7 +150,7 @@ describe('a conversation', () => {
   });
 
   test('gives and deletes one item', async () => {
-    const id = await begin({ items: [said('user', 'one'), said('user', 'two')] });
+    const id = await begin({ items: [message('user', 'one'), message('user', 'two')] });
     const path = `/v1/conversations/${id}`;
     const [two, one = { id: '' }] = (await own.get(`${path}/items`)).body.data;
     expect((await own.get(`${path}/items/${one.id}`)).body).toEqual(one);
@@ -161,7 +161,7 @@ describe('a conversation', () => {
   });
 
   test('takes over what an item only refers to', async () => {
-    const from = await begin({ items: [said('user', 'kept')] });
+    const from = await begin({ items: [message('user', 'kept')] });
     const [kept] = (await own.get(`/v1/conversations/${from}/items`)).body.data;
     const id = await begin({ items: [{ type: 'item_reference', id: kept?.id }] });
     expect((await own.get(`/v1/conversations/${id}/items`)).body.data).toEqual([kept]);
@@ -176,7 +176,7 @@ describe('a conversation', () => {
     const before = await startStored(config);
     const { record, value } = await before.gateway.apiKeys.create({ name: 'stays' });
     const client = clientOf(before.gateway, value, record.id);
-    const { id } = (await client.post('/v1/conversations', { items: [said('user', 'Hello.')] })).body;
+    const { id } = (await client.post('/v1/conversations', { items: [message('user', 'Hello.')] })).body;
     const items = await client.get(`/v1/conversations/${id}/items`);
     await before.gateway.close();
     const after = await startStored(config);
@@ -208,7 +208,7 @@ describe('a conversation', () => {
 describe('nonsense is refused with the field’s name', () => {
   const long = 'x'.repeat(513);
   const pairs = Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`k${n}`, 'v']));
-  const many = Array.from({ length: 21 }, () => said('user', 'x'));
+  const many = Array.from({ length: 21 }, () => message('user', 'x'));
 
   test.each([
     ['metadata', { metadata: 'x' }],
@@ -219,13 +219,13 @@ describe('nonsense is refused with the field’s name', () => {
     ['items', { items: 'x' }],
     ['items', { items: many }],
     ['items[0]', { items: ['x'] }],
-    ['items[1].role', { items: [said('user', 'x'), { content: 'x' }] }],
-    ['items[0].role', { items: [said('critic', 'x')] }],
+    ['items[1].role', { items: [message('user', 'x'), { content: 'x' }] }],
+    ['items[0].role', { items: [message('critic', 'x')] }],
     ['items[0].content', { items: [{ role: 'user' }] }],
-    ['items[0].content', { items: [said('user', 7)] }],
-    ['items[0].content', { items: [said('user', ['x'])] }],
+    ['items[0].content', { items: [message('user', 7)] }],
+    ['items[0].content', { items: [message('user', ['x'])] }],
     ['items[0].type', { items: [{ type: 7 }] }],
-    ['items[0].id', { items: [{ ...said('user', 'x'), id: 7 }] }],
+    ['items[0].id', { items: [{ ...message('user', 'x'), id: 7 }] }],
     ['items[0].id', { items: [{ type: 'item_reference' }] }],
     ['items[0].id', { items: [{ type: 'item_reference', id: 'msg_unknown' }] }],
   ])('%s in %j', async (param, body) => {
@@ -240,9 +240,9 @@ describe('nonsense is refused with the field’s name', () => {
     expect((await own.post(path, {})).body.error.param).toBe('metadata');
     expect((await own.post(`${path}/items`, {})).body.error.param).toBe('items');
     expect((await own.post(`${path}/items`, { items: many })).body.error.param).toBe('items');
-    expect((await own.post(`${path}/items`, { items: [said('user', 'x'), said('user', 1)] })).status).toBe(
-      400,
-    );
+    expect(
+      (await own.post(`${path}/items`, { items: [message('user', 'x'), message('user', 1)] })).status,
+    ).toBe(400);
     expect((await own.get(`${path}/items`)).body.data).toEqual([]);
     const response = await own.fetch(path, {
       method: 'POST',
@@ -262,7 +262,7 @@ describe('nonsense is refused with the field’s name', () => {
     'order=up',
     'after=nothing',
   ])('in a list’s query: %s', async (query) => {
-    const id = await begin({ items: [said('user', 'x')] });
+    const id = await begin({ items: [message('user', 'x')] });
     const { status, body } = await own.get(`/v1/conversations/${id}/items?${query}`);
     expect(status).toBe(400);
     expect(body.error.param).toBe(query.split('=')[0]);
@@ -334,7 +334,7 @@ test.each([
 });
 
 test('another key’s conversation looks exactly like one that never was', async () => {
-  const id = await begin({ items: [said('user', 'secret')] });
+  const id = await begin({ items: [message('user', 'secret')] });
   const item = (await own.get(`/v1/conversations/${id}/items`)).body.first_id;
   const unknown = id.replace(/.{4}$/, (end) => (end === '0000' ? '1111' : '0000'));
   const requests: ((path: string) => Promise<{ status: number; body: unknown }>)[] = [
@@ -343,7 +343,7 @@ test('another key’s conversation looks exactly like one that never was', async
     (path) => other.delete(path),
     (path) => other.get(`${path}/items`),
     (path) => other.get(`${path}/items?after=${item}`),
-    (path) => other.post(`${path}/items`, { items: [said('user', 'mine')] }),
+    (path) => other.post(`${path}/items`, { items: [message('user', 'mine')] }),
     (path) => other.post(`${path}/items`, { items: [] }),
     (path) => other.get(`${path}/items/${item}`),
     (path) => other.delete(`${path}/items/${item}`),

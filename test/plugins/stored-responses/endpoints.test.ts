@@ -268,18 +268,18 @@ describe('a kept response as a stream', () => {
         { type: 'url_citation', start_index: 0, end_index: 1, title: 't', url: 'https://x.test' },
       ],
     };
-    const said = { type: 'message', role: 'assistant', status: 'completed' };
+    const messageFields = { type: 'message', role: 'assistant', status: 'completed' };
     const raw = { type: 'reasoning_text', text: 'hm' };
     const call = { status: 'completed', name: 'f' };
     const kept: JsonObject[] = [
       { id: 'rs_2', type: 'reasoning', summary: [], content: [raw], status: 'completed' },
       {
         id: 'msg_2',
-        ...said,
+        ...messageFields,
         phase: 'commentary',
         content: [cited, { type: 'refusal', refusal: 'no' }, text],
       },
-      { id: 'msg_3', ...said, status: 'incomplete', content: [] },
+      { id: 'msg_3', ...messageFields, status: 'incomplete', content: [] },
       { id: 'fc_2', type: 'function_call', ...call, call_id: 'call_1', arguments: '{}', namespace: 'tools' },
       { id: 'ctc_1', type: 'custom_tool_call', ...call, call_id: 'call_2', input: 'free text' },
       {

@@ -373,14 +373,14 @@ describe('the path of an error', () => {
     ['input', 'input'],
     ['model', 'model'],
     ['tools.input[5]', 'tools.input[5]'],
-  ])('%s is %s in the client’s own body', (param, place) => {
-    const told = inClientsPlaces(at(param), resolved) as GatewayError;
-    expect([told.param, told.message]).toEqual([place, `Wrong: ${place} and ${place}.`]);
+  ])('%s is %s in the client’s own body', (param, clientPath) => {
+    const error = inClientsPlaces(at(param), resolved) as GatewayError;
+    expect([error.param, error.message]).toEqual([clientPath, `Wrong: ${clientPath} and ${clientPath}.`]);
   });
 
   test('is the conversation where that names the earlier items', () => {
-    const told = inClientsPlaces(at('input[0]'), { ...resolved, conversation: 'conv_1' } as Resolved);
-    expect((told as GatewayError).param).toBe('conversation');
+    const error = inClientsPlaces(at('input[0]'), { ...resolved, conversation: 'conv_1' } as Resolved);
+    expect((error as GatewayError).param).toBe('conversation');
   });
 
   test('changes nothing else of it, and nothing of an error without one', () => {

@@ -135,8 +135,8 @@ test('an answer reaches its client although it could not be kept, and the log sa
       const response = await runTurn(gateway, { model: 'demo', input: 'Hello' }, stream);
       expect(textOf(response)).toBe('You said: Hello');
     }
-    const told = gateway.lines.filter(({ msg }: Json) => msg === 'a response could not be stored');
-    expect(told).toHaveLength(2);
+    const lines = gateway.lines.filter(({ msg }: Json) => msg === 'a response could not be stored');
+    expect(lines).toHaveLength(2);
   } finally {
     await gateway.close();
   }

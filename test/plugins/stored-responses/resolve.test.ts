@@ -42,7 +42,7 @@ describe('over one WebSocket', () => {
     /^(error|response\.(completed|incomplete|failed))$/.test(String(type));
 
   /** One turn on a socket: its last event. */
-  const ask = async (client: SocketClient, body: Json): Promise<Json> => {
+  const respond = async (client: SocketClient, body: Json): Promise<Json> => {
     const count = client.messages.filter(isLast).length;
     client.send({ type: 'response.create', ...body });
     return (await client.until(isLast, count + 1)).at(-1) ?? {};
@@ -50,11 +50,14 @@ describe('over one WebSocket', () => {
 
   test('a turn is forgotten when the one that follows it is refused', async () => {
     const client = await connect();
-    const first = await ask(client, { model: 'demo', store: false, input: 'Hello' });
+    const first = await respond(client, { model: 'demo', store: false, input: 'Hello' });
     const { id } = first['response'] as { id: string };
     const follow = { store: false, input: 'More', previous_response_id: id };
-    expect(await ask(client, { model: 'failing', ...follow })).toMatchObject({ type: 'error', status: 429 });
-    expect(await ask(client, { model: 'demo', ...follow })).toMatchObject({
+    expect(await respond(client, { model: 'failing', ...follow })).toMatchObject({
+      type: 'error',
+      status: 429,
+    });
+    expect(await respond(client, { model: 'demo', ...follow })).toMatchObject({
       type: 'error',
       error: { code: 'previous_response_not_found' },
     });
@@ -66,7 +69,7 @@ describe('over one WebSocket', () => {
     async (model) => {
       const client = await connect();
       const first = responseIn(
-        await ask(client, {
+        await respond(client, {
           model,
           store: false,
           input: 'My name is Ada: call get_weather',
@@ -75,13 +78,13 @@ describe('over one WebSocket', () => {
       );
       const output = { type: 'function_call_output', call_id: callIn(first).call_id, output: 'sunny' };
       const second = responseIn(
-        await ask(client, { model, store: false, previous_response_id: first.id, input: [output] }),
+        await respond(client, { model, store: false, previous_response_id: first.id, input: [output] }),
       );
       expect(textOf(second)).toContain('get_weather returned: sunny');
       const third = { model, store: false, previous_response_id: second.id, input: '!request' };
-      expect(textOf(responseIn(await ask(client, third)))).toContain('My name is Ada');
+      expect(textOf(responseIn(await respond(client, third)))).toContain('My name is Ada');
       const another = await connect();
-      for (const event of [await ask(another, third)]) {
+      for (const event of [await respond(another, third)]) {
         expect(event).toMatchObject({
           type: 'error',
           status: 400,
@@ -97,9 +100,9 @@ describe('over one WebSocket', () => {
 
   test('a stored turn brings those along that were not stored', async () => {
     const client = await connect();
-    const first = responseIn(await ask(client, { model: 'demo', store: false, input: 'My name is Ada' }));
+    const first = responseIn(await respond(client, { model: 'demo', store: false, input: 'My name is Ada' }));
     const second = responseIn(
-      await ask(client, { model: 'demo', previous_response_id: first.id, input: 'Keep this' }),
+      await respond(client, { model: 'demo', previous_response_id: first.id, input: 'Keep this' }),
     );
     const third = await runTurn(gateway, {
       model: 'demo',
@@ -112,13 +115,13 @@ describe('over one WebSocket', () => {
 
   test.each([true, false])('a turn is prepared without an answer (stored: %s)', async (store) => {
     const client = await connect();
-    const warm = await ask(client, { model: 'demo', store, generate: false, input: 'My name is Ada' });
+    const warm = await respond(client, { model: 'demo', store, generate: false, input: 'My name is Ada' });
     expect(warm).toMatchObject({
       type: 'response.completed',
       response: { status: 'completed', output: [], usage: { total_tokens: 0 } },
     });
     const { id } = responseIn(warm);
-    const next = await ask(client, { model: 'demo', store, previous_response_id: id, input: '!request' });
+    const next = await respond(client, { model: 'demo', store, previous_response_id: id, input: '!request' });
     const request = textOf(responseIn(next));
     expect(request).toContain('My name is Ada');
     expect(request).not.toContain('"role":"assistant"');
@@ -131,9 +134,9 @@ describe('over one WebSocket', () => {
     const client = await connect();
     const ids: unknown[] = [];
     for (let index = 0; index < 17; index += 1)
-      ids.push(responseIn(await ask(client, { model: 'demo', store: false, input: 'x' })).id);
+      ids.push(responseIn(await respond(client, { model: 'demo', store: false, input: 'x' })).id);
     const follow = (id: unknown): Promise<Json> =>
-      ask(client, { model: 'demo', store: false, previous_response_id: id, input: 'x' });
+      respond(client, { model: 'demo', store: false, previous_response_id: id, input: 'x' });
     expect(await follow(ids[0])).toMatchObject({ error: { code: 'previous_response_not_found' } });
     expect(await follow(ids.at(-1))).toMatchObject({ type: 'response.completed' });
     client.vanish();
@@ -163,9 +166,9 @@ describe('an operator', () => {
       channels: [speaks('allowed'), speaks('other')],
     });
     try {
-      const ask = (model: string) => call(gateway, 'POST', '/v1/responses', { model, input: 'Hello' });
-      expect((await ask('allowed')).status).toBe(200);
-      expect((await ask('other')).status).toBe(503);
+      const respond = (model: string) => call(gateway, 'POST', '/v1/responses', { model, input: 'Hello' });
+      expect((await respond('allowed')).status).toBe(200);
+      expect((await respond('other')).status).toBe(503);
     } finally {
       await gateway.close();
     }

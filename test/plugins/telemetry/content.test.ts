@@ -27,7 +27,7 @@ async function spanOf(
 
 const parsed = ({ attributes }: SeenSpan, name: string): unknown => JSON.parse(String(attributes[name]));
 
-const asked = {
+const chatRequest = {
   system: 'You are a secret agent.',
   messages: ['What is the password of bob@example.com?'],
   settings: { stop: ['END-OF-SECRET'], temperature: 0, user: 'user-7' },
@@ -39,14 +39,14 @@ const answer = {
 
 describe('what is told of requests and responses', () => {
   test('is no word of either by default', async () => {
-    const { span, all } = await spanOf({}, asked, answer);
+    const { span, all } = await spanOf({}, chatRequest, answer);
     for (const word of ['secret', 'SECRET', 'bob@', 'password', 'user-7', 'lookup', '192.0.2.7'])
       expect(all).not.toContain(word);
     expect(span.attributes).toMatchObject({ 'gen_ai.request.temperature': 0 });
   });
 
   test('is who asked, and how much, with metadata', async () => {
-    const { span, all } = await spanOf({ content: 'metadata' }, asked, answer);
+    const { span, all } = await spanOf({ content: 'metadata' }, chatRequest, answer);
     expect(span.attributes).toMatchObject({
       'user.id': 'user-7',
       'client.address': '192.0.2.7',
@@ -59,7 +59,7 @@ describe('what is told of requests and responses', () => {
 
   test('is everything in full, without what is redacted and what looks like a credential', async () => {
     const redact = ['/[\\w.]+@[\\w.]+/', '/SECRET/i'];
-    const { span, all } = await spanOf({ content: 'full', redact }, asked, answer);
+    const { span, all } = await spanOf({ content: 'full', redact }, chatRequest, answer);
     expect(parsed(span, 'gen_ai.input.messages')).toEqual([
       { role: 'user', parts: [{ type: 'text', content: 'What is the password of …?' }] },
     ]);

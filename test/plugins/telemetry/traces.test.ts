@@ -211,7 +211,7 @@ describe('a call that goes wrong', () => {
       response.writeHead(500, { 'content-type': 'application/json' });
       response.end('{"error":{"message":"broken"}}');
     });
-    const asked = (body: JsonObject, key: string): Promise<Response> =>
+    const send = (body: JsonObject, key: string): Promise<Response> =>
       fetch(`${gateway.url}/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -219,9 +219,9 @@ describe('a call that goes wrong', () => {
       });
     const chat = { model: models['chat-completions'], messages: [{ role: 'user', content: 'Hi' }] };
     const answers = [
-      await asked(chat, gateway.key),
-      await asked(chat, 'sk-wrong'),
-      await asked({ ...chat, messages: 'Hi' }, gateway.key),
+      await send(chat, gateway.key),
+      await send(chat, 'sk-wrong'),
+      await send({ ...chat, messages: 'Hi' }, gateway.key),
     ];
     const calls = await collector.waitForSpans(3, isCall);
     expect(calls.map(({ status, attributes }) => [attributes['http.response.status_code'], status])).toEqual(

@@ -25,7 +25,7 @@ interface Outcome {
 function passed(
   codec: Codec,
   pieces: Iterable<Buffer>,
-  { stream = true, passes = true, asked = 'm' } = {},
+  { stream = true, passes = true, requestedModel = 'm' } = {},
 ): Outcome {
   const source: Observable<GatewayEvent> = from(
     (function* events(): Generator<GatewayEvent> {
@@ -33,7 +33,7 @@ function passed(
       for (const bytes of pieces) yield { type: 'bytes', bytes };
     })(),
   );
-  const call = { codec, stream, askedModel: asked, body: {} } as Call;
+  const call = { codec, stream, askedModel: requestedModel, body: {} } as Call;
   const target = { model: 'm', traits: {} } as Target;
   const reply = passes
     ? passReply(source, { call, target, swallowUsage: false })
@@ -64,7 +64,7 @@ function* cut(text: string, sizes: readonly number[]): Generator<Buffer> {
 
 function* repeated(count: number, piece: string): Generator<Buffer> {
   const bytes = Buffer.from(piece);
-  for (let turn = 0; turn < count; turn += 1) yield bytes;
+  for (let index = 0; index < count; index += 1) yield bytes;
 }
 
 /** Frames that no format knows, and pieces of what other frames of it begin. */
@@ -116,13 +116,13 @@ describe.each(codecs.map((codec) => ({ format: codec.format, codec })))(
           fc.boolean(),
           ({ text }, odd, sizes, carriage) => {
             const frames = text.split(/(?<=\n\n)/);
-            for (const [place, frame] of odd) frames.splice(place % frames.length, 0, frame);
+            for (const [position, frame] of odd) frames.splice(position % frames.length, 0, frame);
             const sent = frames.join('').replaceAll('\n', carriage ? '\r\n' : '\n');
             const whole = passed(codec, [Buffer.from(sent)]);
             expect(whole).toMatchObject({ text: sent, error: undefined });
             expect(passed(codec, cut(sent, sizes))).toEqual(whole);
-            const renamed = passed(codec, [Buffer.from(sent)], { asked: 'mine' });
-            expect(passed(codec, cut(sent, sizes), { asked: 'mine' })).toEqual(renamed);
+            const renamed = passed(codec, [Buffer.from(sent)], { requestedModel: 'mine' });
+            expect(passed(codec, cut(sent, sizes), { requestedModel: 'mine' })).toEqual(renamed);
           },
         ),
         { seed, numRuns: tries(800) },
@@ -288,7 +288,7 @@ describe.each(codecs.map((codec) => ({ format: codec.format, codec })))(
       for (const value of [' ', 'x']) {
         const key = `{"choices":[],"${codec.marks.model ?? 'model'}":${value === 'x' ? '"' : ''}`;
         const long = [Buffer.from(key), ...repeated(length, value), Buffer.from('"}')];
-        const way = { stream: false, asked: 'mine' };
+        const way = { stream: false, requestedModel: 'mine' };
         expect(looked(() => passed(codec, long, way))).toBeLessThan(20 * length);
       }
     });

@@ -33,7 +33,7 @@ interface Passed {
 interface Options {
   readonly codec?: Codec;
   readonly stream?: boolean;
-  readonly asked?: string;
+  readonly requestedModel?: string;
   readonly swallow?: boolean;
   readonly headers?: Record<string, string>;
 }
@@ -41,13 +41,13 @@ interface Options {
 /** What the client would get of an answer that comes in these pieces. */
 async function passed(
   pieces: readonly string[],
-  { codec = chat, stream = true, asked = 'm', swallow = false, headers = {} }: Options = {},
+  { codec = chat, stream = true, requestedModel = 'm', swallow = false, headers = {} }: Options = {},
 ): Promise<Passed> {
   const source: Observable<GatewayEvent> = from([
     { type: 'answer', status: 200, headers },
     ...pieces.map((piece): GatewayEvent => ({ type: 'bytes', bytes: Buffer.from(piece) })),
   ] satisfies GatewayEvent[]);
-  const call = { codec, stream, askedModel: asked } as Call;
+  const call = { codec, stream, askedModel: requestedModel } as Call;
   const target = { model: 'm', traits: {} } as Target;
   const events: GatewayEvent[] = [];
   let error: unknown;
@@ -114,8 +114,8 @@ describe('a stream that passes through', () => {
       expect(text).toBe(stream);
       expect(usage).toEqual([]);
     }
-    const told = `event: content_block_delta\ndata: {"text":"event: error"}\n\nevent: message_stop\ndata: {}\n\n`;
-    expect((await passed([told], { codec: messages })).error).toBeUndefined();
+    const body = `event: content_block_delta\ndata: {"text":"event: error"}\n\nevent: message_stop\ndata: {}\n\n`;
+    expect((await passed([body], { codec: messages })).error).toBeUndefined();
   });
 
   test('that only speaks of its end and is then cut is an error, not an end', async () => {
@@ -139,7 +139,7 @@ describe('a stream that passes through', () => {
 
   test('carries the client’s model name in every frame', async () => {
     const stream = chunk('a') + chunk('"model":"m"') + chunk('c') + done;
-    const { text } = await passed([stream], { asked: 'mine' });
+    const { text } = await passed([stream], { requestedModel: 'mine' });
     expect(text).toBe(stream.replaceAll('{"model":"m"', '{"model":"mine"'));
   });
 
@@ -188,7 +188,7 @@ describe('a whole reply that passes through', () => {
     const lengths = ({ events }: Passed) =>
       events.flatMap((event) => (event.type === 'answer' ? [event.headers['content-length']] : []));
     expect(lengths(await passed([body], { ...whole, headers }))).toEqual([String(body.length)]);
-    const renamed = await passed([body], { ...whole, headers, asked: 'a longer name' });
+    const renamed = await passed([body], { ...whole, headers, requestedModel: 'a longer name' });
     expect(renamed.text).toBe('{"model":"a longer name","choices":[]}');
     expect(lengths(renamed).filter((length) => length !== undefined)).toEqual([]);
   });
@@ -200,7 +200,10 @@ describe('a whole reply that passes through', () => {
     });
     const renamed = body.replace('"model":"m"}', '"model":"mine"}');
     for (const at of [1, 12, 1000, body.length - 14, body.length - 10, body.length - 5, body.length - 2]) {
-      const { text } = await passed([body.slice(0, at), body.slice(at)], { ...whole, asked: 'mine' });
+      const { text } = await passed([body.slice(0, at), body.slice(at)], {
+        ...whole,
+        requestedModel: 'mine',
+      });
       expect(text === renamed, `cut at ${at}`).toBe(true);
     }
   });
@@ -225,7 +228,9 @@ describe('a whole reply that passes through', () => {
       '{',
     ]) {
       expect((await passed([body], whole)).error?.code, body).toBe('upstream_cut');
-      expect((await passed([...body], { ...whole, asked: 'mine' })).error?.code, body).toBe('upstream_cut');
+      expect((await passed([...body], { ...whole, requestedModel: 'mine' })).error?.code, body).toBe(
+        'upstream_cut',
+      );
     }
   });
 

@@ -101,13 +101,16 @@ const models: readonly ModelTraits[] = [
   { inputLimit: 9_000, outputLimit: 8_500, fetchesUrls: false },
 ];
 
-interface Told {
+interface EncodedSummary {
   readonly encoded: Omit<Encoded, 'body' | 'written' | 'toolNames'> & { readonly renamed: boolean };
   readonly body: string;
   readonly losses: readonly Loss[];
 }
 
-function toldOf({ body, written, toolNames, ...encoded }: Encoded, losses: readonly Loss[]): Told {
+function summaryOf(
+  { body, written, toolNames, ...encoded }: Encoded,
+  losses: readonly Loss[],
+): EncodedSummary {
   const sent: unknown = written === undefined ? body : JSON.parse(written.toString());
   return {
     encoded: { ...encoded, renamed: toolNames !== undefined },
@@ -156,7 +159,7 @@ describe.each(pairs)('a long request of $client for a channel of $channel', ({ f
           unread += 1;
           const wanted: Loss[] = [];
           const expected = encodeRequest(whole, target, codec, options, wanted);
-          expect(toldOf(encoded, losses)).toEqual(toldOf(expected, wanted));
+          expect(summaryOf(encoded, losses)).toEqual(summaryOf(expected, wanted));
         },
       ),
       { seed, numRuns: tries(1500) },

@@ -43,7 +43,7 @@ interface Given extends RunOptions {
 /** The plugin with the bookkeeper in the hands of the test. */
 async function withBooks(
   plugins: readonly PluginEntry[],
-  book = (_settlement: Settlement): void => {},
+  settle = (_settlement: Settlement): void => {},
 ): Promise<{ readonly booked: Settlement[] } & Awaited<ReturnType<typeof testPlugins>>> {
   const booked: Settlement[] = [];
   const tested = await testPlugins(plugins, {
@@ -51,7 +51,7 @@ async function withBooks(
     tools: {
       bookkeeper: {
         enqueue(settlement: Settlement) {
-          book(settlement);
+          settle(settlement);
           booked.push(settlement);
         },
       } as unknown as Bookkeeper,
@@ -73,9 +73,9 @@ async function bookedFor({ call = {}, options, charged, ...run }: Given): Promis
     },
   });
   const tested = await withBooks([usageLog(options), charging()]);
-  const asked = { model: 'x-high', stream: true, key: { id: 'key_1' }, ...call };
+  const callOptions = { model: 'x-high', stream: true, key: { id: 'key_1' }, ...call };
   const answer = run.reply ?? reply;
-  await tested.run(asked, {
+  await tested.run(callOptions, {
     ...run,
     reply(sent, index) {
       expect(tested.booked, 'nothing is booked before the call has ended').toEqual([]);

@@ -50,11 +50,11 @@ class ScriptedLedger implements Ledger {
   room: () => boolean = () => true;
   claimed = true;
   async reserve(keyId: string): Promise<Reservation> {
-    this.asked += 1;
+    this.requestCount += 1;
     if (!this.room()) throw new BudgetExhausted('The budget is used up.', this.claimed);
-    return { ...reservationOf(`rsv_${this.asked}`, 60_000), keyId };
+    return { ...reservationOf(`rsv_${this.requestCount}`, 60_000), keyId };
   }
-  asked = 0;
+  requestCount = 0;
   states(): Promise<never> {
     return Promise.reject(new Error('Nobody looks here.'));
   }
@@ -193,7 +193,7 @@ describe('a call is let in', () => {
     start();
     bookkeeper.enqueue(paid());
     await reserve();
-    expect([ledger.asked, ledger.tries]).toEqual([1, 0]);
+    expect([ledger.requestCount, ledger.tries]).toEqual([1, 0]);
   });
 
   test.each<[string, () => void, () => boolean]>([
@@ -206,7 +206,7 @@ describe('a call is let in', () => {
     const reserved = reserve();
     await vi.advanceTimersByTimeAsync(100);
     await expect(reserved).resolves.toMatchObject({ keyId: 'key_1' });
-    expect(ledger.asked).toBe(2);
+    expect(ledger.requestCount).toBe(2);
   });
 
   test('when another process settles meanwhile', async () => {
@@ -227,7 +227,7 @@ describe('a call is let in', () => {
       const refused = reserve().catch((error: unknown) => error);
       await vi.advanceTimersByTimeAsync(claimed ? 100 : 0);
       expect(await refused).toBeInstanceOf(BudgetExhausted);
-      expect(ledger.asked).toBe(claimed ? 2 : 1);
+      expect(ledger.requestCount).toBe(claimed ? 2 : 1);
     },
   );
 

@@ -21,8 +21,8 @@ class OtherGateways implements HealthSharing {
   readonly released: KeyOrModel[] = [];
   closed = 0;
 
-  publish(place: SharedBreaker): void {
-    this.published.push(place);
+  publish(state: SharedBreaker): void {
+    this.published.push(state);
   }
   acquire(name: KeyOrModel, lease: number): Promise<number | undefined> {
     return new Promise((resolve) => {

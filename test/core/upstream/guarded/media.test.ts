@@ -150,8 +150,8 @@ describe('a document', () => {
     [latin('a'), 'not-text/plain'],
     [latin('a\xff'), undefined],
     [latin('a\xff'), 'application/json'],
-  ])('%# called %s is refused', async (bytes, said) => {
-    expect(await refusal(fetchAs(['file'], bytes, said))).toMatchObject({
+  ])('%# called %s is refused', async (bytes, contentType) => {
+    expect(await refusal(fetchAs(['file'], bytes, contentType))).toMatchObject({
       code: 'unsupported_content',
       param: at,
       message: `${at}: the file at this URL is not a document.`,
@@ -173,7 +173,7 @@ test('of several kinds the first that fits is taken; a refusal names them all', 
   );
 });
 
-describe('several wishes of one call', () => {
+describe('several fetches of one call', () => {
   /** A server that answers when a test says so. */
   function held() {
     const fetches: {
