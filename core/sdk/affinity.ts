@@ -1,7 +1,7 @@
-/** Where a call should go. */
+/** Affinity of calls to targets. */
 
 /**
- * Where a call must or should go: whoever made what it refers to, or still has it in a cache.
+ * Targets that a call must or should use, because they created an object of the call, or have its prompt in a cache.
  *
  * @example
  * return next(call.with({ affinity: { channel: 'work', only: true } }));
@@ -13,6 +13,6 @@ export interface Affinity {
   readonly key?: string;
   /** True: nowhere else. Otherwise it is tried first. */
   readonly only?: boolean;
-  /** True: it has something in a cache and nothing that the others lack, so that another may be asked at the same time. */
+  /** True when the target only has a warm cache, so that the call can be hedged at another target. */
   readonly warm?: boolean;
 }

@@ -1,4 +1,4 @@
-/** Decides which models a key may ask for. */
+/** Decides which models a key may use. */
 import { matchesName } from './name-patterns.ts';
 
 /**

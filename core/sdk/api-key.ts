@@ -21,7 +21,7 @@ export interface ApiKey {
   /** Exact names and patterns with `*`, for `matchesModel`. */
   readonly models?: readonly string[];
   readonly budgets?: readonly HeldBudget[];
-  /** Budget that each end user of the key has by itself. */
+  /** Separate budget of each end user of the key. */
   readonly endUserBudget?: EndUserBudget;
   /** The rule of the nearest owner that has one, of a key whose call is on its way. */
   readonly pricing?: PriceRule;

@@ -2,7 +2,7 @@
 import type { PriceRow } from '../settings/prices.ts';
 
 /**
- * How much may be spent in a period.
+ * Maximum spending in a period.
  *
  * @example
  * const budget: Budget = { unit: 'micro-dollar', period: 'hours', hours: 5, amount: 2_000_000 };
@@ -33,7 +33,7 @@ export interface HeldBudget extends Budget {
 }
 
 /**
- * What is charged to the budgets of a team or organisation and of its keys, instead of what the provider costs. The first model pattern that
+ * Price rule: the charge to the budgets of a team or organisation and of its keys, in place of the cost at the provider. The first model pattern that
  * matches the requested model decides, else `factor`. Costs that are multiplied are rounded up to whole micro-dollars.
  *
  * @example
@@ -61,7 +61,7 @@ export interface ModelPrice {
 }
 
 /**
- * A budget that each end user of a key or team has by itself. There is none in total, because their sums are removed when a period is over.
+ * Separate budget of each end user of a key or team. There is none in total, because their sums are removed when a period is over.
  *
  * @example
  * const each: EndUserBudget = { unit: 'micro-dollar', period: 'day', amount: 500_000 };

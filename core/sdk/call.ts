@@ -99,18 +99,18 @@ export interface Call {
   readonly format: Format;
   readonly codec: Codec;
   readonly wire: Wire;
-  /** The model in force: what the client asked for, after edits. */
+  /** The requested model after edits. */
   readonly model: string;
-  /** What the client asked for, before edits: replies carry this name. */
+  /** The model that the client requested. Responses have this name. */
   readonly askedModel: string;
   readonly stream: boolean;
-  /** Unix seconds: when the request came in. */
+  /** Time of the request in Unix seconds. */
   readonly created: number;
   /** The call on whose behalf a plugin makes this one, with `subcall`; undefined for calls of clients. */
   readonly parent: Call | undefined;
   readonly framing: Framing;
   readonly edits: CallEdits;
-  /** The decoded request with all edits made; `isChat` tells a chat from the others. */
+  /** The decoded request with all edits. `isChat` narrows it to a chat. */
   readonly request: GatewayRequest;
   /** Messages of the client over a WebSocket that passes through, for one subscriber; undefined for every other call. */
   readonly input: Observable<SocketMessage> | undefined;
@@ -209,22 +209,22 @@ export interface Channel {
   readonly attemptTimeout?: number;
   /** Shapes that only this kind of channel speaks: by operation, under a format name that `speaks` lists. */
   readonly codecs: Codecs;
-  /** Members of bodies by which the provider chooses models by itself, in the spelling of `foldName`. */
+  /** Members of bodies by which the provider itself chooses models, in the spelling of `foldName`. */
   readonly routingFields?: ReadonlySet<string>;
-  /** False: what its provider refuses of a request is not left out of the next ones. See `ChannelOptions.learn`. */
+  /** False: parameters that the provider rejects are not omitted in later requests. See `ChannelOptions.learn`. */
   readonly learns?: false;
-  /** The provider to which credentials of clients are forwarded, told apart from others. Absent: the channel has keys of its own, or needs none. */
+  /** Identity of the provider to which credentials of clients are forwarded. Absent: the channel has its own keys, or needs none. */
   readonly forwards?: string;
   /** Addresses of storage that requests may name: see `ChannelOptions.mayRead` and `mayWrite`. Absent: none. */
   readonly mayRead?: readonly string[];
   readonly mayWrite?: readonly string[];
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
-  /** What the provider keeps, by the format whose API that belongs to: see `ChannelParts.keeps`. */
+  /** Objects that the provider stores, by the format of their API: see `ChannelParts.keeps`. */
   readonly keeps?: Readonly<Record<string, readonly string[]>>;
-  /** What the requests of a batch cost, as a share of what they cost by themselves: see `ChannelParts.batchShare`. */
+  /** Price of requests in a batch, as a share of the normal price: see `ChannelParts.batchShare`. */
   readonly batchShare?: number;
-  /** Where a batch names its model: see `ChannelParts.batchModel`. */
+  /** Path of the model in a batch: see `ChannelParts.batchModel`. */
   readonly batchModel?: string;
   /** The provider's name for a public model name; undefined when this channel does not serve it. */
   upstreamModel(model: string): string | undefined;
@@ -249,7 +249,7 @@ export interface Channel {
   known?(upstreamModel: string): Omit<KnownModel, 'price'> | undefined;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
-   * Reads the socket no faster than `call.gate` allows and lets go of it when `call.signal` aborts. `call.target.key` says which key to use.
+   * Applies backpressure by `call.gate`, and releases the socket when `call.signal` aborts. `call.target.key` is the key to use.
    */
   open(call: Call, request: UpstreamRequest): Promise<Upstream>;
   /**

@@ -48,7 +48,7 @@ export interface UpstreamRequest {
 }
 
 /**
- * One of the keys of a channel, without the secret.
+ * Key of a channel, without the secret.
  *
  * @example
  * const key = tools.keys[call.target?.key.index ?? 0];
@@ -82,7 +82,7 @@ export interface KeyRegion {
 /** Instructions that an operator adds to every chat of a channel. */
 export interface SystemPrompt {
   readonly text: string;
-  /** Where they stand beside the client's own: before them, behind them, or in their place. */
+  /** Place of the instructions: before or after those of the client, or in place of them. */
   readonly place: 'before' | 'after' | 'instead';
 }
 
@@ -104,7 +104,7 @@ export interface Upstream {
 export interface KnownPrice {
   /** The name or pattern by which it was found. */
   readonly name: string;
-  /** Where it comes from, for people: `list of 2026-01-31`. */
+  /** Source of the price, for people: `list of 2026-01-31`. */
   readonly source: string;
   readonly row: PriceRow;
 }

@@ -31,7 +31,7 @@ import type { Units } from '../model/usage.ts';
 export interface RouteParams {
   /** The model in the path, decoded, without a leading `models/`. */
   readonly model?: string;
-  /** The path itself asks for a stream (`:streamGenerateContent`). */
+  /** True when the path requests a stream (`:streamGenerateContent`). */
   readonly stream?: boolean;
   /** `alt` and the like, already read from the query. */
   readonly framing?: Framing;
@@ -170,7 +170,7 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   readonly outlines?: true;
   /** Returns the error for a member that another one excludes, named by its `param` (chat completions: `top_p` beside `temperature`). */
   samplingConflict?(body: JsonObject): GatewayError | undefined;
-  /** Returns the framing of the stream that this client asked for. */
+  /** Returns the framing of the stream that this client requested. */
   clientFraming(body: JsonObject, params: RouteParams): Framing;
   /** False when this body cannot go as it is to a channel of this same format, for a model with these traits: it is decoded and encoded then. Absent where it always can. */
   passes?(body: JsonObject, traits: ModelTraits): boolean;
@@ -190,11 +190,11 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   ): Omit<EncodedRequest, 'body'>;
   /** Returns members that request usage in a stream (chat completions) where the client did not. Absent where streams always report it. */
   askUsage?(body: JsonObject): JsonObject | undefined;
-  /** True for the frame that came only because `askUsage` asked: the client must not see it. */
+  /** Returns true for the frame that only `askUsage` requested. The client must not get it. */
   isUsageOnly?(data: string): boolean;
   /**
-   * Members at the top of a body in which this format says a setting, which tool is called (`toolChoice`), or which tools there are (`tools`). Absent
-   * for operations to which no traits of settings apply.
+   * Returns the top-level members of a setting, of the tool choice (`toolChoice`), or of the tools (`tools`) in this format. Absent for operations to
+   * which no traits of settings apply.
    */
   places?(name: SettledName): readonly string[];
   /** Says when a tool can be forced on models of this format whose traits do not state it. Default `always`. */
@@ -210,9 +210,9 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   encodeRequest(request: R, target: EncodeTarget): EncodedRequest;
   /** True where `encodeRequest` may be given a request in which marks stand for long texts: it puts them where the texts would go, and joins them with others at most. Absent where it may read them. */
   readonly writesMarks?: true;
-  /** True for a medium by URL that channels of this format take as bytes alone, so that it is fetched first. Absent: as `traits.fetchesUrls` says. */
+  /** Returns true for media by URL that channels of this format accept only as bytes, so that they are downloaded first. Default: by `traits.fetchesUrls`. */
   wantsBytes?(block: MediaBlock, traits: ModelTraits): boolean;
-  /** True where a request cannot ask for several answers (`n`). */
+  /** True when a request cannot request several answers (`n`). */
   readonly singleChoice?: true;
   /** Throws 400 for a client's request that a model with these traits cannot do although the format allows it. Runs for a pass-through too. */
   check?(request: R, traits: ModelTraits): void;

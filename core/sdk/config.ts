@@ -7,7 +7,7 @@ import type { PluginEntry } from './author/plugin.ts';
 type Falsy = false | null | undefined | '' | 0;
 
 /**
- * What `gateway.config.ts` exports by default, through `defineConfig`.
+ * Default export of `gateway.config.ts`, for `defineConfig`.
  *
  * @example
  * const config: GatewayConfig = { listen: { port: 8080 }, channels: [demo()] };

@@ -45,14 +45,14 @@ export type Next = (call: Call) => Promise<Observable<GatewayEvent>>;
 /** A plugin at work on one call: see `Handler` of author/plugin.ts. */
 export type Handler = (call: Call, next: Next) => Promise<Observable<GatewayEvent>>;
 
-/** What a channel kind's `setup` gets besides its options. */
+/** Services for `setup` of a channel kind. */
 export interface ChannelTools extends author.ChannelTools {
   readonly http: HttpClient;
   readonly sockets: UpstreamSockets;
   readonly format: (name: string) => Format | undefined;
 }
 
-/** What one instance of a channel kind can do. */
+/** Parts of one instance of a channel kind. */
 export interface ChannelParts extends author.ChannelParts {
   /** See `Channel.events`. */
   events?(call: Call, request: UpstreamRequest): Observable<GatewayEvent>;

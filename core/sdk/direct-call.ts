@@ -1,4 +1,4 @@
-/** Types of calls that the gateway or a plugin makes by itself: to one target, on behalf of another call, for a tool or for a task. */
+/** Types of calls of the gateway or a plugin: to one target, on behalf of another call, for a tool or for a task. */
 import type { Observable } from 'rxjs';
 import type { Call, Target } from './call.ts';
 import type { GatewayEvent } from '../model/event.ts';
@@ -6,7 +6,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { VideoTaskRequest } from '../model/video.ts';
 import type { SubcallRequest, ToolRun } from './author/tools.ts';
 
-/** A call that no client has made. The code that requested it ends it. */
+/** Call without a client. The code that requested it must end it. */
 export interface DirectCall {
   readonly call: Call;
   /** Sends the call; the response comes as decoded events. Rejects as an attempt does. May be called once. */

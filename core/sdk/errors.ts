@@ -3,7 +3,7 @@ import type { JsonObject } from '../model/json.ts';
 
 export type { UpstreamFailure, UpstreamFault } from './upstream-failure.ts';
 
-/** What every code means: its HTTP status and whether the same request may succeed later. Codes are permanent. */
+/** HTTP status of each code, and whether a retry of the same request may succeed. Codes are permanent. */
 interface ErrorKind {
   readonly status: number;
   /** True: clients may try again. False on a 429 or 5xx sends `x-should-retry: false`. */
@@ -16,7 +16,7 @@ export const errorTable = {
   invalid_json: { status: 400, retry: false },
   /** A field that the operation needs is absent. */
   missing_required_parameter: { status: 400, retry: false },
-  /** A field has another type than its format says. */
+  /** A field has the wrong type. */
   invalid_type: { status: 400, retry: false },
   /** A field has a value that its format does not have. */
   invalid_value: { status: 400, retry: false },
@@ -92,7 +92,7 @@ export const errorTable = {
   upstream_error: { status: 502, retry: true },
   /** The provider broke the response off. */
   upstream_cut: { status: 502, retry: true },
-  /** All channels that serve the model are resting or switched off. */
+  /** All channels of the model are disabled, or their circuit breakers are open. */
   no_available_channel: { status: 503, retry: true },
   /** No channel of the model serves this operation. */
   endpoint_not_supported: { status: 503, retry: false },
@@ -100,7 +100,7 @@ export const errorTable = {
   server_is_overloaded: { status: 503, retry: true },
   /** The provider did not respond in time. */
   upstream_timeout: { status: 504, retry: true },
-  /** The request asked for a cached response (`only-if-cached`), and there is none. */
+  /** The request allows only a cached response (`only-if-cached`), and there is none. */
   not_cached: { status: 504, retry: false },
 } as const satisfies Record<string, ErrorKind>;
 
@@ -113,7 +113,7 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable;
 
 /**
- * What may be said about a failure beyond its code and sentence. Everything is optional.
+ * Details of an error besides its code and message. All are optional.
  *
  * @example
  * throw new GatewayError('rate_limit_exceeded', 'Too many today.', { retryAfter: 3600 });
@@ -121,28 +121,28 @@ export type ErrorCode = keyof typeof errorTable;
 export interface ErrorDetails {
   /** The field that is wrong, in the client's words: `messages[1].content[0].text`. */
   readonly param?: string;
-  /** Who is at fault. Default: `client` below 500, `gateway` from 500 on. */
+  /** Party that caused the error. Default: `client` for a status below 500, else `gateway`. */
   readonly origin?: 'client' | 'gateway' | 'upstream';
   /** Overrides the table's status (an upstream's 422, a 529). */
   readonly status?: number;
   /** Overrides the table: may another channel or a later try succeed? */
   readonly retryable?: boolean;
-  /** Seconds to wait before the next try, also parts of one; clients are told whole ones. */
+  /** Seconds to wait before a retry, with fractions. Clients get whole seconds. */
   readonly retryAfter?: number;
   /** Response headers to add, lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as `error.details` in the messages envelope. */
   readonly details?: JsonObject;
   /**
-   * True when a kept-alive connection turned out to be closed before anything was heard of the request: the provider has not begun it, and
-   * is none the worse. Never shown to a client.
+   * True when a reused connection was closed before any response byte arrived, so that the provider has not processed the request and its health
+   * is not affected. Never shown to a client.
    */
   readonly staleConnection?: boolean;
   /** For the log only: never shown to a client. */
   readonly cause?: unknown;
 }
 
-/** The longest message and the longest path of a field that anybody is told, in characters. */
+/** Maximum length of a message and of the path of a field, in characters. */
 const longestMessage = 4_000;
 const longestParam = 500;
 
@@ -181,7 +181,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** A text that quotes what a client or a provider has sent, without the middle where it is long: how it ends tells as much. */
+/** Shortens a quoted text of a client or a provider by removing its middle, because its end is informative too. */
 function shortened(text: string, most = longestMessage): string {
   if (text.length <= most) return text;
   const tail = Math.floor(most / 8);

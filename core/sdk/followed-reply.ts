@@ -10,7 +10,7 @@ import type { GatewayEvent } from '../model/event.ts';
  */
 export interface Observing {
   event?(event: GatewayEvent): void;
-  /** How the stream ended: `complete`, `error` (with what), or `left` when the client went away. Called exactly once. */
+  /** Handles the end of the stream: `complete`, `error` (with the error), or `left` when the client has disconnected. Called exactly once. */
   end?(how: 'complete' | 'error' | 'left', error?: unknown): void;
   /** Receives what the other two throw: an observer's own errors never reach the client. Without it the first is logged. */
   failed?(error: unknown): void;
@@ -65,7 +65,7 @@ export class FollowedReply extends Observable<GatewayEvent> {
 /** The observer of the source, for one subscription. */
 class Following implements Observer<GatewayEvent> {
   readonly #subscriber: Subscriber<GatewayEvent>;
-  /** Those nearest to the provider first. */
+  /** Observers, those nearest to the provider first. */
   readonly #observers: Observing[] = [];
   #ended = false;
   #subscription: Subscription | undefined;

@@ -29,7 +29,7 @@ export interface ErrorReply {
 }
 
 /**
- * How the caller's limit on requests or tokens a minute stands.
+ * State of the caller's limit of requests or tokens per minute.
  *
  * @example
  * const standing: RateStanding = { counts: 'requests', limit: 60, remaining: 12, resetMs: 48_000 };
@@ -59,7 +59,7 @@ export interface Format {
   errorReply(error: GatewayError, requestId: string): ErrorReply;
   /** Response headers every reply of this format carries. */
   replyHeaders(requestId: string): Readonly<Record<string, string>>;
-  /** How the gateway's own limits are told, on success and on refusal; `retryMs` when they refused the call. Absent where clients know no such headers. */
+  /** Returns headers with the state of the gateway's rate limits. `retryMs`: set when they rejected the call. Absent if the format has no such headers. */
   rateHeaders?(standings: readonly RateStanding[], retryMs?: number): Readonly<Record<string, string>>;
   readonly models?: ModelListing;
   readonly sockets?: readonly SocketRoute[];

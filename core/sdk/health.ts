@@ -6,8 +6,8 @@ import type { Target } from './call.ts';
 import type { GatewayError } from './errors.ts';
 
 /**
- * How a key or model stands: `up`, its circuit closed; `cooling`, in the cool-down that its provider asked for; `resting` after failures, its
- * circuit open; `probing`, half-open, while one call finds out whether it answers again.
+ * State of a key or model: `up`: its circuit breaker is closed. `cooling`: in the cooldown that its provider requested. `resting`: its circuit
+ * breaker is open after failures. `probing`: half-open, with one probe call.
  */
 export type Standing = 'up' | 'cooling' | 'resting' | 'probing';
 
@@ -27,7 +27,7 @@ export interface TargetHealth extends KeyOrModel {
   readonly until?: number;
   /** Failures within the window. */
   readonly failures: number;
-  /** The last failure. `message` is the provider's own where it sent one: for operators only. */
+  /** The last failure. `message` is that of the provider, if it sent one. Only for operators. */
   readonly last?: { readonly at: number; readonly code: string; readonly message: string };
 }
 
@@ -57,7 +57,7 @@ export interface Health {
   /** Returns the state behind {@link waitMs}. */
   standing(target: Target): Standing;
   /**
-   * Begins an attempt. Returns undefined when it is not allowed: another call is the probe, or the provider asked for a cool-down. An open
+   * Begins an attempt. Returns undefined when it is not allowed: another call is the probe, or the provider requested a cooldown. An open
    * breaker allows one early call at a time, and rarely, for calls that have no other target.
    */
   enter(target: Target): AttemptReport | undefined;

@@ -41,7 +41,7 @@ export function holdBack(call: Call, keeper: Keeper): MonoTypeOperatorFunction<G
   return (source) => new Observable((subscriber) => source.subscribe(new Holding(call, keeper, subscriber)));
 }
 
-/** How the source ended. */
+/** End of the source. */
 interface Outcome {
   readonly failure: { readonly error: unknown } | undefined;
 }

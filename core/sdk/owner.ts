@@ -2,7 +2,7 @@
 import type { Budget, EndUserBudget, PriceRule } from './budget.ts';
 
 /**
- * What an owner is. A team belongs to an organisation or to nobody; so do members and service accounts.
+ * Kind of an owner. Teams, members and service accounts can belong to an organisation.
  *
  * @example
  * const kinds: readonly OwnerKind[] = ['organisation', 'team', 'member', 'service-account'];
@@ -28,16 +28,16 @@ export interface Owner {
   /** Exact names and patterns with `*`. */
   readonly models?: readonly string[];
   readonly budgets?: readonly Budget[];
-  /** Of a team or an organisation: what calls of its keys are charged to budgets. That of the team goes before that of the organisation. */
+  /** Price rule of a team or an organisation for the charges of its keys. The rule of a team has precedence over that of its organisation. */
   readonly pricing?: PriceRule;
-  /** Budget that each end user has by itself in all calls of the owner's keys. */
+  /** Separate budget of each end user for all calls of the owner's keys. */
   readonly endUserBudget?: EndUserBudget;
   readonly requestsPerMinute?: number;
   readonly tokensPerMinute?: number;
   readonly concurrency?: number;
   /** IP addresses and CIDR ranges from which its keys may be used. */
   readonly addresses?: readonly string[];
-  /** False: none of its keys works. */
+  /** False: all of its keys are invalid. */
   readonly enabled: boolean;
   readonly createdAt: number;
 }

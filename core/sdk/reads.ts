@@ -1,4 +1,4 @@
-/** How much of a reply the running plugins read. */
+/** Parts of a response that the running plugins read. */
 import type { PluginEntry, Reads } from './author/plugin.ts';
 
 const order: readonly Reads[] = ['nothing', 'usage', 'content'];

@@ -81,7 +81,7 @@ export interface FrameFold {
  * encodeStream: ({ model, requestId }: ReplyContext) => new AcmeEncoder(model, requestId),
  */
 export interface ReplyContext {
-  /** The name the client asked for: replies carry it as their `model`. */
+  /** The requested name, which responses have as their `model`. */
   readonly model: string;
   /** The client's own request body. */
   readonly body: JsonObject;

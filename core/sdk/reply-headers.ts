@@ -4,7 +4,7 @@ import type { Call } from './author/call.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What was added to the head of a call's reply, whether it succeeds or fails. */
+/** Headers that were added to the response of a call, whether it succeeds or fails. */
 export const replyHeaders = callKey<Headers>('reply headers');
 
 /** Functions that compute further headers when the head is written. */

@@ -1,5 +1,5 @@
 import { callKey } from './call-key.ts';
 import type { SessionWatch } from './format.ts';
 
-/** Who watches the messages of a session that passes through: set by whoever passes them, read by whoever charges for them. */
+/** Observer of the messages of a tunnelled session. Set by the tunnel, and read by the code that charges the session. */
 export const tunnelWatch = callKey<SessionWatch>('tunnel watch');

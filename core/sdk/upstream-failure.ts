@@ -21,7 +21,7 @@ export type UpstreamFault =
   | 'failed';
 
 /**
- * What a provider said of a failure: for operators, because the client is sent another status and may be sent other words.
+ * Error of a provider, for operators. The client gets another status, and possibly another message.
  *
  * @example
  * const { status, message }: UpstreamFailure = failure;

@@ -38,7 +38,7 @@ export interface Wire {
 }
 
 /**
- * One way to serve a call: a channel, one of its keys, and the model's name there.
+ * Target of a call: a channel, one of its keys, and the provider's name of the model.
  *
  * @example
  * const [best] = tools.catalog.targets('gpt-5-mini');
@@ -60,7 +60,7 @@ export interface Target {
   };
   readonly key: ChannelKey;
   readonly model: string;
-  /** What the model can do at this channel. */
+  /** Traits of the model at this channel. */
   readonly traits: ModelTraits;
 }
 
@@ -117,24 +117,23 @@ export interface CallEdits {
 }
 
 /**
- * One request on its way through the pipeline. Immutable except for the values under its keys: `with` returns a changed view of it for the
- * plugins behind.
+ * View of one request in the pipeline. Immutable except for the values of its call keys. `with` returns a changed view for later plugins.
  *
  * @example
  * if (call.operation !== 'chat' || call.model !== 'auto') return next(call);
  * return next(call.with({ model: 'gpt-5-mini' }));
  */
 export interface Call {
-  /** `req_…`: in the log, in `x-request-id`, in error bodies. */
+  /** Id of the call, `req_…`, as in the log, in `x-request-id` and in error bodies. */
   readonly id: string;
   /** `performance.now()` when the request came in. */
   readonly startedAt: number;
-  /** Unix seconds: when the request came in. */
+  /** Time of the request in Unix seconds. */
   readonly created: number;
   readonly operation: Operation;
   /**
-   * The format in which the client speaks: `name` is `chat-completions`, `messages`, `responses` …; `rateHeaders` returns the headers by which
-   * clients of the format learn how limits of rates stand, where they know such headers.
+   * The format of the client: `name` is `chat-completions`, `messages`, `responses` …; `rateHeaders` returns the rate limit headers of the format, if
+   * it has any.
    */
   readonly format: Pick<Format, 'name' | 'rateHeaders'>;
   /**
@@ -144,16 +143,16 @@ export interface Call {
    */
   readonly codec: Codec;
   readonly wire: Wire;
-  /** The model in force: what the client asked for, after edits. Known from `admit` on. */
+  /** The requested model after edits. Known from the stage `admit` on. */
   readonly model: string;
-  /** The model that the client asked for: replies carry this name. */
+  /** The model that the client requested. Responses have this name. */
   readonly askedModel: string;
   readonly stream: boolean;
   /** The call on whose behalf a plugin makes this one, with `tools.subcall`; undefined for calls of clients. */
   readonly parent: Call | undefined;
   /** The parsed body. Throws in `observe` and `identify`, which run before it is read. */
   readonly body: JsonObject;
-  /** The decoded request with all edits made; `isChat` tells a chat from the others. Throws where `body` does. */
+  /** The decoded request with all edits. `isChat` narrows it to a chat. Throws when `body` throws. */
   readonly request: GatewayRequest;
   /**
    * As `request`, but long texts may be left out: for plugins that need turns, tools, ids or settings and no texts, at a fraction of the
@@ -165,8 +164,8 @@ export interface Call {
   /** Returns the request for a plugin that reads some of its texts: each long text is parsed when it is read. */
   texts(): RequestTexts;
   /**
-   * Returns the length of a text of `outline`, its first and its last `length` characters, as one string that tells the text from most others.
-   * It costs less than to read the text.
+   * Returns the length of a text of `outline`, its first and its last `length` characters, as one string, which differs for
+   * most texts. Costs less than reading the text.
    */
   sampleText(text: string, length: number): string;
   /** As `body`, but long texts below its top may be missing. Enough for plugins that look for types, ids or names. */
@@ -205,16 +204,16 @@ export interface Call {
    */
   onOutcome(job: (outcome: CallOutcome) => void): void;
   /**
-   * Runs the callback once, when `onOutcome` does. Its figures are read when the callback asks for them, so that it costs less than `onOutcome`:
-   * for a plugin that counts every call.
+   * Runs the callback once, when `onOutcome` does. Its figures are computed when the callback reads them, so that it costs less than
+   * `onOutcome`. Use it in a plugin that counts every call.
    *
    * @example
    * call.onSettled(({ response, cost }) => count(response.attempt?.channel ?? '', response.status, cost?.microDollars ?? 0));
    */
   onSettled(job: (settled: SettledCall) => void): void;
   /**
-   * Returns a view of the call for requests that may be given up while the call goes on: `signal` and `onEnd` of the view fire then, or when
-   * the call ends. The plugin that asks for the view calls `end` once, also after a response that was read to its end.
+   * Returns a view of the call for requests that can be cancelled while the call continues. `signal` and `onEnd` of the view fire then, or when
+   * the call ends. The plugin must call `end` once, also after a response that was read completely.
    *
    * @example
    * const attempt = call.attempt();

@@ -14,10 +14,10 @@ export interface Candidate {
   readonly channel: Target['channel'] & {
     /** Share of the calls among channels of one rank. */
     readonly weight: number;
-    /** Members of bodies by which the provider chooses models by itself, as `foldName` spells them. */
+    /** Members of bodies by which the provider itself chooses models, in the spelling of `foldName`. */
     readonly routingFields?: ReadonlySet<string>;
   };
-  /** Those of equal rank share the calls; a lower one is asked when all higher ones have failed. */
+  /** Channels of equal rank share the calls. Those of a lower rank are tried when all of a higher rank have failed. */
   readonly rank: number;
   /** One for each key of the channel, at least one. */
   readonly targets: readonly Target[];
@@ -30,7 +30,7 @@ export interface Candidate {
  * const model = catalog.serves(requested) ? requested : 'demo';
  */
 export interface Catalog {
-  /** All channels, in the order of the config. */
+  /** All channels in the order of the config. */
   readonly channels: readonly Target['channel'][];
   /** True when some channel serves this public name (exact, mapped, or by pattern). */
   serves(model: string): boolean;
@@ -40,7 +40,7 @@ export interface Catalog {
   isInModelList(model: string): boolean;
   /** The targets of a model, best first, each channel with its first key. */
   targets(model: string): readonly Target[];
-  /** All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. */
+  /** Returns the channels of a model with all their keys, the highest rank first. With an operation, returns only channels that support it. */
   candidates(model: string, operation?: Operation): readonly Candidate[];
   /** Every model that is known to be one that can be called now, sorted. */
   list(): readonly ListedModel[];

@@ -54,18 +54,18 @@ export interface ChannelOptions {
     readonly set?: Readonly<Record<string, JsonValue>>;
     readonly remove?: readonly string[];
   };
-  /** Instructions for every chat: before the client's own, unless `place` says otherwise. */
+  /** Instructions for every chat. `place` relative to the client's instructions. Default: `before`. */
   readonly systemPrompt?: string | { readonly text: string; readonly place?: 'before' | 'after' | 'instead' };
   /** `http://user:password@host:port`: connections are tunnelled through it, with CONNECT. Its own certificate is one that Node trusts. */
   readonly proxy?: string;
-  /** Milliseconds, where they differ from the gateway's `timeouts` and `routing`. */
+  /** Timeouts in milliseconds. Default: those of the gateway's `timeouts` and `routing`. */
   readonly timeouts?: {
     readonly connect?: number;
     readonly idle?: number;
     readonly firstToken?: number;
     readonly attempt?: number;
   };
-  /** PEM texts of certificates and their key, a server name, or `verify: false` for a provider whose certificate nobody vouches for. */
+  /** PEM texts of certificates and their key, a server name, or `verify: false` to accept every certificate of the provider. */
   readonly tls?: {
     readonly ca?: string | readonly string[];
     readonly cert?: string;
@@ -73,14 +73,14 @@ export interface ChannelOptions {
     readonly servername?: string;
     readonly verify?: boolean;
   };
-  /** Further members of bodies by which this provider chooses models by itself: see `routingFields` of the kind. */
+  /** Further members of bodies by which this provider itself chooses models: see `routingFields` of the kind. */
   readonly routingFields?: readonly string[];
   /** Addresses that a provider may read or write for clients: `s3://bucket/shared/` with all below, `gs://bucket/a.pdf`. Default: those of the web. */
   readonly mayRead?: readonly string[];
   readonly mayWrite?: readonly string[];
-  /** False: a member that the provider refuses is not left out, neither of a second attempt nor of later calls. Default true. */
+  /** Omit a member that the provider rejects in a second attempt and in later calls. Default: true. */
   readonly learn?: boolean;
-  /** Model traits by public or provider's name (`*` allowed) that differ from what the kind says. */
+  /** Traits by public or provider's name of the model (`*` allowed), which override those of the kind. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
 }
 
@@ -107,20 +107,20 @@ export interface OAuth2Identity {
   readonly scope?: string | undefined;
   /** Audience of the token, where the authorization server requires one. */
   readonly audience?: string | undefined;
-  /** How the client sends its secret: in an `authorization` header, or in the form. Default `basic`, which every server supports. */
+  /** Place of the client secret: in an `authorization` header (`basic`) or in the form (`post`). Default: `basic`, which every server supports. */
   readonly clientAuth?: 'basic' | 'post' | undefined;
 }
 
 /**
- * The options of a channel as a config gives them: those of all kinds, those of its own kind, and how its requests are authorized where
- * that is not by a key. `Own` are the options of the kind.
+ * Options of a channel in a config: those of all kinds, those of its own kind, and the authorization of requests without a key. `Own` are the
+ * options of the kind.
  *
  * @example
  * const options: ChannelConfig = { key: env('OPENAI_API_KEY'), priority: 1 };
  */
 export type ChannelConfig<Own extends object = object> = ChannelOptions &
   Omit<Own, 'identity' | 'credentials'> & {
-    /** How requests are authorized in place of a key, or besides it. A kind may know further identities. */
+    /** Authorization of requests in place of a key, or in addition to it. A kind can have further identities. */
     readonly identity?: OAuth2Identity | OptionOf<Own, 'identity'>;
     /**
      * `client`: requests carry the credential that each client has brought for the provider, in place of a key of the channel. Its key of
@@ -144,7 +144,7 @@ type OptionOf<Own, Name extends string> = Own extends { readonly [N in Name]?: i
  */
 export interface ChannelTools {
   readonly log: Log;
-  /** The keys, in the order of `call.target.key.index`; empty where there is none. */
+  /** The keys, in the order of `call.target.key.index`; empty if there are none. */
   readonly keys: readonly string[];
   /** Requests to this channel's provider, with the operator's headers, proxy and times. */
   readonly http: HttpClient;
@@ -171,8 +171,8 @@ export interface ChannelParts {
    */
   readonly codecs?: Codecs;
   /**
-   * What the provider keeps for whoever shows its key, by the format whose API that belongs to: `{ 'chat-completions': ['files', 'batches'] }`.
-   * Its names are those of the paths. Requests for them come to `open` with the operation `state`. Default: nothing.
+   * Objects that the provider stores for its account, by the format of their API: `{ 'chat-completions': ['files', 'batches'] }`. The names are
+   * those of the paths. Requests for these objects call `open` with the operation `state`. Default: none.
    */
   readonly keeps?: Readonly<Record<string, readonly string[]>>;
   /** Price of requests in a batch, as a share of the price of single requests: 0.8 for a fifth less. */
@@ -201,7 +201,7 @@ export interface ChannelParts {
   listModels?(): Promise<readonly (string | PricedModel)[]>;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
-   * Reads no faster than `call.gate` allows and lets go when the call has ended, as `tools.http` does by itself. `call.target.key.index`
+   * Applies backpressure by `call.gate`, and releases the connection when the call ends, as `tools.http` does. `call.target.key.index`
    * is the place of the key to use in `tools.keys`.
    */
   readonly open: (call: Call, request: UpstreamRequest) => Promise<Upstream>;
@@ -256,11 +256,11 @@ export interface ChannelSpec<Schema extends z.ZodObject> {
   /** Options beyond those that every kind takes. */
   readonly options?: Schema;
   /**
-   * Members at the top of a request's body by which this provider chooses models, or what else costs money, by itself. They are refused
-   * to keys that may use certain models alone, and to those with a budget in dollars.
+   * Members at the top of a request's body by which this provider itself chooses models, or other things with a cost. Keys that may use only
+   * certain models, and keys with a budget in dollars, must not send them.
    */
   readonly routingFields?: readonly string[];
-  /** How `sluice login NAME` gets a key of this provider, where its keys are had by signing in. */
+  /** Sign-in with which `sluice login NAME` gets a key of this provider. */
   readonly login?: DeviceLogin;
   readonly setup: (options: ChannelOptions & z.output<Schema>, tools: ChannelTools) => ChannelParts;
 }

@@ -6,7 +6,7 @@ import type { BodyStream, Upstream } from '../channel.ts';
 import type { Call } from './call.ts';
 
 /**
- * One HTTP request to a provider.
+ * HTTP request to a provider.
  *
  * @example
  * tools.http.send(call, { url: `${baseUrl}${request.path}`, headers: { authorization: `Bearer ${key}` }, body: request.body });
@@ -56,7 +56,7 @@ export type Download = (
 ) => Promise<Upstream>;
 
 /**
- * One WebSocket to a provider.
+ * WebSocket to a provider.
  *
  * @example
  * const request: UpstreamSocketRequest = { url: 'wss://api.acme.example/v1/realtime', headers: { authorization: `Bearer ${key}` } };

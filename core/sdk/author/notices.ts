@@ -1,7 +1,7 @@
 import type { GatewayError } from '../errors.ts';
 
 /**
- * What a gateway tells its plugins outside of calls, by the name of the notice.
+ * Notices of a gateway to its plugins outside of calls, by name.
  *
  * @example
  * tools.onNotice('attempt-failed', ({ channel, error }: GatewayNotices['attempt-failed']) => failures.add({ channel, code: error.code }));
@@ -11,6 +11,6 @@ export interface GatewayNotices {
   'attempt-failed': { readonly channel: string; readonly model: string; readonly error: GatewayError };
   /** A model of a channel was found to refuse a member of requests, which is left out from now on. */
   'refusal-learned': { readonly channel: string; readonly model: string };
-  /** A callback at the end of a call has thrown. The log says what. */
+  /** A callback at the end of a call has thrown. The log has the error. */
   'end-of-call-failed': undefined;
 }

@@ -1,24 +1,24 @@
-/** How a gateway stands, for plugins that watch it in the background. */
+/** State of a gateway, for plugins that monitor it in the background. */
 import type { ApiKey } from '../api-key.ts';
 import type { HeldBudget } from '../budget.ts';
 
 /**
- * A budget as it stands now.
+ * Current state of a budget.
  *
  * @example
  * const isHalfSpent = (budget: BudgetStanding): boolean => budget.spent * 2 >= budget.amount;
  */
 export interface BudgetStanding extends HeldBudget {
-  /** When the period began, in milliseconds since 1970; 0 for a total. */
+  /** Start of the period, in milliseconds since 1970; 0 for a total. */
   readonly since: number;
-  /** Amount spent in it, in the unit of the budget. */
+  /** Amount spent in the period, in the unit of the budget. */
   readonly spent: number;
-  /** Amount reserved for calls that run. */
+  /** Amount reserved for running calls. */
   readonly reserved: number;
 }
 
 /**
- * A key of a channel, or one model behind it, that is not simply up.
+ * State of a key of a channel, or of one model of a key, that has failed.
  *
  * @example
  * const isDown = ({ state }: TargetStanding): boolean => state === 'resting' || state === 'probing';
@@ -26,13 +26,13 @@ export interface BudgetStanding extends HeldBudget {
 export interface TargetStanding {
   /** The channel's id. */
   readonly channel: string;
-  /** The id of the channel's key; empty where there is none. */
+  /** Id of the channel's key; empty if the channel has none. */
   readonly key: string;
-  /** The provider's name of the model; absent for what holds for the key as a whole. */
+  /** The provider's name of the model; absent for the key as a whole. */
   readonly model?: string;
   /**
-   * `cooling`: the provider asked for patience. `resting`: the circuit is open after failures. `probing`: one call finds out whether it answers
-   * again. `up`: it serves, and has failed before.
+   * `cooling`: in the cooldown that the provider requested. `resting`: the circuit breaker is open after failures. `probing`: half-open, with one
+   * probe call. `up`: available after earlier failures.
    */
   readonly state: 'up' | 'cooling' | 'resting' | 'probing';
   /** The error code of the last failure. */
@@ -40,25 +40,25 @@ export interface TargetStanding {
 }
 
 /**
- * How a gateway stands at a moment.
+ * State of a gateway at a moment.
  *
  * @example
  * const { database, targets } = await tools.operations.status();
  */
 export interface OperationsStatus {
-  /** `up` when the database takes writes. */
+  /** `up` when the database accepts writes. */
   readonly database: 'up' | 'down';
   /** State of the store that gateways share; `up` where there is none. */
   readonly sharedStore: 'up' | 'down';
   /** Targets that have failed. */
   readonly targets: readonly TargetStanding[];
-  /** What is kept in the database by a rule, with what the operator should know where something is behind. */
+  /** Data with a retention rule, with a warning for the operator when their removal is late. */
   readonly upkeep: readonly { readonly what: string; readonly warning?: string }[];
-  /** The last reload; absent where there was none. */
+  /** The last reload; absent if there was none. */
   readonly lastReload?: { readonly ok: boolean; readonly problems: readonly string[]; readonly at: number };
-  /** When a worker ended by itself last, in milliseconds since 1970; absent where none has. */
+  /** Time of the last crash of a worker, in milliseconds since 1970; absent if there was none. */
   readonly lastCrashAt?: number;
-  /** True in one of the workers of a gateway: that with the lowest number among those that serve. */
+  /** True in exactly one worker of a gateway: the one with the lowest number among those that serve. */
   readonly isFirst: boolean;
 }
 
@@ -90,10 +90,10 @@ export interface ProcessFigures {
   }[];
   /** Targets that have failed. */
   readonly targets: readonly TargetStanding[];
-  /** What is kept in the database by a rule. */
+  /** Data with a retention rule. */
   readonly upkeep: readonly {
     readonly what: string;
-    /** Number of rows, where it is known. */
+    /** Number of rows, if it is known. */
     readonly rows?: number;
     /** Seconds for which the oldest row that should have been removed is overdue. */
     readonly overdueSeconds: number;
@@ -101,7 +101,7 @@ export interface ProcessFigures {
 }
 
 /**
- * How the gateway stands, for looks in the background every few seconds: never for each call.
+ * State of the gateway, for checks in the background every few seconds. Do not use it for each call.
  *
  * @example
  * const timer = setInterval(async () => {
@@ -111,28 +111,28 @@ export interface ProcessFigures {
  * tools.onClose(() => clearInterval(timer));
  */
 export interface Operations {
-  /** Names this gateway among those on one database, the same in all of its workers: its host, and the id of its main process. */
+  /** Identifies this gateway among those on one database: its host, and the id of its primary process. The same in all workers. */
   readonly gateway: string;
-  /** Asks the database with a write, and the main process. Never rejects. */
+  /** Returns the state. Checks the database with a write, and the primary process. Never rejects. */
   status(): Promise<OperationsStatus>;
-  /** Returns figures of this process, from its memory: for a scrape. */
+  /** Returns figures of this process from its memory, for metrics. */
   figures(): ProcessFigures;
-  /** How the budgets of a key, and of its owners, stand: a read of the database. */
+  /** Reads the state of the budgets of a key and of its owners from the database. */
   budgets(key: ApiKey): Promise<readonly BudgetStanding[]>;
-  /** A page of all API keys, newest first, each with its team as `owners`. `after` is the `next` of the page before; the last page has none. */
+  /** Returns a page of all API keys, newest first, each with its team as `owners`. `after` is `next` of the previous page; the last page has none. */
   keys(limit: number, after?: string): Promise<{ readonly keys: readonly ApiKey[]; readonly next?: string }>;
 }
 
 /**
- * How much this process has to do now.
+ * Current load of this process.
  *
  * @example
  * if (tools.overload.waiting > 0) return next(call);
  */
 export interface ProcessLoad {
-  /** Calls that run. */
+  /** Number of running calls. */
   readonly running: number;
-  /** Calls that wait for one of these to end. */
+  /** Number of calls that wait until a running one ends. */
   readonly waiting: number;
   /** Calls that were refused since the start because there was too much to do. */
   readonly refused: number;

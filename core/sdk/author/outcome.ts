@@ -5,7 +5,7 @@ import type { Usage } from '../../model/usage.ts';
 import type { GatewayError } from '../errors.ts';
 
 /**
- * One try at a target.
+ * One attempt at a target.
  *
  * @example
  * const failed = outcome.attempts.filter(({ failure }) => failure !== undefined);
@@ -13,7 +13,7 @@ import type { GatewayError } from '../errors.ts';
 export interface CallAttempt {
   /** The channel's id. */
   readonly channel: string;
-  /** The id of the channel's key; absent where there is none. */
+  /** Id of the channel's key; absent if the channel has none. */
   readonly key?: string;
   /** The model's name at the provider. */
   readonly model: string;
@@ -49,7 +49,7 @@ export interface CallCost {
  * const gatewayMs = outcome.times.queuedMs;
  */
 export interface CallTimes {
-  /** Until a provider was asked first. Absent when none was. */
+  /** Milliseconds until the first request to a provider. Absent when there was none. */
   readonly queuedMs?: number;
   /** Until the first event of the response. Absent when there was none. */
   readonly firstMs?: number;
@@ -85,11 +85,11 @@ export interface CallOutcome {
   readonly error?: GatewayError;
   /** The requested model after all edits; empty when the request was refused before its body was read. */
   readonly model: string;
-  /** What is charged: the provider's figures, or an estimate (`estimated`) where the provider gave none. Absent when nothing was used. */
+  /** Charged usage: figures of the provider, or an estimate (`estimated`) if the provider reported none. Absent when nothing was used. */
   readonly usage?: Usage;
   /** Absent when nothing was used, and when the model has no price. */
   readonly cost?: CallCost;
-  /** All attempts, at most 50 that failed; the one that answered is the last. Empty when no channel was asked. */
+  /** All attempts, at most 50 failed ones. The one that answered is the last. Empty when no channel was called. */
   readonly attempts: readonly CallAttempt[];
   readonly times: CallTimes;
   /** Paths of the fields that the translation dropped, of the request and of the response; at most 50. */
@@ -113,7 +113,7 @@ export interface CallResponse {
   readonly model: string;
   /** The attempt that answered. */
   readonly attempt: AttemptEvent | undefined;
-  /** The last usage that the response reported. */
+  /** Last usage that the response reported. */
   readonly usage: Usage | undefined;
   /** Milliseconds from the request to the end of the response; until now for a call that runs. */
   readonly ms: number;

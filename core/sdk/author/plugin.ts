@@ -8,7 +8,7 @@ import type { Services } from './services.ts';
 import type { PluginTools } from './tools.ts';
 
 /**
- * When a plugin runs, outermost first:
+ * Stage in which a plugin runs, outermost first:
  * `observe` sees everything, also refusals (headers only: the body is not read yet);
  * `identify` finds out who calls, by headers alone;
  * — the body is read here, after the caller is known —
@@ -110,7 +110,7 @@ export interface PluginSpec<Schema extends z.ZodType> {
 }
 
 /**
- * A sign-in that the operator has asked for with `sluice login NAME ADDRESS`.
+ * Sign-in that the operator has started with `sluice login NAME ADDRESS`.
  *
  * @example
  * signIn: async ({ address, http, tell }) => waitForToken(await startSignIn(address, http), tell)
@@ -118,7 +118,7 @@ export interface PluginSpec<Schema extends z.ZodType> {
 export interface SignInRequest {
   /** The service, as the operator wrote it. */
   readonly address: string;
-  /** Scopes, separated by spaces. Absent: those that the service asks for. */
+  /** Scopes, separated by spaces. Default: those that the service requests. */
   readonly scope?: string | undefined;
   /** Registration of the gateway at the service. Absent: the plugin finds one. */
   readonly clientId?: string | undefined;

@@ -1,23 +1,23 @@
-/** Limits of rates, as plugins count by them. */
+/** Rate limits and concurrency limits for plugins. */
 
 /**
- * A limit on how much may be counted for one subject within a minute.
+ * Rate limit of one subject within a minute.
  *
  * @example
  * const rule: RateRule = { subject: 'my-plugin:searches', limit: 100, cost: 1 };
  */
 export interface RateRule {
-  /** What is counted together: `key:key_…:requests` and the like. */
+  /** Name of the counter, such as `key:key_…:requests`. */
   readonly subject: string;
   readonly limit: number;
-  /** How much this call counts: 1 for a request, its tokens for tokens. More than the limit counts as the whole limit, or the call could never run. */
+  /** Cost of this call: 1 for a request, the number of tokens for tokens. A cost above the limit counts as the limit, so that the call can run. */
   readonly cost: number;
-  /** How much more is counted, for calls that follow, where the limit has ample room. Those that count in this process alone ignore it. */
+  /** Additional cost to reserve for following calls, if the limit is far from exceeded. Ignored by limits that are counted in this process only. */
   readonly ahead?: number;
 }
 
 /**
- * A limit on how many calls of one subject run at the same time.
+ * Concurrency limit of one subject.
  *
  * @example
  * const rule: SlotRule = { subject: 'my-plugin:uploads', limit: 4 };
@@ -25,12 +25,12 @@ export interface RateRule {
 export interface SlotRule {
   readonly subject: string;
   readonly limit: number;
-  /** How many more slots are taken, as for {@link RateRule.ahead}. */
+  /** Additional permits to reserve, as for {@link RateRule.ahead}. */
   readonly ahead?: number;
 }
 
 /**
- * How a minute stands after a call was counted, or refused.
+ * State of a rate limit after a call was counted or rejected.
  *
  * @example
  * const [{ remaining, resetMs }] = verdict.states;
@@ -38,24 +38,24 @@ export interface SlotRule {
 export interface RateState {
   readonly subject: string;
   readonly limit: number;
-  /** Never negative. */
+  /** Rest of the limit, at least 0. */
   readonly remaining: number;
-  /** Milliseconds until the whole limit is free again. */
+  /** Milliseconds until the whole limit is available again. */
   readonly resetMs: number;
-  /** What was counted for calls that follow; `remaining` is without it. */
+  /** Cost that was reserved for following calls. Not included in `remaining`. */
   readonly ahead?: number;
 }
 
 /**
- * What a call holds once it was counted. Nothing in it throws, waits, or keeps the process alive.
+ * Permits and counts of a call. The methods never throw or wait, and do not keep the process alive.
  *
  * @example
  * call.onEnd(() => grant.release());
  */
 export interface RateGrant {
-  /** Corrects the count of a subject by the true figure: what is added counts from now on, what is given back is taken off where it was counted. */
+  /** Corrects the count of a subject. A positive difference counts from now on; a negative one is subtracted at the time of the original count. */
   correct(subject: string, difference: number): void;
-  /** Gives the slots back, once. A slot that nobody gives back is free again when its lease has passed. */
+  /** Releases the permits. Call it once. A permit that is not released expires with its lease. */
   release(): void;
 }
 
@@ -69,13 +69,13 @@ export interface RateVerdict {
   readonly allowed: boolean;
   /** Present when the call was allowed. */
   readonly grant?: RateGrant;
-  /** One for each rule that counts by the minute; empty when nobody could be asked. */
+  /** State of each rate limit; empty when the limits could not be checked. */
   readonly states: readonly RateState[];
-  /** The rule that refused the call. */
+  /** Subject of the exceeded rule. */
   readonly exceeded?: string;
-  /** Milliseconds after which the call may be allowed; 0 when it is. Unknown for slots: a second. */
+  /** Milliseconds after which the call may be allowed; 0 when it is allowed. For concurrency limits the time is unknown: 1000. */
   readonly retryMs: number;
-  /** True when the shared store could not be asked and the configured way out was taken. */
+  /** True when the shared store was unavailable and `shared.whenDown` applied. */
   readonly degraded?: boolean;
 }
 

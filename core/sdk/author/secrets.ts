@@ -4,13 +4,13 @@ import type { Services } from './services.ts';
 import type { Log } from './tools.ts';
 
 /**
- * One secret to be read: `vault:llm/openai?version=3#key` asks the source `vault` for the name `llm/openai` and the version `3`.
+ * Reference to a secret: `vault:llm/openai?version=3#key` asks the source `vault` for the name `llm/openai` and the version `3`.
  *
  * @example
  * const request: SecretRequest = { name: 'llm/openai', version: '3', signal: AbortSignal.timeout(1_000) };
  */
 export interface SecretRequest {
-  /** What stands between the colon and `?` or `#`: 1 to 512 characters, without spaces, control characters and segments `..`. */
+  /** Text between the colon and `?` or `#`: 1 to 512 characters, without spaces, control characters and segments `..`. */
   readonly name: string;
   /** Absent: the newest one. */
   readonly version?: string;
@@ -34,7 +34,7 @@ export interface SecretSource {
 }
 
 /**
- * What a source of secrets gets besides its options.
+ * Services for a source of secrets.
  *
  * @example
  * open: ({ url }, { http }) => ({ read: async ({ name }) => (await http.ask({ url: `${url}/${name}` })).text() })

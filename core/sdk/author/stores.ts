@@ -3,7 +3,7 @@ import type { Keyv } from 'keyv';
 import type { VectorLimits, VectorStore } from './vectors.ts';
 
 /**
- * What a plugin keeps beyond a call, in the gateway's database.
+ * Storage of a plugin in the gateway's database.
  *
  * @example
  * const seen = stores.namespace<number>('greeter');

@@ -45,12 +45,12 @@ export interface Log {
 export interface Prices {
   /** Returns the cost of a call, at the most expensive channel that serves the model. Undefined when the model has no price. */
   cost(model: string, usage: Usage): { readonly microDollars: number } | undefined;
-  /** Returns the maximum cost of a call with so many tokens, whichever channel serves it. Undefined when that is not known. */
+  /** Returns the maximum cost of a call with so many tokens, whichever channel serves it. Undefined when it is unknown. */
   most(model: string, input: number, output: number, units?: Units): number | undefined;
 }
 
 /**
- * A call that no client has made. The plugin that asked for it ends it.
+ * Call that a plugin makes without a client. The plugin must end it.
  *
  * @example
  * const direct = tools.calls('chat-completions', body, target);
@@ -62,7 +62,7 @@ export interface Prices {
  */
 export interface DirectCall {
   readonly call: Call;
-  /** Sends the call; the response comes as decoded events. Rejects as `next` does. May be called once. */
+  /** Sends the call; the response comes as decoded events. Rejects as `next` does. Call it once. */
   send(): Promise<Observable<GatewayEvent>>;
   /** Ends the call, up to the provider's socket. */
   end(): void;
@@ -81,13 +81,13 @@ export interface SubcallRequest {
   /** The request in that format, with its `model`. */
   readonly body: JsonObject;
   /**
-   * Whose budget pays: that of the key of the parent call, or nobody's. A call of the operator's is recorded and priced without a key.
+   * Budget to charge: that of the key of the parent call, or none. With `operator` the call is recorded with its cost, but without a key.
    * Default `caller`.
    */
   readonly chargeTo?: 'caller' | 'operator';
   /**
-   * True: the call goes on when its parent has ended, for a plugin that has a use for the response then. Whoever asked for it ends it, by a deadline of
-   * its own, and limits how many there are at once. The gateway waits for it when it stops. Default false.
+   * True: the call continues when its parent has ended, for a plugin that still needs the response. The plugin must end the call with its own
+   * timeout, and must limit the number of such calls. The gateway waits for them when it stops. Default: false.
    */
   readonly outlivesParent?: boolean;
 }
@@ -143,7 +143,7 @@ export interface Endpoint {
  * const reply = await own.send((view) => next(view.with({ decoded: true })));
  */
 export interface DetachedCall {
-  /** The same call, which goes on when the client has left, and which nobody's slow reading holds up: it has a gate of its own. */
+  /** The same call with its own gate. Continues when the client has disconnected, or reads slowly. */
   readonly call: Call;
   /** Sends the call through the rest of the pipeline. Rejects as `next` does. Once. */
   send(next: (call: Call) => Promise<Observable<GatewayEvent>>): Promise<Observable<GatewayEvent>>;
@@ -213,47 +213,47 @@ export interface PluginTools {
   /** Reports that a target refuses a member of requests, which the plugin leaves out from now on: metrics count it. */
   reportRefusal(target: Target): void;
   /**
-   * Makes a chat call to one target, in a format's words. It meets the translate stage alone: no key, no limit, no record. Works once the
-   * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.
+   * Makes a chat call to one target, in the given format. Only plugins of the stage `translate` run, so there are no keys, limits and records. Works
+   * after the gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.
    */
   calls(format: string, body: JsonObject, target: Target): DirectCall;
   /**
-   * Makes a call of any operation on behalf of another one: a judge, a moderation, an embedding. It is routed, retried, recorded under an id
-   * of its own, reserved and charged as calls of clients are. It meets the stages `observe`, `admit` and `translate`. It does not meet
-   * `identify` and `shape`, so that no guard and no cache meets its own calls. Limits of rates and the list of models of the caller's key do
-   * not count, because the operator chose the model. Its tags and its end user are those of the other call. It ends with its parent at the latest, unless the request says `outlivesParent`. Works once the
-   * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.
+   * Makes a call of any operation on behalf of another one: a judge, a moderation, an embedding. It is routed, retried, recorded with
+   * its own id, reserved and charged like calls of clients. Plugins of the stages `observe`, `admit` and `translate` run, but not of `identify`
+   * and `shape`, so that guards and caches do not process their own calls. Rate limits and the list of models of the caller's key do not apply,
+   * because the operator chose the model. The call has the tags and the end user of its parent. It ends with its parent at the latest, unless
+   * `outlivesParent` is set. Works after the gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.
    */
   subcall(parent: Call, request: SubcallRequest): DirectCall;
   /**
-   * Gives a call a life of its own, for a plugin that has a use for the response when the client has left. What the call costs is charged and
-   * recorded with the detached call from then on: what the client gets is neither. The gateway waits for detached calls when it stops.
+   * Detaches a call from its client, for a plugin that needs the response even if the client disconnects. From then on the cost is charged and
+   * recorded with the detached call, and not with the response to the client. The gateway waits for detached calls when it stops.
    */
   detach(call: Call): DetachedCall;
   /**
-   * Charges a response that the plugin gives by itself: `share` (0 to 1) of what `usage` costs at the price of `call.model`, in money and in
-   * tokens. The usage record then names `plugin:NAME` as the channel, and tokens a minute are counted by what is charged. Without this a
-   * response that no channel gave costs nothing, and its record shows the usage that the response tells.
+   * Charges a response of the plugin itself: `share` (0 to 1) of the cost of `usage` at the price of `call.model`, in money and in tokens. The
+   * usage record has the channel `plugin:NAME`, and tokens per minute count the charged tokens. Without this, a response that no channel gave
+   * costs nothing, and its record has the usage in the response.
    */
   chargeAnswer(call: Call, usage: Usage | undefined, share: number): void;
   /**
-   * Has the request phases of all plugins timed, in `setup`. Costs every call about a microsecond for each plugin, and nothing where no plugin
-   * asks for it. The callback must not wait.
+   * Measures the time of the request phases of all plugins. Call it in `setup`. Costs every call about a microsecond for each plugin, and nothing
+   * if no plugin uses it. The callback must not wait.
    */
   watchPlugins(watch: WatchPlugins): void;
   /**
-   * Runs a tool as a call of its own, whose operation is `tool`: recorded under an id of its own, counted by the rate limits of the caller's
-   * key, its price reserved before it and charged when it has run. It meets the stages `observe` and `admit`. It ends with its parent at the
-   * latest, and is charged then too, because the tool may have run. Rejects with GatewayError where a plugin refuses it, and as `run` does.
-   * Works once the gateway has been built.
+   * Runs a tool as a separate call with the operation `tool`: recorded with its own id and counted by the rate limits of the caller's key. Its
+   * price is reserved before the tool runs and charged after it. Plugins of the stages `observe` and `admit` run. The call ends with its parent
+   * at the latest, and is charged then too, because the tool may have run. Rejects with GatewayError when a plugin rejects it, and as `run`
+   * does. Works after the gateway has been built.
    */
   runTool<T>(parent: Call, tool: ToolRun, run: (call: Call) => Promise<T>): Promise<T>;
-  /** Adds a route of the plugin's own, outside the pipeline: no key is asked. Paths of formats cannot be taken. */
+  /** Adds a route outside of the pipeline, which requires no API key. Paths of formats are reserved. */
   route(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
   /**
-   * Adds a route for administrators. It asks for a session of the admin API, and for methods other than GET for the session's
-   * `x-csrf-token` and the gateway's own origin, as the routes of the plugin `admin` do; 404 where that is off. The audit log names method and
-   * path of each request other than GET, unless the handler `records` what it changes by itself.
+   * Adds a route for administrators. It requires a session of the admin API, and for methods other than GET also the session's `x-csrf-token`
+   * and the gateway's own origin, like the routes of the plugin `admin`. Returns 404 if that plugin is disabled. The audit log has method and path
+   * of each request other than GET, unless `records` is true because the handler itself records its changes.
    */
   adminRoute(
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',

@@ -47,7 +47,7 @@ export interface VectorStore {
 }
 
 /**
- * How many vectors a collection keeps.
+ * Maximum numbers of vectors of a collection.
  *
  * @example
  * const limits: VectorLimits = { perPartition: 1_000, most: 10_000 };

@@ -1,4 +1,4 @@
-/** How the workers of one gateway ask each other, as plugins do it. */
+/** Requests of plugins between the workers of one gateway. */
 
 /**
  * Answer of one worker. Both parts travel between processes as JSON.
@@ -40,7 +40,7 @@ export interface Workers {
    * worker that runs another version of the plugin. An answerer that throws gives no answer.
    */
   answer(topic: string, answerer: (question: unknown) => WorkerAnswer | Promise<WorkerAnswer>): () => void;
-  /** Asks all workers, this one included, for a second at most. Resolves with undefined when none could be asked. Never rejects. */
+  /** Sends a request to all workers, including this one, with a timeout of one second. Resolves with undefined when none was available. Never rejects. */
   gather(topic: string, question?: unknown): Promise<WorkerAnswers | undefined>;
   /** Leaves totals behind before this worker ends. Resolves when they are on their way. */
   leave(topic: string, totals: Readonly<Record<string, number>>): Promise<void>;
