@@ -137,5 +137,5 @@ test('a config takes nothing but what was printed', () => {
 test('sluice login names the plugins that have a sign-in', async () => {
   const { code, stderr } = await sluice(['login', 'cache', 'https://cache.example.com']);
   expect(code).toBe(2);
-  expect(stderr).toContain('There is: mcp.');
+  expect(stderr).toContain('Use one of: mcp.');
 });
