@@ -170,7 +170,7 @@ describe.each(Object.keys(clients))(
   (client) => {
     test.each(formats)('channels of %s', async (channel) => {
       const from = clients[client]?.format;
-      const unheard: string[] = [];
+      const unreported: string[] = [];
       const offset = Object.keys(clients).indexOf(client) + formats.indexOf(channel);
       for (const [nth, style] of Object.keys(styles).entries()) {
         const model = `${channel}.${style}`;
@@ -184,10 +184,10 @@ describe.each(Object.keys(clients))(
           const news = outcome.reported.filter((path) => !plain.reported.includes(path));
           const done = (suffix === 'none' || suffix === 'nothinking') && cannotThink(channel, style);
           if (!done && !arrived(suffix, outcome.reasoning) && news.length === 0)
-            unheard.push(`${from} → ${model}-${suffix}: ${JSON.stringify(outcome.body)}`);
+            unreported.push(`${from} → ${model}-${suffix}: ${JSON.stringify(outcome.body)}`);
         }
       }
-      expect(unheard).toEqual([]);
+      expect(unreported).toEqual([]);
     });
   },
 );

@@ -323,16 +323,26 @@ describe('what the core knows', () => {
   });
 });
 
-test('names use the terms of the field', () => {
+describe('names use the terms of the field', () => {
+  const advice =
+    'Name what it is by a term of the field: response, text, field, option, attempt, permit, recall, shared state, ledger, endpoint, eligible.';
   // `spoken` is a field of turns that are stored.
   const unclear =
     /\b(?:const|let|function|class|interface|type|readonly) #?(\w*(?:[tT]old|[sS]aid|[hH]eard|[wW]ish(?:es)?|[dD]eeds?|[dD]esks?|[oO]blig(?:e|ing)|[oO]bey(?:ed)?|[uU]ntold|[wW]hoever|[hH]ear|[bB]ook|[dD]oors?)|able|Able(?:[A-Z]\w*)?|say(?:[A-Z]\w*)?|askFor\w*)\b/;
-  expect(
-    verdict(
-      places(product, unclear, { strings: false }),
-      'Name what it is by a term of the field: response, text, field, option, attempt, permit, recall, shared state, ledger, endpoint, eligible.',
-    ),
-  ).toBe('');
+
+  test('in declarations', () => {
+    expect(verdict(places(product, unclear, { strings: false }), advice)).toBe('');
+  });
+
+  test('in members of classes', () => {
+    const member =
+      /(?<=\n) +(?:(?:protected|private|override|abstract|static|async|readonly) )*#?(?:(?:un)?told|said|heard|wish(?:es)?|desk|door|say(?:[A-Z]\w*)?)\??\s*[(:=<;]/;
+    expect(verdict(places(product, member), advice)).toBe('');
+  });
+
+  test('in tests', () => {
+    expect(verdict(places(scripts('test'), unclear), advice)).toBe('');
+  });
 });
 
 describe('one of a kind', () => {

@@ -100,7 +100,7 @@ const text: fc.Arbitrary<string> = fc.oneof(
 const name = fc.string({ unit: fc.constantFrom(...'abcdefgh_'), minLength: 1, maxLength: 40 });
 
 /** A conversation that every format can write. */
-const asked = fc.record({
+const requestFields = fc.record({
   system: text,
   turns: fc.array(text, { minLength: 1, maxLength: 4 }),
   tool: fc.option(fc.record({ name, description: text, about: text }), { nil: undefined }),
@@ -113,7 +113,7 @@ const asked = fc.record({
   limit: fc.integer({ min: 1, max: 100_000 }),
   answers: fc.integer({ min: 1, max: 8 }),
 });
-type Asked = typeof asked extends fc.Arbitrary<infer T> ? T : never;
+type RequestFields = typeof requestFields extends fc.Arbitrary<infer T> ? T : never;
 
 const schemaOf = (about: string): JsonObject => ({
   type: 'object',
@@ -133,7 +133,7 @@ interface Written {
   readonly answers: number;
 }
 
-const writers: Readonly<Record<string, readonly [Format, (asked: Asked) => Written]>> = {
+const writers: Readonly<Record<string, readonly [Format, (fields: RequestFields) => Written]>> = {
   'chat completions': [
     chatCompletions,
     ({ system, turns, tool, result, shape, odd, pictures, limit, answers }) => {
@@ -311,7 +311,7 @@ const smallPicture = 85;
 describe('the most that a chat may come to', () => {
   test.each(Object.entries(writers))('is no less than what is counted: %s', (_name, [format, write]) => {
     fc.assert(
-      fc.property(asked, (one) => {
+      fc.property(requestFields, (one) => {
         const { body, besides, answers } = write(one);
         const call = callOf(format, 'chat', body, { model: 'm' });
         const words = [one.system, ...one.turns, ...(one.result === undefined ? [] : [one.result])];
@@ -455,10 +455,10 @@ describe('the most that a chat may come to', () => {
   });
 
   test('has room for what the operator tells each chat of a channel', () => {
-    const told = [
+    const target = [
       { traits: {}, channel: { speaks: {}, systemPrompt: { text: 'x'.repeat(500), place: 'before' } } },
     ] as unknown as Target[];
-    expect(boundOf(callOf(chatCompletions, 'chat', plain), told, assumed).input).toBe(10 + 508);
+    expect(boundOf(callOf(chatCompletions, 'chat', plain), target, assumed).input).toBe(10 + 508);
   });
 
   test('has room for the description of each tool that the provider writes and the client runs', () => {
@@ -632,9 +632,9 @@ describe('the most that other requests may come to is no less than what is count
       boundOf(callOf(images, 'generate-image', { model: 'm', prompt: 'a hat', ...body }), targets, assumed);
     expect([units({}).units, units({ n: 4 }).units]).toEqual([{ images: 1 }, { images: 4 }]);
     expect(units({ n: 4 }).output.most).toBe(4 * units({}).output.most);
-    const spoken = (speed: number) =>
+    const speechBound = (speed: number) =>
       boundOf(callOf(audio, 'speak', { model: 'm', input: '12', voice: 'nova', speed }), targets, assumed)
         .output.most;
-    expect(spoken(0.25)).toBe(4 * spoken(1));
+    expect(speechBound(0.25)).toBe(4 * speechBound(1));
   });
 });

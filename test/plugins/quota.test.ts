@@ -23,7 +23,7 @@ import { between } from './_between.ts';
 
 const place = { block: 0, choice: 0 };
 const usage: Usage = { input: 100, output: 50, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
-const told: GatewayEvent = { type: 'usage', usage };
+const usageEvent: GatewayEvent = { type: 'usage', usage };
 const sent: GatewayEvent = { type: 'request', model: 'x', stream: true };
 const attempt: GatewayEvent = { type: 'attempt', channel: 'c', model: 'm' };
 const words = (text: string): GatewayEvent => ({ type: 'text-delta', ...place, text });
@@ -44,7 +44,7 @@ interface Given {
 
 /** The plugin with everything that it asks in the hands of the test. */
 async function started({ traits = [{}], full = false, behind, settings, content }: Given = {}) {
-  const asked: Amounts[] = [];
+  const reservedAmounts: Amounts[] = [];
   const released: string[] = [];
   const watched: string[] = [];
   const lesser: (Amounts | undefined)[] = [];
@@ -55,9 +55,9 @@ async function started({ traits = [{}], full = false, behind, settings, content 
   };
   const bookkeeper: Bookkeeper = {
     reserve: (_key, _budgets, most, _lease, less) => {
-      asked.push(most);
+      reservedAmounts.push(most);
       lesser.push(less);
-      return state.reserve(`rsv_${asked.length}`, state.near && less !== undefined ? less : most);
+      return state.reserve(`rsv_${reservedAmounts.length}`, state.near && less !== undefined ? less : most);
     },
     full,
     waiting: 0,
@@ -97,7 +97,7 @@ async function started({ traits = [{}], full = false, behind, settings, content 
   onTestFinished(() => tested.close());
   const run = async (
     budgets: readonly Budget[] | undefined,
-    reply: Script = [attempt, told],
+    reply: Script = [attempt, usageEvent],
     more: Omit<RunOptions, 'reply'> & CallOptions = {},
   ) => {
     const { leaveAfter, signal, ...call } = more;
@@ -107,7 +107,7 @@ async function started({ traits = [{}], full = false, behind, settings, content 
     );
     return { ...outcome, charged: charged() };
   };
-  return { tested, run, charged, asked, lesser, released, watched, state };
+  return { tested, run, charged, reservedAmounts, lesser, released, watched, state };
 }
 
 function claim(id: string, most: Amounts): Reservation {
@@ -125,7 +125,7 @@ async function chargeFor(reply: Script, budgets?: readonly Budget[]) {
 
 describe('what a call is charged', () => {
   test('is what the provider told last, at the price of the model that was sent', async () => {
-    const { charged, watched } = await chargeFor([sent, attempt, words('Hello'), told], [dollars]);
+    const { charged, watched } = await chargeFor([sent, attempt, words('Hello'), usageEvent], [dollars]);
     expect(charged).toMatchObject({
       amounts: { microDollars: 2_000, tokens: 150 },
       usage,
@@ -142,12 +142,18 @@ describe('what a call is charged', () => {
   });
 
   test('adds what came after the last word about usage when the stream breaks', async () => {
-    const { charged } = await chargeFor([attempt, words('x'.repeat(400)), told, words('x'.repeat(40)), cut]);
+    const { charged } = await chargeFor([
+      attempt,
+      words('x'.repeat(400)),
+      usageEvent,
+      words('x'.repeat(40)),
+      cut,
+    ]);
     expect(charged?.usage).toEqual({ ...usage, output: 60, estimated: true });
   });
 
   test('is nothing when the provider failed before it said anything, though it told what it had read', async () => {
-    const { charged } = await chargeFor([attempt, told, cut], [dollars]);
+    const { charged } = await chargeFor([attempt, usageEvent, cut], [dollars]);
     expect(charged).toMatchObject({ amounts: { microDollars: 0, tokens: 0 }, reservation: { id: 'rsv_1' } });
   });
 
@@ -175,7 +181,7 @@ describe('what a call is charged', () => {
   });
 
   test('is nothing when no provider was asked', async () => {
-    const { charged } = await chargeFor([words('From a plugin.'), told]);
+    const { charged } = await chargeFor([words('From a plugin.'), usageEvent]);
     expect(charged).toEqual({ amounts: { microDollars: 0, tokens: 0 } });
   });
 
@@ -255,7 +261,7 @@ describe('what a call is charged', () => {
     const hedged: GatewayEvent = { type: 'attempt', channel: 'h', model: 'm', failure: 'hedged' };
     const failed: GatewayEvent = { type: 'attempt', channel: 'f', model: 'm', failure: 'upstream_error' };
     const inputAfter = async (...before: readonly GatewayEvent[]) =>
-      (await run(undefined, [...before, attempt, told])).charged?.usage;
+      (await run(undefined, [...before, attempt, usageEvent])).charged?.usage;
     expect(await inputAfter(failed)).toEqual(usage);
     expect(await inputAfter(hedged)).toEqual({
       ...usage,
@@ -310,7 +316,7 @@ describe('what a call is charged', () => {
       },
     });
     const { run, released } = await started({ behind: twice() });
-    const { charged } = await run([dollars], [attempt, words('Hello'), told]);
+    const { charged } = await run([dollars], [attempt, words('Hello'), usageEvent]);
     expect(charged).toMatchObject({
       amounts: { microDollars: 4_000, tokens: 300 },
       usage: { input: 200, output: 100 },
@@ -321,16 +327,16 @@ describe('what a call is charged', () => {
 
   test('counts tokens of a model without a price', async () => {
     const { run } = await started();
-    const { charged } = await run(undefined, [attempt, told], { model: 'unpriced' });
+    const { charged } = await run(undefined, [attempt, usageEvent], { model: 'unpriced' });
     expect(charged).toEqual({ amounts: { microDollars: 0, tokens: 150 }, usage });
   });
 });
 
 describe('what is claimed before a call', () => {
   const mostOf = async (settings: Given['settings'], traits: readonly ModelTraits[]) => {
-    const { run, asked } = await started({ traits, settings });
+    const { run, reservedAmounts } = await started({ traits, settings });
     await run([dollars]);
-    return asked[0]?.tokens;
+    return reservedAmounts[0]?.tokens;
   };
 
   test.each<[string, Given['settings'], readonly ModelTraits[], number]>([
@@ -351,9 +357,9 @@ describe('what is claimed before a call', () => {
   });
 
   const inputOf = async (content: readonly Block[], traits: readonly ModelTraits[] = [{}]) => {
-    const { run, asked } = await started({ traits, content, settings: { maxOutput: 1 } });
+    const { run, reservedAmounts } = await started({ traits, content, settings: { maxOutput: 1 } });
     await run([tokens]);
-    return (asked[0]?.tokens ?? 0) - 1;
+    return (reservedAmounts[0]?.tokens ?? 0) - 1;
   };
   const data = (mimeType: string, length: number) =>
     ({ kind: 'data', data: 'A'.repeat(length), mimeType }) as const;
@@ -378,15 +384,15 @@ describe('what is claimed before a call', () => {
   });
 
   test('covers what stands in a part beside its words, and in the result of a tool', async () => {
-    const said = { type: 'text', text: 'x'.repeat(50) } as const;
-    const plain = await inputOf([said]);
-    const noted = { ...said, extra: { messages: { note: 'x'.repeat(50) } } };
+    const textBlock = { type: 'text', text: 'x'.repeat(50) } as const;
+    const plain = await inputOf([textBlock]);
+    const noted = { ...textBlock, extra: { messages: { note: 'x'.repeat(50) } } };
     expect(await inputOf([noted])).toBe(plain + 60);
     const resultWith = (content: readonly Block[]): Block => ({ type: 'tool-result', id: 'c', content });
     const [none, one, two] = [
       await inputOf([resultWith([])]),
-      await inputOf([resultWith([said])]),
-      await inputOf([resultWith([said, noted])]),
+      await inputOf([resultWith([textBlock])]),
+      await inputOf([resultWith([textBlock, noted])]),
     ];
     expect([one - none, two - one]).toEqual([50, 2 + 110]);
   });
@@ -465,14 +471,14 @@ describe('what is claimed before a call', () => {
         }
       },
     });
-    const { tested, charged, asked, released, watched } = await started({ behind: again() });
+    const { tested, charged, reservedAmounts, released, watched } = await started({ behind: again() });
     const failing: Script = [{ fail: new GatewayError('upstream_error', 'no') }];
     await tested.run(
       { model: 'x', key: { id: 'key_1', budgets: [dollars] } },
-      { reply: (_sent, index) => (index === 0 ? failing : [attempt, told]) },
+      { reply: (_sent, index) => (index === 0 ? failing : [attempt, usageEvent]) },
     );
     expect(meanwhile).toEqual([['rsv_1'], [], undefined]);
-    expect(asked).toHaveLength(2);
+    expect(reservedAmounts).toHaveLength(2);
     expect(charged()).toMatchObject({ reservation: { id: 'rsv_2' }, amounts: { tokens: 150 } });
   });
 
@@ -488,11 +494,14 @@ describe('what is claimed before a call', () => {
       stage: 'shape',
       setup: () => (call: Call, next) => next(call.with(edits)),
     });
-    const { run, asked, released } = await started({ behind: changing(), settings: { maxOutput: 10 } });
+    const { run, reservedAmounts, released } = await started({
+      behind: changing(),
+      settings: { maxOutput: 10 },
+    });
     const { sent: calls, charged } = await run([dollars]);
     expect(calls).toHaveLength(1);
-    expect(asked).toHaveLength(2);
-    expect(asked[1]?.microDollars).toBeGreaterThan(asked[0]?.microDollars ?? Infinity);
+    expect(reservedAmounts).toHaveLength(2);
+    expect(reservedAmounts[1]?.microDollars).toBeGreaterThan(reservedAmounts[0]?.microDollars ?? Infinity);
     expect([released, charged?.reservation?.id]).toEqual([['rsv_1'], 'rsv_2']);
   });
 
@@ -502,9 +511,9 @@ describe('what is claimed before a call', () => {
       stage: 'shape',
       setup: () => (call, next) => next(call.with({})),
     });
-    const { run, asked, released } = await started({ behind: passing() });
+    const { run, reservedAmounts, released } = await started({ behind: passing() });
     const { charged } = await run([dollars]);
-    expect(asked).toHaveLength(1);
+    expect(reservedAmounts).toHaveLength(1);
     expect([released, charged?.reservation?.id]).toEqual([[], 'rsv_1']);
   });
 
@@ -516,7 +525,7 @@ describe('what is claimed before a call', () => {
       client.abort();
       return promise;
     };
-    const outcome = await run([dollars], [attempt, told], { signal: client.signal });
+    const outcome = await run([dollars], [attempt, usageEvent], { signal: client.signal });
     resolve(claim('rsv_late', { microDollars: 1, tokens: 1 }));
     await nextTurn();
     expect(outcome.error).toMatchObject({ code: 'client_closed_request' });
@@ -556,7 +565,7 @@ describe('a call is refused', () => {
   });
 
   test('with 403 when its model has no price and a budget is in dollars', async () => {
-    const { run, asked } = await started({ settings: { maxOutput: 5 } });
+    const { run, reservedAmounts } = await started({ settings: { maxOutput: 5 } });
     const unpriced = { model: 'unpriced' };
     expect((await run([tokens, dollars], undefined, unpriced)).error).toMatchObject({
       status: 403,
@@ -564,7 +573,7 @@ describe('a call is refused', () => {
       message: expect.stringContaining('The model unpriced has no price here') as string,
     });
     await run([tokens], undefined, unpriced);
-    expect(asked).toMatchObject([{ microDollars: 0, tokens: 5 }]);
+    expect(reservedAmounts).toMatchObject([{ microDollars: 0, tokens: 5 }]);
   });
 });
 
@@ -573,13 +582,13 @@ test.each<CallOptions & Pick<Required<CallOptions>, 'operation'>>([
   { operation: 'list-models' },
   { operation: 'state' },
   { operation: 'realtime', format: 'realtime', body: { model: 'x' } },
-])('$operation costs nothing and asks nobody', async (asked) => {
+])('$operation costs nothing and asks nobody', async (call) => {
   const { plugins, passed } = between(quota());
   const refusing = () => Promise.reject(new Error('asked'));
   const bookkeeper = { full: true, reserve: refusing } as unknown as Bookkeeper;
   const tested = await testPlugins(plugins, { tools: { bookkeeper } });
   onTestFinished(() => tested.close());
-  const { outcome, error } = await tested.run({ ...asked, key: { budgets: [dollars] } });
+  const { outcome, error } = await tested.run({ ...call, key: { budgets: [dollars] } });
   expect(error).toBeUndefined();
   expect(passed[0]?.got).toBeDefined();
   expect(passed[0]?.gave).toBe(passed[0]?.got);
@@ -587,11 +596,11 @@ test.each<CallOptions & Pick<Required<CallOptions>, 'operation'>>([
 });
 
 test('without a budget nobody waits for the ledger', async () => {
-  const { tested, charged, asked } = await started();
+  const { tested, charged, reservedAmounts } = await started();
   for (const key of [{ key: { id: 'key_1' } }, { key: { budgets: [] } }, {}]) {
     // oxlint-disable-next-line no-await-in-loop
-    await tested.run({ model: 'x', ...key }, { reply: [attempt, told] });
+    await tested.run({ model: 'x', ...key }, { reply: [attempt, usageEvent] });
     expect(charged()).toMatchObject({ amounts: { microDollars: 2_000, tokens: 150 } });
   }
-  expect(asked).toEqual([]);
+  expect(reservedAmounts).toEqual([]);
 });
