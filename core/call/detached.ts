@@ -35,7 +35,7 @@ export class DetachedCalls {
     });
   }
 
-  /** Gives a call a life of its own: see `Call.detached`. */
+  /** Detaches a call from its client: see `Call.detached`. */
   detach(call: Call, stream?: boolean): Detached {
     const { call: own, end } = call.detached(stream);
     const { record } = accountOf(own);

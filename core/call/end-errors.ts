@@ -12,7 +12,7 @@ export const warnOfEndError: EndErrorReporter = (error) => {
   );
 };
 
-/** Returns a reporter that logs errors and tells whoever counts them. */
+/** Returns a reporter that logs errors and notifies counters. */
 export function createEndErrorReporter(log: Log, notices: Notices): EndErrorReporter {
   return (error, callId, sentence = 'work at the end of a call failed') => {
     log.error({ id: callId, error }, sentence);

@@ -116,7 +116,7 @@ export class Exchange extends Lifetime {
     else this.writer.fail(error);
   }
 
-  /** What was checked of a long request: the same without its long texts. Undefined for others. */
+  /** Validated long request without its long texts. Undefined for others. */
   get outlined(): GatewayRequest | undefined {
     const { bodyOutline } = this;
     if (bodyOutline === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Builds exchanges for calls that the gateway makes by itself, without a client. */
+/** Builds exchanges for calls of the gateway itself, without a client. */
 import { randomUUID } from 'node:crypto';
 import type { Codec, Format, Operation } from '../sdk/format.ts';
 import type { Wire } from '../sdk/call.ts';

@@ -122,7 +122,7 @@ class Followed {
   /** `over` runs when it has been answered, or has failed. */
   constructor(events: Promise<Observable<GatewayEvent>>, over: (followed: Followed) => void) {
     this.events = events;
-    // Whoever forgets to await must be told of that, and not end the process with an unhandled rejection: this handles it too.
+    // Also handles the rejection when a plugin forgets to await, so that it is reported and does not end the process.
     events.then(
       () => {
         this.state = 'answered';

@@ -13,7 +13,7 @@ export function createTaskCalls(
   return (request, target) => {
     const { operation } = request;
     const codec = codecFor(request.format, operation, target.channel, formatNamed);
-    // Nobody outside hears of this call, in whatever words: those of a channel's own belong to no format.
+    // The call is invisible to clients, so its format does not matter. A channel's own codecs belong to no public format.
     const format = formatNamed(request.format) ?? formatNamed('videos');
     if (format === undefined || codec === undefined)
       throw new Error(`The format "${request.format}" has no ${operation}.`);

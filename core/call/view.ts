@@ -251,7 +251,7 @@ class CallView implements Call {
   with(edits: CallEdits): Call {
     const settings =
       edits.settings === undefined ? this.edits.settings : { ...this.edits.settings, ...edits.settings };
-    // Whoever gives new instructions has read those in force, the operator's among them.
+    // Code that sets new instructions has read the current ones, including those of the operator.
     const kept =
       this.edits.systemPrompt === undefined || edits.system === undefined
         ? this.edits
@@ -280,7 +280,7 @@ function withoutPrompt({ systemPrompt: _known, ...others }: CallEdits): CallEdit
   return others;
 }
 
-/** What the encoder of an exchange's reply must know; `drop` is told what has no place in it. */
+/** Returns the context of the encoder of a response. `drop` reports fields that the format does not support. */
 export function replyContext(exchange: Exchange, drop: (path: string) => void): ReplyContext {
   return new CallReplyContext(exchange, drop);
 }

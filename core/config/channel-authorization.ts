@@ -5,18 +5,18 @@ import { withIdentity } from './channel-identity.ts';
 import { oauth2IdentityOf } from './channel-options.ts';
 import { credentialsProblem, withClientCredentials, withoutBackground } from './client-credentials.ts';
 
-/** How the requests of a channel are authorized, as its options say. */
+/** Authorization of the requests of a channel by its options. */
 export interface Authorization {
-  /** What is wrong with the options, as the end of a sentence; undefined where nothing is. */
+  /** Problem of the options, as the end of a sentence; undefined if there is none. */
   readonly problem: string | undefined;
   /** Its requests carry the credentials of clients. */
   readonly isForwarding: boolean;
   /** False where an identity or the clients stand in for a key. */
   readonly needsKey: boolean;
-  /** What the kind is given: its options, and tools whose requests are authorized. */
+  /** Options for the kind. `tools` returns tools that authorize its requests. */
   readonly options: ChannelOptions;
   tools(own: ChannelTools): ChannelTools;
-  /** What the channel can do, of what its kind can do. */
+  /** Returns the parts of the kind that the channel supports. */
   parts(made: ChannelParts): ChannelParts;
 }
 

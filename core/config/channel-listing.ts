@@ -5,7 +5,7 @@ import type { KnownModels } from '../models/catalogue.ts';
 import type { ChannelParts } from '../sdk/define.ts';
 import { knownModelOf, type ChannelModels } from './channel-models.ts';
 
-/** Where a channel has its models from. */
+/** Source of the models of a channel. */
 interface ModelSources {
   readonly known: KnownModels;
   readonly models: ChannelModels;
@@ -30,7 +30,7 @@ export function listingOf({
     ...namesOf(names).filter((name) => !isPattern(name)),
     ...known.names(parts.speaks).flatMap(publicOf),
   ];
-  // What is known to be for something else is not shown, though the provider lists it.
+  // Omits models of the provider's list that are known to be for other operations.
   const isServed = (upstreamModel: string): boolean => {
     const { model } = knownOf(upstreamModel) ?? {};
     return model === undefined || parts.speaks[model.operation ?? 'chat'] !== undefined;

@@ -8,7 +8,7 @@ import { isNameList } from '../routing/model-names.ts';
 import { knownModelOf, type ChannelModels } from './channel-models.ts';
 import { withStated } from './traits-option.ts';
 
-/** What decides the traits of the models of a channel. */
+/** Sources of the traits of the models of a channel. */
 interface TraitSources {
   readonly options: ChannelOptions;
   readonly models: ChannelModels;

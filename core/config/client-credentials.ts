@@ -51,7 +51,7 @@ function credentialOf(call: Call): ClientCredential {
   return own;
 }
 
-/** What is wrong with options of a channel with `credentials: 'client'`, as the end of a sentence; undefined where nothing is. */
+/** Returns the problem of options with `credentials: 'client'`, as the end of a sentence; undefined if there is none. */
 export function credentialsProblem(
   { key, keys, discover, models }: ChannelOptions,
   identity: unknown,
@@ -71,7 +71,7 @@ export function forwardsTo(kind: string, { baseUrl = '' }: ChannelOptions): stri
     .slice(0, 12);
 }
 
-/** The parts without what goes on when no client is there: batches and videos are asked about by the gateway, which has no credential. */
+/** Returns the parts without batches and videos, because the gateway polls them without a client, and so without a credential. */
 export function withoutBackground(parts: ChannelParts): ChannelParts {
   const { keeps: _keeps, ...rest } = parts;
   const { 'create-video': _create, 'get-video': _get, ...speaks } = parts.speaks;

@@ -16,7 +16,7 @@ import type { Secrets } from './secrets/index.ts';
 export interface LoadedConfig {
   /** Absolute path. */
   readonly file: string;
-  /** Where `plugins/`, `channels/` and relative paths are looked for. */
+  /** Folder of `plugins/` and `channels/`, and base of relative paths. */
   readonly root: string;
   readonly settings: Settings;
   /** Entries with their place in the file, for messages: `plugins[0]`. */
@@ -27,7 +27,7 @@ export interface LoadedConfig {
     readonly where?: string;
     readonly entry: ChannelEntry;
   }[];
-  /** Run-time options of plugins, by the names of the plugins. What the file says comes first. */
+  /** Run-time options of plugins by plugin name. The file has precedence. */
   readonly pluginOptions?: ReadonlyMap<string, JsonObject>;
   /** Reads the secrets that run-time entries refer to. Absent: variables and files alone are read. */
   readonly secrets?: Secrets;
@@ -44,7 +44,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Where the config is: `--config`, else SLUICE_CONFIG, else `gateway.config.ts` in the current folder. */
+/** Returns the path of the config: `--config`, else SLUICE_CONFIG, else `gateway.config.ts` in the current folder. */
 export function configFile(option: string | undefined): string {
   return resolve(option ?? env('SLUICE_CONFIG', 'gateway.config.ts'));
 }
@@ -142,7 +142,7 @@ const variables = {
   SLUICE_BOOTSTRAP_KEY: 'bootstrapKey',
 } as const;
 
-/** The environment's SLUICE_* variables over what the file says, and which option came from which variable. */
+/** Applies the SLUICE_* environment variables to the settings, and records which option came from which variable. */
 function withEnvironment(given: Record<string, unknown>): {
   readonly settings: Record<string, unknown>;
   readonly sources: ReadonlyMap<string, string>;
@@ -156,7 +156,7 @@ function withEnvironment(given: Record<string, unknown>): {
     const value = path === 'listen.port' && /^\d+$/.test(text) ? Number(text) : text;
     const [group = '', member] = path.split('.');
     const before = settings[group];
-    // The address alone: how the server is connected to stays as the config says.
+    // Replaces only the address. The other connection options of the config stay.
     const hasAddress = path === 'database' && typeof before === 'object';
     settings[group] = hasAddress
       ? { ...before, url: value }
@@ -201,7 +201,7 @@ function readEntries<E extends { readonly kind: string }>(
   return entries;
 }
 
-/** What is wrong with a definition that no compiler has seen, as a sentence. */
+/** Returns the problem of a definition from JavaScript, which no compiler has checked. */
 function flawOf(entry: object, kind: string): string | undefined {
   const spec = 'spec' in entry ? entry.spec : undefined;
   if (typeof spec !== 'object' || spec === null || !('name' in spec) || typeof spec.name !== 'string')

@@ -54,7 +54,7 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const { settings, where, problems, warnings, log, format, onClose } = making;
   const { spec } = entry;
   const schema = optionsSchema(entry);
-  // Before anything is said about the options.
+  // Before the options are validated.
   hideSecretsIn(schema, entry.options);
   hideSecretMembers(entry.options.headers?.set);
   hideSecretMembers(entry.options.body?.set);
@@ -224,7 +224,7 @@ function channelOf(
     priceOf(upstreamModel) {
       const { name = upstreamModel, model } = knownOf(upstreamModel) ?? {};
       const catalogued = model?.price && { name, source: `list of ${known.date}`, row: model.price };
-      // What the operator states comes before what the kind assumes, such as that a server of one's own costs nothing.
+      // The model that the operator names has precedence over assumptions of the kind, such as that a self-hosted server is free.
       if (catalogued !== undefined && models.baseModel(upstreamModel) !== undefined) return catalogued;
       const own = ownPrices.find(({ patterns }) => matchesModel(patterns, upstreamModel));
       if (own !== undefined) return { name: own.name, source: `channel kind ${kind}`, row: own.row };
@@ -236,7 +236,7 @@ function channelOf(
     async open(call, request) {
       const refused = refusedRequest(call, request, rules);
       if (refused !== undefined) throw refused;
-      // What operators change in bodies is about calls of models.
+      // Edits of operators apply only to calls of models.
       const sent = edited === undefined || request.operation === 'state' ? request : edited(request);
       return withTrueHeaders(await parts.open(call, sent));
     },
@@ -249,7 +249,7 @@ function channelOf(
   };
 }
 
-/** The events of a channel that answers in them, asked as `open` would be. */
+/** Returns the function for the events of a channel, with the same edits and checks as `open`. */
 function eventsOf(
   events: NonNullable<ChannelParts['events']>,
   edited: ReturnType<typeof bodyEditor>,

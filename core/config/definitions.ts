@@ -30,7 +30,7 @@ async function discoverIn(folders: readonly string[], problems: string[]): Promi
   return [...byName.values()];
 }
 
-/** Every channel kind there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
+/** Returns all channel kinds: those of Sluice, and those beside a config. Adds a problem for each file that is not a channel kind. */
 export function findChannelKinds(root: string, problems: string[]): Promise<readonly ChannelKind[]> {
   return channelKindsIn(foldersOf('channels', root), problems);
 }
@@ -83,7 +83,7 @@ async function channelKindsIn(
   return kinds;
 }
 
-/** Every plugin there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
+/** Returns all plugins: those of Sluice, and those beside a config. Adds a problem for each file that is not a plugin. */
 export async function findPlugins(root: string, problems: string[]): Promise<readonly Plugin[]> {
   const found = await discoverIn(foldersOf('plugins', root), problems);
   return found.map(({ value }) => value).filter(isPlugin);

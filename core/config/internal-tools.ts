@@ -44,7 +44,7 @@ export interface AdminRoute {
   readonly plugin: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
-  /** True when the handler writes what it changes to the audit log by itself. */
+  /** True when the handler itself records its changes in the audit log. */
   readonly records: boolean;
 }
 
@@ -70,7 +70,7 @@ export interface InternalTools {
   readonly runTool: ToolRuns;
   /** Questions to providers about tasks that they work on. As `calls`, not during `setup`. */
   readonly taskCalls: TaskCalls;
-  /** Calls by which a channel is asked for what its provider keeps. */
+  /** Calls to a channel for objects that its provider stores. */
   readonly providerCalls: ProviderCalls;
   /** Asks services that the operator has named. */
   readonly http: Services;
@@ -104,27 +104,27 @@ export interface InternalTools {
   readonly usageLog: UsageLog;
   /** Run-time configuration; absent where a gateway is only tried. */
   readonly runtimeConfig?: RuntimeConfig;
-  /** How everything stands that is kept, and by which rule. */
+  /** State of the data with retention rules. */
   readonly upkeep: Upkeep;
   readonly rates: Rates;
-  /** How the gateway stands: see `PluginTools.operations`. */
+  /** State of the gateway: see `PluginTools.operations`. */
   readonly operations: Operations;
-  /** What is known of channels' health. */
+  /** Health of channels. */
   readonly health: Health;
-  /** How much this process has to do. */
+  /** Load of this process. */
   readonly overload: WholeLoad;
   /** The processes that serve together, of which this is one. */
   readonly processes: Processes;
   /** Calls that go on without their client. */
   readonly detached: DetachedCalls;
-  /** Gives a call a life of its own: see `PluginTools.detach`. */
+  /** Detaches a call from its client: see `PluginTools.detach`. */
   readonly detach: (call: Call) => Detached;
-  /** Charges a response that the plugin gives by itself: see `PluginTools.chargeAnswer`. */
+  /** Charges a response of the plugin itself: see `PluginTools.chargeAnswer`. */
   readonly chargeAnswer: (call: Call, usage: Usage | undefined, share: number) => void;
   /** The settings in force; secrets in them are for their owners alone. */
   readonly settings: Settings;
   readonly notices: Notices;
-  /** Adds a route of the plugin's own, outside the pipeline: no key is asked. Paths of formats cannot be taken. */
+  /** Adds a route outside of the pipeline, which requires no API key. Paths of formats are reserved. */
   readonly route: (
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
@@ -140,13 +140,13 @@ export interface InternalTools {
   readonly adminRoutes: () => readonly AdminRoute[];
   /** Sets how a request of whoever runs the gateway is checked. `check` throws what a request that may not pass is answered. */
   readonly administer: (check: AdminCheck) => void;
-  /** Adds a way to tell that a request comes from whoever runs the gateway, who may see what strangers may not. */
+  /** Adds a check that identifies requests of operators, who may see more than clients. */
   readonly operator: (isOperator: (ctx: Context) => Promise<boolean>) => void;
   /** The most that any running plugin reads of replies. */
   readonly reads: () => Reads;
   /** Fetches images and files from URLs that clients gave: from public addresses alone, and within the limits of the settings. */
   readonly fetchMedia: FetchMedia;
-  /** The format of a name; undefined when there is none. */
+  /** Returns the format with this name; undefined for an unknown name. */
   readonly format: (name: string) => Format | undefined;
   /** Runs the callback for each notice of a name: see `PluginTools.onNotice`. */
   readonly onNotice: PluginTools['onNotice'];

@@ -6,7 +6,7 @@ import { makeChannel, type Making } from './configured-channel.ts';
 import { ModelDiscovery, type DiscoveredModels } from '../routing/model-discovery.ts';
 import type { Build } from './plugin-setup.ts';
 
-/** Opens the channels of the config, and reads what their providers said of their models. */
+/** Opens the channels of the config, and loads the stored model lists of their providers. */
 export async function openChannels({
   config,
   surroundings: { stores, log },

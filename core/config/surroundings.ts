@@ -42,17 +42,17 @@ export interface Surroundings {
   readonly rates: Rates;
   readonly health: Health;
   readonly load: TargetLoads;
-  /** How much this process has to do, and when it has too much. */
+  /** Load of this process, and overload protection. */
   readonly overload: Overload;
   readonly processes: Processes;
   readonly detached: DetachedCalls;
-  /** How everything stands that is kept. */
+  /** State of the data with retention rules. */
   readonly upkeep: Upkeep;
-  /** How the gateway stands, for plugins. */
+  /** State of the gateway, for plugins. */
   readonly operations: Operations;
-  /** Run-time configuration; absent where a gateway is only tried. */
+  /** Run-time configuration; absent when the gateway is only a trial. */
   readonly runtimeConfig?: RuntimeConfig;
-  /** Ends what is done for the upkeep. */
+  /** Stops the maintenance tasks. */
   readonly stopUpkeep: () => void;
 }
 
@@ -60,7 +60,7 @@ export interface Surroundings {
 export interface ProcessLines {
   readonly rates?: RatesLine;
   readonly health?: HealthLine;
-  /** How long the connection that is being opened waited for this process, in milliseconds, where that is known. */
+  /** Returns how long a new connection waited for this process, in milliseconds, if that is known. */
   readonly waited?: () => number | undefined;
 }
 
@@ -156,7 +156,7 @@ export async function closeSurroundings({
   await apiKeys.stop();
 }
 
-/** Operators read when a key, or a model of it, is left alone and when it serves again; what other gateways found is told more softly. */
+/** Logs when the circuit breaker of a key or model opens and closes. Changes from other gateways have a lower log level. */
 function logChange(
   log: Log,
   { channel, key, model, standing, before, elsewhere, until, last }: HealthChange,

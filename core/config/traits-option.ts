@@ -112,7 +112,7 @@ export function statedTraits(names: readonly string[], traits: ModelTraits): Mod
   return { statesOutputLimit: names.every((name) => !name.includes('*')), ...traits };
 }
 
-/** Words for {@link ModelTraits.reasoning} that a format has; a word of another dialect says nothing there. Default: all. */
+/** Values of {@link ModelTraits.reasoning} that a format supports. Values of other dialects are ignored. Default: all. */
 const dialects: Readonly<Record<string, readonly string[]>> = {
   messages: ['adaptive', 'budget', 'thinking', 'none'],
   responses: ['effort', 'none'],
@@ -134,7 +134,7 @@ export function withStated(known: ModelTraits, names: readonly string[], own: Mo
   return { ...known, ...everywhere, byFormat: Object.fromEntries(byFormat) };
 }
 
-/** What is stated for every format, as it holds in one. */
+/** Returns the traits for all formats as they apply to one format. */
 function inFormat(format: string, before: ModelTraits, stated: ModelTraits): ModelTraits {
   const {
     formats: _,

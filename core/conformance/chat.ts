@@ -9,7 +9,7 @@ export const chats = '/v1/chat/completions';
 /** Room for an answer, and for what a model may think before. */
 const room = 2000;
 
-/** A trial of chats: one request of so many tokens, unless it says otherwise. */
+/** Returns a trial of chats. Default: one request of a usual number of tokens. */
 function trial(
   name: string,
   run: (asking: Asking) => Promise<void>,
@@ -179,7 +179,7 @@ export const chatTrials: readonly Trial[] = [
   trial(
     'prompt cache',
     async (asking) => {
-      // Where a provider keeps a prompt only when it is asked to, and by their formats alone.
+      // For providers that cache a prompt only on request, which only these formats support.
       const marked = asking.format === 'messages' || asking.format === 'converse';
       const rules = {
         type: 'text',

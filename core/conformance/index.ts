@@ -9,13 +9,13 @@ import type { JsonObject } from '../model/json.ts';
 
 export type { Trial } from './trial.ts';
 
-/** All that channels are tried with, in the order in which it is told. */
+/** All trials of channels, in the order of the output. */
 export const trials: readonly Trial[] = [...chatTrials, ...toolTrials, ...otherTrials];
 
-/** What came of one trial. */
+/** Result of one trial. */
 export interface Finding {
   readonly result: 'holds' | 'differs' | 'refused';
-  /** What differs, or what the provider said. */
+  /** Difference, or error message of the provider. */
   readonly remark: string;
 }
 
@@ -28,14 +28,14 @@ export interface TrialTarget {
   readonly stranger: string;
   /** The format of chats that the channel speaks first. */
   readonly format: string;
-  /** The longest pause that a provider may ask for before it is asked again, in milliseconds. Default a minute. */
+  /** Maximum time to wait for a retry that the provider requests, in milliseconds. Default: a minute. */
   readonly patience?: number;
 }
 
-/** How often a provider that has too much to do is asked again. */
+/** Maximum number of retries for an overloaded provider. */
 const again = 3;
 
-/** Tries one thing on a channel. Never rejects. */
+/** Runs one trial on a channel. Never rejects. */
 export async function tryOut({ run }: Trial, target: TrialTarget): Promise<Finding> {
   try {
     await run(askingAt(target));
@@ -84,7 +84,7 @@ function askingAt({ url, key, model, stranger, format, patience = 60_000 }: Tria
   };
 }
 
-/** What an error says, in one line. */
+/** Returns the message of an error in one line. */
 function sentenceOf(body: string): string {
   const error = parseObject(body)?.['error'];
   const message = (error as { readonly message?: unknown } | undefined)?.message;

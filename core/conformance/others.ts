@@ -8,7 +8,7 @@ const pixel =
 /** A second of silence. */
 const silence = new Uint8Array(asWave(Buffer.alloc(32_000), 16_000));
 
-/** What is tried besides chats. What costs more than cents (images, videos, realtime) is left out. */
+/** Trials of other operations than chats, without those that cost more than cents (images, videos, realtime). */
 export const otherTrials: readonly Trial[] = [
   {
     name: 'token counts',

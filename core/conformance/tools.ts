@@ -29,7 +29,7 @@ function requestWithTool(
   return send(chats, { model, max_tokens: 2000, messages, tools: [weather], ...more });
 }
 
-/** The cities for which the weather was asked. */
+/** Returns the cities in the calls for the weather. */
 function citiesOf(calls: JsonValue | undefined): readonly string[] {
   holds(Array.isArray(calls) && calls.length > 0, 'no tool is called');
   return callsOf(calls as readonly JsonValue[]).map(({ name, input }) => {
@@ -50,7 +50,7 @@ function asksFor(cities: readonly string[], wanted: readonly string[]): void {
     );
 }
 
-/** What every chat model is tried with that shall call tools. */
+/** Trials of chat models with tools. */
 export const toolTrials: readonly Trial[] = [
   trial('tools', async (asking) => {
     const answer = await requestWithTool(asking, 'What is the weather in Oslo?');

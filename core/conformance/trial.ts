@@ -16,21 +16,21 @@ export const lackNames = [
 ] as const;
 
 /**
- * What a provider may lack. The cases about it are left out.
+ * Feature that a provider may not have. Its cases are skipped.
  *
  * @example
  * const lacks: readonly Lack[] = ['images', 'reasoning'];
  */
 export type Lack = (typeof lackNames)[number];
 
-/** One thing that a channel may be able to do, and how to find out: what is asked, and what of the answer must hold. */
+/** Test of one capability of a channel: its requests, and the checks of the responses. */
 export interface Trial {
   readonly name: string;
-  /** What a provider lacks of which it cannot hold, in the words of the test kit. */
+  /** Missing feature, as in the test kit, without which the trial cannot succeed. */
   readonly lack?: Lack;
-  /** Tried only where the channel serves this. */
+  /** Operation that the channel must serve. */
   readonly operation: Operation;
-  /** Requests, and the most tokens in and out that all of them take together, for what is said of the cost before. */
+  /** Number of requests, and their maximum input and output tokens in total, for the announced cost. */
   readonly requests: number;
   readonly input: number;
   readonly output: number;
@@ -91,13 +91,13 @@ export class Answer {
     });
   }
 
-  /** True when the stream says that it is complete. */
+  /** True when the stream has its end marker. */
   get isDone(): boolean {
     return /data: \[DONE\]\s*$/.test(this.bytes.toString());
   }
 }
 
-/** What stands at a path of a document; undefined when there is nothing. */
+/** Returns the value at a path of a document; undefined when there is none. */
 export function at(
   value: JsonValue | undefined,
   ...path: readonly (string | number)[]
@@ -108,7 +108,7 @@ export function at(
   );
 }
 
-/** A number at a path; 0 when there is none. */
+/** Returns the number at a path; 0 when there is none. */
 export function countAt(value: JsonValue | undefined, ...path: readonly (string | number)[]): number {
   const found = at(value, ...path);
   return typeof found === 'number' ? found : 0;

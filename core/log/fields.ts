@@ -1,11 +1,11 @@
-/** What is shown at most: of one text, of one name, of one list or object, how deep, and of a whole line. In characters and members. */
+/** Limits of a log line: length of a text and of a name, members of a list or object, depth, and length of the whole line. */
 const longestText = 4_096;
 const longestName = 200;
 const mostMembers = 100;
 const deepest = 6;
 const mostCharacters = 16_384;
 
-/** What a member costs besides its text. */
+/** Length of a member besides its text. */
 const perMember = 8;
 
 const secretFields = new Set([
@@ -25,7 +25,7 @@ interface Room {
   left: number;
 }
 
-/** What a line tells as data. */
+/** Data of a log line. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**

@@ -13,7 +13,7 @@ const longest = 250;
 /** Most characters that wait for a reader who is slow: what comes beyond is lost. */
 const mostWaiting = 4 * 1024 * 1024;
 
-/** How soon a pipe that takes nothing now is tried again, in milliseconds, and how often when the process ends. */
+/** Delay before a write to a full pipe is retried, in milliseconds, and number of retries when the process ends. */
 const again = 50;
 const lastTries = 100;
 
@@ -27,7 +27,7 @@ interface Batch {
   written: number;
 }
 
-/** What lines are written with: tests write with something else. */
+/** Destination of the lines. Tests use another one. */
 export interface OutputOptions {
   readonly descriptor: number;
   /** Lines may be written many at a time: a write each costs more than the line. */
@@ -107,7 +107,7 @@ export class LogOutput {
     this.#go(this.#batch);
   }
 
-  /** What has been gathered, as it may be written. */
+  /** Returns the collected lines with secrets masked. */
   #take(): string {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -7,7 +7,7 @@
 /** A text of fewer characters cannot be found. */
 export const shortest = 8;
 
-/** Of a text at most so many first characters are looked at before all of it is compared. */
+/** Maximum number of leading characters of a secret that are compared first. */
 const widest = 32;
 
 /** Characters that are looked at together. */
@@ -19,22 +19,22 @@ const mostBlocks = 2 ** 13;
 /** A text to find. */
 interface Found {
   readonly start: number;
-  /** Behind the last character. */
+  /** End of the match, exclusive. */
   readonly end: number;
 }
 
 /** The texts to hide in a process, each of 8 characters or more; shorter ones are ignored. */
 export class SecretSearch {
   readonly #texts = new Set<string>();
-  /** How many first characters of each text are looked at: those of the shortest text. */
+  /** Number of leading characters that are compared: the length of the shortest secret. */
   #width = widest;
-  /** By the hash of a block: how far the search may go on from there, in characters. */
+  /** Number of characters that the search can skip, by the hash of a block. */
   readonly #shifts = new Uint8Array(2 ** 15).fill(widest - block + 1);
   /** The first characters of the texts, as many as are looked at. */
   readonly #beginnings = new Set<string>();
-  /** How many texts have each length. Few lengths are tried where thousands of texts begin alike. */
+  /** Number of secrets of each length, so that few lengths are tried when thousands of secrets have the same prefix. */
   readonly #lengths = new Map<number, number>();
-  /** How many texts were deleted and still make steps shorter. */
+  /** Number of deleted secrets that still shorten the skips. */
   #deleted = 0;
 
   add(text: string): void {
@@ -106,7 +106,7 @@ export class SecretSearch {
     return masked + text.slice(copied, last.start) + mask + text.slice(last.end);
   }
 
-  /** Returns the length of the longest text that stands here; 0 where there is none. */
+  /** Returns the length of the longest secret at this position; 0 if there is none. */
   #longestAt(text: string, start: number): number {
     let longest = 0;
     if (!this.#beginnings.has(text.slice(start, start + this.#width))) return longest;

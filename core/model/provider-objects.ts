@@ -6,7 +6,7 @@ import type { JsonObject } from './json.ts';
  * which it was made, and to everybody else it does not exist. Times are Unix milliseconds.
  */
 export interface ProviderObject {
-  /** The id of that API key, empty where none is asked. */
+  /** Id of that API key; empty when the gateway requires no keys. */
   readonly owner: string;
   /** Format and collection of the object: `chat-completions/files`. */
   readonly kind: string;
@@ -31,7 +31,7 @@ export interface ObjectCharge {
   /** Number of polls, and number of consecutive refused polls. */
   readonly asks: number;
   readonly refusals: number;
-  /** When it is given up. */
+  /** Time after which it is abandoned. */
   readonly deadline: number;
   /** Reservation in the budgets of its owner until then; absent without budgets. */
   readonly reservation?: string;

@@ -7,21 +7,21 @@ import type { VideoReport, VideoState } from './video.ts';
 export interface Task {
   /** As its owner knows it. */
   readonly id: string;
-  /** The id of the API key that made it, empty where none is asked. To everybody else it does not exist. */
+  /** Id of the API key that created it; empty when the gateway requires no keys. Other keys cannot see the task. */
   readonly owner: string;
   /** The format in which it was made. */
   readonly format: string;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly finishedAt?: number;
-  /** When the gateway forgets it. */
+  /** Time at which the gateway deletes it. */
   readonly expiresAt: number;
-  /** When the gateway gives up on it. */
+  /** Time at which the gateway stops polling it. */
   readonly deadline: number;
   readonly state: VideoState;
   /** 0 to 100. */
   readonly progress: number;
-  /** The model as the client asked for it, and as the provider calls it. */
+  /** Requested model, and the provider's name of the model. */
   readonly model: string;
   readonly upstreamModel: string;
   /** Target of the task: channel, key, and format of the requests to it. */

@@ -17,7 +17,7 @@ type DayNumber = (at: number) => number;
 
 interface Zone {
   readonly dayNumber: DayNumber;
-  /** The day that was asked for last. */
+  /** Last requested day. */
   day: Span & { readonly number: number };
 }
 
@@ -40,7 +40,7 @@ export function isTimeZone(name: string): boolean {
   return true;
 }
 
-/** Returns the local day that holds a moment. It may be 23 or 25 hours long. The day that was asked for last is remembered for each zone. */
+/** Returns the local day of a moment, which has 23 to 25 hours. Caches the last requested day of each zone. */
 export function dayOf(timeZone: string, at: number): Span {
   const zone = zoneOf(timeZone);
   if (at < zone.day.start || at >= zone.day.end) {

@@ -51,7 +51,7 @@ export interface UsageRecord {
   readonly reasoning: number;
   /** Usage that is not counted in tokens. */
   readonly units?: Units;
-  /** True when the gateway counted by itself. */
+  /** True when the gateway estimated the usage. */
   readonly estimated?: boolean;
   /** Absent when the model has no price. */
   readonly microDollars?: number;
@@ -63,7 +63,7 @@ export interface UsageRecord {
   readonly endUser?: string;
   /** The price that was used, as it stood in the table at that time. */
   readonly price?: JsonObject;
-  /** Milliseconds: whole call, until the first byte for the client, and what the gateway itself took before it asked a provider. */
+  /** Milliseconds of the whole call, until the first byte for the client, and of the gateway before the first request to a provider. */
   readonly ms: number;
   readonly firstMs?: number;
   readonly gatewayMs?: number;

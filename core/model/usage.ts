@@ -101,7 +101,7 @@ export interface Usage extends TokenCounts {
   readonly byModality?: UsageByModality;
   /** Service tier that the provider reports, in lower case: `priority`, `flex`, `fast`. Absent if it reports none. */
   readonly serviceTier?: string;
-  /** True when the gateway counted by itself because the upstream gave no figures. */
+  /** True when the gateway estimated the usage because the provider reported none. */
   readonly estimated?: boolean;
   /** The format in which `raw` is written, so that the same format can give every detail back. */
   readonly format?: string;

@@ -83,7 +83,7 @@ export interface VideoTaskFacts {
   readonly model: string;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** When it came to its end, whichever that was. */
+  /** Time of its end, whatever its outcome. */
   readonly finishedAt?: number;
   readonly prompt: string;
   /** The public id of the video that was made anew. */

@@ -6,19 +6,19 @@ import type { ModelTraits } from '../model/traits.ts';
 
 /** A list of models with their prices and limits, as it is kept in a file. */
 export interface ModelList {
-  /** Where its figures come from. */
+  /** Source of the figures. */
   readonly source: string;
   /** The day for which they hold, `YYYY-MM-DD`. */
   readonly date: string;
   /** The terms under which they may be used. */
   readonly licence: string;
-  /** By provider, as the source names it, and by the provider's own name of the model. */
+  /** Models by provider, as the source names it, and by the provider's own name of the model. */
   readonly models: Readonly<Record<string, Readonly<Record<string, KnownModel>>>>;
 }
 
 let read: ModelList | undefined;
 
-/** The list that comes with Sluice. It is read when it is first asked for, and made by `sluice models import FILE`. */
+/** Returns the catalogue of Sluice, which `sluice models import FILE` generates. Read on first use. */
 export function shippedModels(): ModelList {
   read ??= JSON.parse(readFileSync(new URL('catalogue.json', import.meta.url), 'utf8')) as ModelList;
   return read;
@@ -56,7 +56,7 @@ export class KnownModels {
       .filter((own) => own !== undefined);
   }
 
-  /** By the provider's name for it, which may say first what it is: `models/NAME`. */
+  /** Finds a model by the provider's name, which may have a prefix: `models/NAME`. */
   find(model: string): KnownModel | undefined {
     const name = model.replace(/^models\//, '');
     const found = this.#byProvider.find((models) => Object.hasOwn(models, name));

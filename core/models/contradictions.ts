@@ -14,7 +14,7 @@ export interface KindTraits {
   traits(model: string): ModelTraits;
   /** Formats that the kind speaks for chat, best first. */
   readonly formats: readonly string[];
-  /** How models are told to think of which the catalogue says that they think. */
+  /** Reasoning traits of models that reason according to the catalogue. */
   readonly thinking?: ModelTraits | undefined;
 }
 
@@ -71,7 +71,7 @@ export function idleCorrections(
 /** Name that no provider gives to a model. */
 const unknownModel = '-';
 
-/** A limit that a kind states of every model is what it takes for those that the catalogue does not know: it says nothing of this one. */
+/** Removes limits that a kind states for all models, because they are defaults for models that the catalogue does not have. */
 function withoutGeneralLimits(
   { inputLimit, outputLimit, ...rest }: ModelTraits,
   general: ModelTraits,
@@ -92,7 +92,7 @@ function differences(
 ): readonly Difference[] {
   const { refuses: _refuses, formats: only, cacheMark: _mark, efforts, ...stated } = row.traits ?? {};
   const ownFormats = only?.filter((format) => formats.includes(format)) ?? [];
-  // A kind that says how models think leaves it to the catalogue which of them do.
+  // A kind that states how models reason leaves to the catalogue which of them do.
   const leavesOpen = code.reasoning === undefined || (thinking !== undefined && !thinksAtAll(code));
   const isChatCompletions = (code.formats ?? formats)[0] === 'chat-completions';
   const thinks = leavesOpen ? undefined : thinksAtAll(code);

@@ -18,7 +18,7 @@ export interface Correction {
 
 let shipped: readonly Correction[] | undefined;
 
-/** Returns the corrections that come with Sluice (`corrections.json`). They are read when they are first asked for. */
+/** Returns the corrections that come with Sluice (`corrections.json`). Read on first use. */
 export function shippedCorrections(): readonly Correction[] {
   shipped ??= JSON.parse(
     readFileSync(new URL('corrections.json', import.meta.url), 'utf8'),

@@ -44,7 +44,7 @@ export function importKnownModels(list: unknown, options: KnownOptions): ModelLi
   const { source, date, licence, providers, without } = options;
   const byProvider = new Map<string, Map<string, KnownModel>>();
   const sizes = new SizedPrices();
-  // Of two entries for one model that counts which names the provider.
+  // Of two entries for one model the one with the name of the provider is used.
   const entries = Object.entries(list).toSorted(([one], [other]) => order(one, other));
   for (const full of [true, false]) {
     for (const [name, entry] of entries) {

@@ -2,7 +2,7 @@ import { createLog } from '../log.ts';
 import type { ChannelKind, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
 import type { KindTraits } from './contradictions.ts';
 
-/** Options by which kinds are set up to be asked for their traits alone: the first that a kind takes. */
+/** Options to set up kinds only for their traits. The first one that a kind accepts is used. */
 const trials: readonly Readonly<Record<string, unknown>>[] = [{}, { region: 'us-east-1' }];
 
 /** Options by which kinds have another part of the catalogue. */
@@ -42,7 +42,7 @@ function partsOf(
   throw new Error(`The channel kind "${name}" cannot be set up without a config.`);
 }
 
-/** Tools of a channel that is asked for nothing. */
+/** Tools of a channel that sends no requests. */
 const unused = (): never => {
   throw new Error('This channel is set up for its traits alone.');
 };

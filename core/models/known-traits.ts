@@ -39,7 +39,7 @@ function effortsOf(entry: JsonObject): readonly string[] | undefined {
   if (Array.isArray(listed) && listed.length > 0) return listed.map(String);
   const states = (name: string): boolean => typeof entry[name] === 'boolean';
   if (!effortFlags.some(([, name]) => name !== undefined && states(name))) return undefined;
-  // Such models are told not to think by another member than the effort, which the list has no word for.
+  // The reasoning of such models is disabled by another member than the effort, which the list does not have.
   const isAdaptive = entry['supports_adaptive_thinking'] === true && entry['thinking_always_on'] !== true;
   return effortFlags
     .filter(([effort, name]) => {

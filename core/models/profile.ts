@@ -12,7 +12,7 @@ export interface ProfileSources {
   readonly name: string;
   /** Traits that the channel kind states for the name, most of them by patterns. */
   readonly defaults: ModelTraits;
-  /** Traits of models that think, where the catalogue alone says that they do. Default: an effort, in chat completions and Responses. */
+  /** Traits of models that reason only according to the catalogue. Default: an effort, in chat completions and Responses. */
   readonly thinking?: ModelTraits | undefined;
   /** Formats that the channel speaks for chat, best first. */
   readonly formats: readonly string[];
@@ -61,7 +61,7 @@ function withRow({ defaults, thinking, formats, known, name }: ProfileSources): 
 /** Formats in which an effort is the ordinary way to control thinking, and `prompt_cache_breakpoint` a mark. */
 const effortFormats = new Set(['chat-completions', 'responses']);
 
-/** Returns how the model is told to think. The row decides whether it thinks at all, the channel kind how. */
+/** Returns the reasoning traits of the model. The row determines if it reasons, and the channel kind how reasoning is requested. */
 function thinkingOf({
   defaults,
   thinking,

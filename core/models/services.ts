@@ -7,11 +7,11 @@ export type ServicePrices = Readonly<Record<string, number>>;
 
 /** Prices of the services that the providers of channel kinds run for models. */
 interface ServiceList {
-  /** Where the figures come from. */
+  /** Source of the figures. */
   readonly source: string;
   /** The day for which they hold, `YYYY-MM-DD`. */
   readonly date: string;
-  /** By channel kind: the first row that fits the provider's name of a model decides. */
+  /** Rows by channel kind. The first row that matches the provider's name of a model applies. */
   readonly services: Readonly<
     Record<string, readonly { readonly models: readonly string[]; readonly prices: ServicePrices }[]>
   >;
@@ -19,7 +19,7 @@ interface ServiceList {
 
 let read: ServiceList | undefined;
 
-/** Returns the list that comes with Sluice. It is read when it is first asked for. */
+/** Returns the list that comes with Sluice. Read on first use. */
 export function shippedServices(): ServiceList {
   read ??= JSON.parse(readFileSync(new URL('services.json', import.meta.url), 'utf8')) as ServiceList;
   return read;

@@ -1,16 +1,16 @@
-/** Settings of V8 for memory: when garbage is collected, and how an idle process gives memory back. Reasons and figures stand at each. */
+/** Settings of V8 for memory: when garbage is collected, and how an idle process gives memory back. Each setting has its reason and figures. */
 import { constants, PerformanceObserver, type NodeGCPerformanceDetail } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { memoryLimit } from '../settings/environment.ts';
 
-/** When it is first looked whether there is nothing to do, how often from then on, and how long there must have been no call; milliseconds. */
+/** Time of the first check for idleness, interval of further checks, and required time without calls, in milliseconds. */
 const times = { first: 15_000, again: 10_000, quiet: 300_000 };
 
-/** So many calls have hardly anything compiled for them. */
+/** Number of calls below which V8 has compiled hardly any code for them. */
 const few = 100;
 
-/** What a process has done. */
+/** Activity of a process. */
 export interface Work {
   /** True while no call runs. */
   readonly isIdle: boolean;
@@ -19,12 +19,12 @@ export interface Work {
 }
 
 /**
- * Gives back to the system what the start of a process took and nobody needs any more, once: V8 keeps the room for young objects that
- * loading some hundred modules fills. A worker without calls holds 115 MB with it and 152 without. It stands still meanwhile for a tenth of
- * a second, so that it waits until it is likely that nobody has started it for a moment only.
+ * Returns memory of the start to the system, once: V8 keeps the memory for young objects that loading some hundred modules has filled. An idle
+ * worker uses 115 MB with this and 152 without. The collection blocks the process for a tenth of a second, so it waits until a process that
+ * was started only for a moment has probably ended.
  *
- * Between calls it is put off. Everything that was compiled for the objects of calls is let go of when none of them is there: a small call
- * took three times the CPU in the second behind it, and half as much again as before for ten more under load.
+ * The collection is postponed while calls run or have just run, because V8 drops the code compiled for objects of calls when none exist. A
+ * small call then took three times the CPU in the following second, and 1.5 times for ten more seconds under load.
  */
 export function giveBackMemory(work: Work, collect: () => void = collectAll): void {
   let before = 0;
@@ -39,7 +39,7 @@ export function giveBackMemory(work: Work, collect: () => void = collectAll): vo
   setTimeout(look, times.first).unref();
 }
 
-/** Collects all garbage, and shrinks what it stood in: Node has no other way to ask for that than the function that it shows to tests. */
+/** Collects all garbage and shrinks the heap. Uses the function `gc`, which Node exposes for tests, because there is no other API. */
 export function collectAll(): void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as NodeJS.GCFunction;
@@ -47,22 +47,22 @@ export function collectAll(): void {
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
-/** What may be added to what is in use before V8 looks at all of it again, in bytes. Where there is little memory it is an eighth of that. */
+/** Growth of used memory after which V8 collects all garbage again, in bytes. At most an eighth of the available memory. */
 const room = 128 * 1024 * 1024;
 
-/** That room as a share of what is in use, in percent, and its bounds: a heap of gigabytes must not wait until it has become two. */
+/** Bounds of that growth as a share of used memory, in percent, so that a heap of gigabytes need not double first. */
 const shares = { least: 40, most: 400 };
 
 /**
- * Lets garbage gather for longer. V8 collects all garbage whenever 64 MB of buffers have been made, which are no part of its heap: with
- * bodies of 800 KB that is every 80 calls, each time some 60 ms of CPU in all threads. Counted with the heap, and the two given room, young
- * ones go with the young objects before there are so many. Turn 100 of an agent's session costs 1.5 times a raw proxy with it and 2.2 times
- * without. A busy worker may hold as much more memory as there is room, an idle one holds none.
+ * Makes V8 collect all garbage less often. By default V8 does so whenever 64 MB of buffers have been created, because they are not part of its
+ * heap. With bodies of 800 KB that is every 80 calls, with about 60 ms of CPU in all threads each time. When buffers count with the heap, and both
+ * may grow, short-lived buffers are collected together with young objects before that. Turn 100 of an agent's session then costs 1.5 times a raw
+ * proxy, and 2.2 times without this. A busy worker may use as much more memory as the allowed growth, an idle one does not.
  *
- * V8 takes the room as a share of what is in use at the end of a collection, so that it is told anew behind each.
+ * V8 takes the growth as a share of the used memory at the end of a collection, so it is set again after each one.
  */
 export function collectSeldom(): void {
-  // Older ones look at buffers in another way, and do not know the flag.
+  // Older versions count buffers in another way, and do not have the flag.
   if (Number.parseInt(process.versions.node, 10) < 24) return;
   setFlagsFromString('--external-memory-accounted-in-global-limit');
   const limit = memoryLimit();
@@ -77,7 +77,7 @@ export function collectSeldom(): void {
   }).observe({ entryTypes: ['gc'] });
 }
 
-/** By how many percent memory in use may grow, of a machine or container with so much. */
+/** Returns the allowed growth of used memory in percent, for a machine or container with this limit. */
 export function shareOf(used: number, limit: number): number {
   const share = Math.round((100 * Math.min(room, limit / 8)) / used);
   return Math.max(shares.least, Math.min(shares.most, share));

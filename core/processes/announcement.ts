@@ -12,7 +12,7 @@ export class Announcement {
     this.#end = undefined;
   }
 
-  /** Ends it early. Returns false if there is none. */
+  /** Ends the announcement early. Returns false if there is none. */
   end(): boolean {
     this.#end?.();
     return this.#end !== undefined;

@@ -13,7 +13,7 @@ import {
 
 type Send = (message: unknown, handle?: unknown, ...rest: unknown[]) => boolean;
 
-/** How a worker takes part. */
+/** State of a worker in the distribution of connections. */
 export interface Part {
   /**
    * The number of other workers with which this one, a spare, takes no connections. Absent: it takes them always.
@@ -106,14 +106,14 @@ function disconnected(worker: ChildProcess, hand: Hand, looks: number): void {
   else worker.emit('disconnect');
 }
 
-/** What the primary process hands one worker. */
+/** Connections that the primary process passes to one worker. */
 class Hand implements Taker {
   readonly #worker: ChildProcess;
   readonly #part: Part;
   readonly #reportLost: () => void;
   readonly #reportTurnedAway: () => void;
   readonly #send: Send | undefined;
-  /** What was sent and is not acknowledged yet, by the number of its message. */
+  /** Unacknowledged connections by the number of their message. */
   readonly #offers = new Map<unknown, { readonly waiting: Waiting; readonly port: Port }>();
   #hasEnded = false;
 
@@ -161,7 +161,7 @@ class Hand implements Taker {
 
   received(message: HandingMessage): void {
     if (message.act === 'close') leavePort(this.#worker, message.key);
-    // Connections are sent one after the other, so the oldest one is meant.
+    // Connections are sent sequentially, so this is the oldest one.
     if (message.cmd === 'NODE_HANDLE_NACK') this.#fail(this.#offers.keys().next().value);
     const offer = this.#offers.get(message.ack);
     if (offer === undefined) return;

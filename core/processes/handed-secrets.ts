@@ -13,7 +13,7 @@ export class HandedSecrets {
       const key = keyOfKnown(one);
       const before = this.#known.get(key);
       if (before !== undefined && before.readAt > one.readAt) continue;
-      // Behind those that were added before.
+      // After the secrets that were added before.
       this.#known.delete(key);
       this.#known.set(key, one);
     }

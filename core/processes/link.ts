@@ -61,13 +61,13 @@ export class PrimaryLink {
     this.send({ type: 'awake' });
   }
 
-  /** False when the primary is gone: this process ends then by itself. `sent` runs when the message is on its way. */
+  /** Sends a message. Returns false when the primary has exited, after which this process exits. `sent` runs when the message is sent. */
   send(message: ToPrimary, sent?: () => void): boolean {
     if (!process.connected || process.send === undefined) {
       sent?.();
       return false;
     }
-    // An error here says that the primary is gone: node:cluster ends this process then.
+    // The error means that the primary has exited. Then node:cluster ends this process.
     process.send(message, undefined, {}, () => sent?.());
     return true;
   }

@@ -6,57 +6,57 @@ import type { PrimaryPeerMessage, WorkerPeerMessage } from '../state/links/peers
 import type { ProcessesStatus, ReloadOutcome, ReloadRequest } from '../state/links/processes.ts';
 
 /*
- * What the primary process and its workers tell each other. The primary serves nothing and loads next to nothing: it starts workers,
- * hands connections to them, and counts for all of them.
+ * Messages between the primary process and its workers. The primary serves no calls and loads few modules: it starts workers, passes
+ * connections to them, and counts limits for all of them.
  */
 
-/** What a worker is told when it is awake. */
+/** Order to a worker that has loaded. */
 export interface StartOrder {
   readonly type: 'start';
-  /** `--config`, as the operator gave it. */
+  /** Value of `--config`. */
   readonly config?: string;
   readonly worker: number;
-  /** The configuration that is in force; absent at the first start. */
+  /** Current configuration; absent at the first start. */
   readonly before?: {
     /** {@link Facts.database} */
     readonly database: string;
-    /** Where it listens, as its config says. */
+    /** Address in its config. */
     readonly host: string;
     readonly port: number;
   };
-  /** True: another generation serves, and goes on where this one does not fit. */
+  /** True when another generation of workers serves, and continues if this one fails. */
   readonly isReload: boolean;
-  /** {@link Facts.leftOut} of the configuration that is in force. */
+  /** {@link Facts.leftOut} of the current configuration. */
   readonly leftOut?: readonly string[];
-  /** Secrets that workers before it have read, in case that they cannot be read now. */
+  /** Secrets that earlier workers have read, for secrets that cannot be read at the moment. */
   readonly secrets?: readonly KnownSecret[];
-  /** The port to ask for where the config says 0. */
+  /** Port to use if the config has 0. */
   readonly freePort: number;
 }
 
-/** What a worker says of itself once it serves. */
+/** Facts about a worker that serves. */
 export interface Facts {
   readonly url: string;
-  /** The port on which it listens, and host and port as the config says. */
+  /** Port on which it listens; `host` and `port` are those of the config. */
   readonly foundPort: number;
   readonly host: string;
   readonly port: number;
-  /** How many workers the config wants. */
+  /** Number of workers in the config. */
   readonly workers: number;
-  /** True where a spare worker is to be ready besides. */
+  /** True when the gateway has a spare worker too. */
   readonly spareWorker: boolean;
   /** The version of the configuration. */
   readonly version: string;
   /**
-   * A digest of all files that the configuration is made of, as this worker found them; absent when they changed while it read them. Unlike
-   * the version it covers `.env`, and is shown to nobody.
+   * Digest of all files of the configuration, as this worker has read them; absent when they changed meanwhile. Unlike the version it includes
+   * `.env`, and is never shown.
    */
   readonly files?: string;
-  /** A digest of where the data is: it must stay the same. */
+  /** Digest of the location of the data, which must stay the same. */
   readonly database: string;
   /** The revision of the run-time configuration. */
   readonly runtimeRevision: number;
-  /** Entries of the run-time configuration that do not fit and are left out, as `kind:name`. A reload may leave out the same. */
+  /** Invalid entries of the run-time configuration that are omitted, as `kind:name`. A reload may omit the same entries. */
   readonly leftOut: readonly string[];
   /** The config file, and the folder around it. */
   readonly file: string;
@@ -64,21 +64,21 @@ export interface Facts {
   readonly logLevel: string;
   /** Time between the announcement of a stop and the close of the listener, in milliseconds. */
   readonly drainDelay: number;
-  /** For open calls to finish, in milliseconds: when the gateway stops, and when another worker has taken over. */
+  /** Milliseconds for running calls to finish when the gateway stops (`drain`), and when another worker has replaced this one (`reload`). */
   readonly drain: number;
   readonly reload: number;
-  /** For the operator, at the first start and whenever it holds something that is shown only once. */
+  /** Text for the operator, at the first start, and when it contains a value that is shown only once. */
   readonly banner?: string;
 }
 
 /** From the primary to a worker. */
 export type ToWorker =
   | StartOrder
-  /** Another one has taken over: finish what is open. */
+  /** Another worker has replaced this one, which finishes its calls. */
   | { readonly type: 'retire' }
-  /** Close connections over which no call runs, after `retire`. */
+  /** Closes idle connections, after `retire`. */
   | { readonly type: 'let-go' }
-  /** The gateway is about to stop: `/readyz` answers 503, and everything is still served. */
+  /** The gateway will stop: `/readyz` returns 503, and calls are still served. */
   | { readonly type: 'announce' }
   /** The gateway stops. */
   | { readonly type: 'stop' }
@@ -96,18 +96,18 @@ export const trialTime = 500;
 
 /** From a worker to the primary. */
 export type ToPrimary =
-  /** It listens to what it is told: what was sent before is lost. */
+  /** The worker handles messages from now on. Earlier ones are lost. */
   | { readonly type: 'awake' }
   | { readonly type: 'ready'; readonly facts: Facts }
-  /** It has served for {@link trialTime}. */
+  /** The worker has served for {@link trialTime}. */
   | { readonly type: 'tried' }
-  /** It takes no more connections, after `retire`. */
+  /** The worker accepts no more connections, after `retire`. */
   | { readonly type: 'retired' }
-  /** It cannot start, for these reasons. */
+  /** The worker cannot start because of these problems. */
   | { readonly type: 'failed'; readonly problems: readonly string[] }
   | { readonly type: 'reload'; readonly id: number; readonly request: ReloadRequest }
   | { readonly type: 'status'; readonly id: number }
-  /** Secrets that it has read, for the workers after it. */
+  /** Secrets that the worker has read, for later workers. */
   | { readonly type: 'secrets'; readonly known: readonly KnownSecret[] }
   | { readonly type: 'rates'; readonly question: RatesQuestion }
   | { readonly type: 'health'; readonly word: HealthWord }

@@ -1,4 +1,4 @@
-/** The primary process: starts, reloads, replaces and stops workers, and serves no calls by itself. */
+/** The primary process: starts, reloads, replaces and stops workers, and serves no calls itself. */
 import { createLog, type Log } from '../log.ts';
 import { firstLogLevel } from '../settings/environment.ts';
 import { Announcement } from './announcement.ts';
@@ -238,7 +238,7 @@ export class Primary {
 
   #startOrder({ worker, generation }: WorkerIdentity): StartOrder {
     const facts = this.#facts;
-    // While a worker listens on a port that was found, others get the same one by asking for any. When none does it must be asked for.
+    // While a worker listens on the free port, port 0 gives other workers the same one. Without such a worker the port must be requested.
     if (facts !== undefined && !this.#isServing()) this.#freePort = facts.foundPort;
     return {
       type: 'start',

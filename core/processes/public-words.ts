@@ -1,7 +1,7 @@
 import { packageFolder } from '../config/installation/home.ts';
 import { maskSecrets } from '../log.ts';
 
-/** Bounds of what is told about a reload that failed. */
+/** Limits of the report about a failed reload. */
 const mostProblems = 50;
 const longestProblem = 1_000;
 

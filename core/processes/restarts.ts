@@ -40,7 +40,7 @@ export class Restarts {
     return this.#crashes;
   }
 
-  /** When the last of them ended, in milliseconds since 1970. */
+  /** Time of the last of these crashes, in milliseconds since 1970. */
   get lastCrashAt(): number | undefined {
     return this.#lastCrashAt;
   }
@@ -50,7 +50,7 @@ export class Restarts {
     return this.#givenUp.promise;
   }
 
-  /** Notes that a worker has begun to serve. `isAlive` tells whether it still runs. */
+  /** Records that a worker has begun to serve. `isAlive` returns true while it runs. */
   watch(isAlive: () => boolean): void {
     setTimeout(() => {
       if (isAlive()) this.#isSound = true;
@@ -106,7 +106,7 @@ export class Restarts {
     );
   }
 
-  /** Never while a worker serves: too few workers are better than none. */
+  /** Returns true when no more restarts are tried. Never while a worker serves, because too few workers are better than none. */
   #givesUp(how: string | number): boolean {
     if (this.#isSound || this.#earlyEnds < mostEarlyEnds || this.#options.isServing()) return false;
     this.#givenUp.resolve(

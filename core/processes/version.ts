@@ -49,7 +49,7 @@ function scriptsIn(folder: string, recursive = true): string[] {
   return found.toSorted();
 }
 
-/** Returns what is read of a file or folder; undefined where there is none, or where it cannot be read. */
+/** Reads a file or folder for the digest; undefined if it does not exist or cannot be read. */
 function present<Read>(read: () => Read): Read | undefined {
   try {
     return read();

@@ -12,7 +12,7 @@ export interface Waiting {
   readonly handle: Handle;
   /** The message of node:cluster that hands it over. */
   readonly message: HandingMessage;
-  /** By `performance.now()`. */
+  /** `performance.now()` when it was accepted. */
   readonly acceptedAt: number;
   /** True: it did not arrive at the worker that it was sent to first. */
   hasFailed: boolean;
@@ -46,7 +46,7 @@ export interface Taker {
 export class Port {
   readonly #hands = new Map<ChildProcess, Taker>();
   readonly #waiting = new InFlight<Waiting>();
-  /** Those that a worker did not take: they have waited longest. */
+  /** Connections that a worker has not accepted. They have waited longest. */
   readonly #again: Waiting[] = [];
   readonly #maxWaiting: number;
 
@@ -91,7 +91,7 @@ export class Port {
     this.handOver();
   }
 
-  /** Sends connections to workers that are free, one after the other in turn. */
+  /** Sends connections to free workers in turn. */
   handOver(): void {
     while (this.#waiting.size + this.#again.length > 0) {
       const free = this.#free();

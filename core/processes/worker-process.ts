@@ -24,7 +24,7 @@ export interface WorkerIdentity {
 export type Start =
   | { readonly facts: Facts }
   | { readonly problems: readonly string[] }
-  /** It ended without a message. */
+  /** The worker exited without a message. */
   | { readonly ended: string };
 
 /** Result of a worker's trial time: it still serves, or it ended with a signal or an exit code. */
@@ -71,7 +71,7 @@ export class WorkerProcess {
   #state: WorkerStatus['state'] = 'starting';
   #since = Date.now();
   #facts: Facts | undefined;
-  /** It has not read what was sent to it: news that it can do without are not sent meanwhile. */
+  /** True when the worker has unread messages. Optional messages are not sent meanwhile. */
   #isBehind = false;
 
   constructor({ worker, generation, isSpare = false }: WorkerIdentity, owner: WorkerOwner) {
@@ -116,7 +116,7 @@ export class WorkerProcess {
     return this.#state;
   }
 
-  /** When its state began, in milliseconds since 1970. */
+  /** Start of its state, in milliseconds since 1970. */
   get since(): number {
     return this.#since;
   }
@@ -163,7 +163,7 @@ export class WorkerProcess {
     this.send({ type: 'let-go' });
   }
 
-  /** The gateway is about to stop: it still serves, and load balancers are told. */
+  /** Announces to load balancers that the gateway will stop. The worker still serves. */
   announce(): void {
     if (this.#state === 'starting') this.stop();
     else this.send({ type: 'announce' });

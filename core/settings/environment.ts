@@ -34,7 +34,7 @@ export function writesToTerminal(): boolean {
   return process.stdout.isTTY;
 }
 
-/** True when NODE_ENV says that this is production. */
+/** True when NODE_ENV is `production`. */
 export function isProduction(): boolean {
   return process.env.NODE_ENV === 'production';
 }

@@ -5,7 +5,7 @@ import { secretName } from './secret-name.ts';
 /** Masks, from now on, the password and the secret parameters of an address. */
 export function hideUrl(address: string): void {
   if (!URL.canParse(address)) {
-    // Whatever stands between the scheme and the host of an address that cannot be read may be a password.
+    // In an invalid address all text between the scheme and the host may be a password.
     const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/@]*?:([^/]*)@/i.exec(address) ?? [];
     if (password !== undefined) {
       hideSecret(password);

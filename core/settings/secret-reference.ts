@@ -16,7 +16,7 @@ const longest = 1_024;
 const form =
   /^(?<source>[a-z][a-z0-9-]{0,31}):(?<name>[^\s\p{C}?#<>]{1,512})(?:\?version=(?<version>[\w.+=/-]{1,128}))?(?:#(?<field>[^\p{C}<>#]{1,256}))?$/u;
 
-/** Returns the parts of a reference; undefined for a text that is none. A segment `..` would leave what an operator has allowed. */
+/** Returns the parts of a reference; undefined for other text. Rejects a segment `..`, which could leave the allowed paths. */
 export function parseSecretReference(text: string): SecretReference | undefined {
   if (text.length > longest) return undefined;
   const { source, name, version, field } = form.exec(text)?.groups ?? {};

@@ -1,8 +1,8 @@
-/** Walks through a value beside its schema, and tells where secrets stand: in a config, and in run-time entries. */
+/** Walks through a value together with its schema, and reports the positions of secrets, in a config and in run-time entries. */
 import { z } from 'zod';
 import { secretName } from './secret-name.ts';
 
-/** How a schema marks an option that holds a secret: the whole text, or the password and the query of an address. */
+/** Marks of an option with a secret in a schema: the whole text, or the password and the query of an address. */
 export type SecretKind = 'text' | 'url';
 
 /** Returns how a schema is marked; undefined for an option that holds no secret. */
@@ -64,7 +64,7 @@ function walk(schemas: readonly z.ZodType[], value: unknown, { path, around, out
   }
   const isDescribed = all.some((one) => one instanceof z.ZodObject);
   const members = Object.entries(value).map(([name, entry]) => {
-    // What a schema describes as a table of anything is judged by the names of its members.
+    // In a table of any values the names of the members determine which ones are secret.
     const isNamed = !isDescribed && secretName.test(name);
     const inside = {
       path: at(name),

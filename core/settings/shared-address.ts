@@ -9,7 +9,7 @@ export interface SharedAddress {
   /** `single`: one server. `sentinel`: the master that Sentinels name. `cluster`: nodes that share the keys. */
   readonly kind: 'single' | 'sentinel' | 'cluster';
   readonly tls: boolean;
-  /** The server, the Sentinels, or the nodes that are asked for the others. At least one. */
+  /** The server, the Sentinels, or the nodes from which others are discovered. At least one. */
   readonly nodes: readonly SharedNode[];
   /** Name of the master, as Sentinels know it; empty for other kinds. */
   readonly master: string;

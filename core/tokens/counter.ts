@@ -23,7 +23,7 @@ interface Waiting {
 const mostWaiting = 8 * 1024 * 1024;
 
 /**
- * A first guess without a tokenizer: four bytes a token. For numbers that must be said before the true ones are known.
+ * Returns an estimate without a tokenizer: four bytes a token. For figures that are needed before the actual ones are known.
  *
  * @example
  * const estimate = estimateTokens(call.wire.bytes.length);
@@ -51,7 +51,7 @@ export class TokenCounter {
       const id = this.#ids;
       this.#waiting.set(id, { text, done });
       this.#characters += text.length;
-      // Nothing else may be left that keeps the process alive.
+      // Nothing else may keep the process alive.
       thread.ref();
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is a matter of windows
       thread.postMessage({ id, text } satisfies Order);

@@ -12,7 +12,7 @@ const imageTokens = 1_600;
 /** Bytes of a document or a recording, in base64, that are taken for one token. */
 const mediaBytes = 64;
 
-/** What turns, tools and calls cost besides their words. */
+/** Tokens of turns, tools and calls besides their text. */
 const frameTokens = 4;
 
 /** Characters that are counted one by one; of a longer text so many are, in pieces from all over it. */
@@ -34,7 +34,7 @@ const counter = new TokenCounter();
  * const tokens = await countTokens(chatOf(call));
  */
 export async function countTokens(request: ChatRequest): Promise<number> {
-  // What the model's own words around each message, and the start of its answer, come to.
+  // Tokens that the model's template adds around each message and at the start of its answer.
   let tokens = 3;
   const texts: string[] = [];
   const text = (value: string): void => void texts.push(value);

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Where `core/`, `plugins/` and `channels/` of this installation stand: the repository, or the compiled folder of the package. */
+/** Folder of `core/`, `plugins/` and `channels/` of this installation: the repository, or the compiled folder of the package. */
 export const home = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** The folder with package.json: of the repository, or of the installed package. */

@@ -102,7 +102,7 @@ export function resolveHere(): void {
   });
 }
 
-/** A file of this installation that another one of it imports by its path. Whatever there is to say of others, Node says it. */
+/** Resolves a file of this installation that another of its files imports by path. Node resolves all others, and reports their errors. */
 function ownFile(specifier: string, parent: string | undefined) {
   if (!specifier.startsWith('.') || !specifier.endsWith(extension) || parent === undefined) return undefined;
   if (!folders.some((folder) => parent.startsWith(folder))) return undefined;

@@ -1,4 +1,4 @@
-/** What the values of run-time entries are checked against: the schemas that check the same values in the config file. */
+/** Schemas for the values of run-time entries, which also validate the config file. */
 import { z } from 'zod';
 import type { ChannelEntry, ChannelKind, PluginEntry } from '../../sdk/define.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -41,7 +41,7 @@ export interface ChannelForm {
   readonly own: readonly string[];
 }
 
-/** Definitions of the channel kinds and plugins of a config, found when they are asked for. */
+/** Definitions of the channel kinds and plugins of a config, loaded on first use. */
 export class RuntimeDefinitions {
   readonly #config: LoadedConfig;
   readonly #kinds = new Map<string, Promise<ChannelKind | undefined>>();
@@ -74,14 +74,14 @@ export class RuntimeDefinitions {
     return found;
   }
 
-  /** Returns the names of all channel kinds. They are loaded when somebody asks for the first time. */
+  /** Returns the names of all channel kinds. Loads them on first use. */
   channelTypes(): Promise<readonly string[]> {
     return (this.#types ??= findChannelKinds(this.#config.root, []).then((kinds) =>
       kinds.map(({ spec }) => spec.name).toSorted(),
     ));
   }
 
-  /** Returns the options of a channel kind; undefined where there is none of the name. */
+  /** Returns the options of a channel kind; undefined for an unknown kind. */
   async channelForm(type: string): Promise<ChannelForm | undefined> {
     const kind = await this.kind(type);
     if (kind === undefined) return undefined;
@@ -124,7 +124,7 @@ export class RuntimeDefinitions {
     ));
   }
 
-  /** Returns a schema that tells which parts of an entry's value are secrets: all texts of channels and plugins that are not known. */
+  /** Returns a schema that marks the secrets in an entry's value. For unknown channels and plugins all texts are secrets. */
   async schemaOf({ kind, name }: EntryName, value?: JsonValue): Promise<z.ZodType> {
     if (kind === 'channel') {
       const entry = await this.channelEntry(name, value);
@@ -138,7 +138,7 @@ export class RuntimeDefinitions {
     return shapeOf(schema)?.[option] ?? secret(z.unknown());
   }
 
-  /** Returns the entry that a config file would have for a channel; undefined where there is no such kind, or the value is none. */
+  /** Returns the entry that a config file would have for a channel; undefined for an unknown kind, or an invalid value. */
   async channelEntry(name: string, value: JsonValue | undefined): Promise<ChannelEntry | undefined> {
     const channel = channelValueOf(value);
     const kind = channel && (await this.kind(channel.type));
@@ -187,7 +187,7 @@ function formOf(schema: z.ZodType): JsonObject {
   return rest as JsonObject;
 }
 
-/** As a config file would be told of the option. `schema` is of an object that has the option alone. */
+/** Returns the problem of the option as for a config file. `schema`: schema of an object with only this option. */
 function problemsOfOption(option: string, schema: z.ZodType, value: JsonValue, where: string): string[] {
   const parsed = schema.safeParse({ [option]: value });
   return parsed.success ? [] : sentences(parsed.error, where);

@@ -5,7 +5,7 @@ import type { RuntimeConfigStore } from '../../state/runtime-config/index.ts';
 import type { Upkeep } from '../../state/upkeep.ts';
 import type { RunningRuntime } from './contract.ts';
 
-/** How often the revision is read, and how often a reload that failed is tried again, in milliseconds. */
+/** Interval for reading the revision, and interval for retrying a failed reload, in milliseconds. */
 const followEvery = 1_000;
 const retryEvery = 60_000;
 
@@ -67,7 +67,7 @@ export class Follower {
     return outcome;
   }
 
-  /** Looks later. The next time comes when this one is over, so that a slow database is not asked by several at once. */
+  /** Schedules the next read after this one has ended, so that reads of a slow database do not overlap. */
   #arm(): void {
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => void this.#look().finally(() => this.#arm()), followEvery).unref();
@@ -80,7 +80,7 @@ export class Follower {
       if (revision === this.#running().revision) return;
       const isRequested = this.#requested !== undefined && this.#requested.revision === revision;
       if (isRequested && Date.now() - (this.#requested?.at ?? 0) < retryEvery) return;
-      // Not waited for, because a later revision may come meanwhile.
+      // Not awaited, because a later revision may arrive meanwhile.
       void this.apply(revision).catch((error: unknown) => this.#failed(error));
     } catch (error) {
       this.#failed(error);

@@ -51,7 +51,7 @@ export class RuntimeConfig {
     return this.#parts.file;
   }
 
-  /** False where the config file says that nothing may be changed at run time. */
+  /** False when the config file disables the run-time configuration. */
   get isEnabled(): boolean {
     return this.file.settings.runtimeConfig.enabled;
   }
@@ -245,7 +245,7 @@ export class RuntimeConfig {
       );
   }
 
-  /** Makes a change: tries it, writes it, and has it applied. Changes of one process come one after the other. */
+  /** Makes a change: tests it, writes it, and reloads. Changes of one process run sequentially. */
   async #change(
     action: RuntimeAction,
     { actor, wait }: ChangeRequest,

@@ -19,7 +19,7 @@ import {
 } from './definitions.ts';
 import { readReferences, resolveReferences, sharedReader } from './references.ts';
 
-/** How an entry stands beside the file. `refused`: it does not fit, for the reason. */
+/** State of an entry in relation to the file. `refused`: the entry is invalid, with the reason. */
 export interface EntryState {
   readonly state: 'active' | 'disabled' | 'shadowed' | 'inactive' | 'refused';
   readonly reason?: string;
@@ -65,7 +65,7 @@ export function inOrder({
 /** The file's config, and who reads the secrets that entries refer to. */
 type FileConfig = Omit<LoadedConfig, 'secrets'> & { readonly secrets?: Pick<Secrets, 'get'> };
 
-/** Merges the entries with the file's config. Entries that do not fit are left out and told of. */
+/** Merges the entries with the file's config. Omits and reports invalid entries. */
 export async function mergeRuntime(
   file: FileConfig,
   snapshot: Pick<RuntimeSnapshot, 'entries' | 'order'>,

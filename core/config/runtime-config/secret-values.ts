@@ -11,7 +11,7 @@ export interface HiddenSecret {
   readonly secret: true;
   /** The last 4 characters; empty for a short secret. */
   readonly last4: string;
-  /** When it was set, in milliseconds since 1970. */
+  /** Time at which it was set, in milliseconds since 1970. */
   readonly setAt?: number;
 }
 

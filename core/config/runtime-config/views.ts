@@ -11,7 +11,7 @@ import { hiddenSecret, mapSecrets } from './secret-values.ts';
 /** An entry that the config file has. */
 export interface FileEntry extends EntryName {
   readonly value: JsonValue;
-  /** Where it stands: `gateway.config.ts, channels[0]`. */
+  /** Location of the entry: `gateway.config.ts, channels[0]`. */
   readonly location: string;
   /** Returns the value with its secrets hidden. */
   view(): Promise<JsonValue>;

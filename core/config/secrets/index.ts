@@ -29,7 +29,7 @@ export interface FailingSecret {
   readonly reason: string;
   /** False where no value was read either when the gateway was built: what refers to it was left out. */
   readonly isInForce: boolean;
-  /** When that began, in milliseconds since 1970. */
+  /** Start of the failures, in milliseconds since 1970. */
   readonly since: number;
 }
 
@@ -38,7 +38,7 @@ interface Entry {
   /** The newest value. */
   text: string | undefined;
   readAt: number;
-  /** When this process has last tried to read it. */
+  /** Time of the last attempt of this process to read it. */
   triedAt: number;
   /** The value that the gateway of this process was built with; undefined for one that nothing in force uses. */
   inForce: string | undefined;

@@ -6,7 +6,7 @@ export interface KnownSecret {
   /** Digest of the options of the source: with other options the reference may name another secret. Empty for variables and files. */
   readonly source: string;
   readonly text: string;
-  /** When it was read, in milliseconds since 1970. */
+  /** Time at which it was read, in milliseconds since 1970. */
   readonly readAt: number;
 }
 

@@ -44,7 +44,7 @@ export async function readSecret(
   }
 }
 
-/** Gives up when the time is over, also where the source does not heed its signal. */
+/** Rejects after the timeout, even if the source ignores its abort signal. */
 async function within<Value>(
   timeout: number,
   signal: AbortSignal | undefined,

@@ -11,7 +11,7 @@ import { shareValue } from '../../performance/shared-values.ts';
 const mostRemembered = 1024 * 1024;
 const longest = 128 * 1024;
 const shortest = 1024;
-/** Of one length: each of them may have to be compared. */
+/** Maximum number of remembered values of equal length, because each of them may have to be compared. */
 const mostAlike = 8;
 
 interface Remembered {
