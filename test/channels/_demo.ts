@@ -44,7 +44,7 @@ export function plainFormat(name: string): Format {
   } as unknown as Format;
 }
 
-/** What a test asks the demo. */
+/** Input of a call of the demo channel. */
 export interface DemoRequest {
   readonly text?: string;
   readonly messages?: readonly Message[];
@@ -64,7 +64,7 @@ export function user(text: string): Message {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-/** Asks a demo channel, as `call` would. */
+/** Opens a call of a demo channel, as the gateway does. */
 export function openDemo(input: DemoRequest, made = testCall()): Promise<Upstream> {
   const format = input.format ?? 'chat-completions';
   const model = input.model ?? 'demo';
@@ -105,7 +105,7 @@ export function openDemo(input: DemoRequest, made = testCall()): Promise<Upstrea
   return parts.open(made.call, wire);
 }
 
-/** What the demo answered. */
+/** Reply of the demo channel. */
 export interface DemoReply {
   readonly status: number;
   readonly headers: Upstream['headers'];
@@ -119,7 +119,7 @@ export interface DemoReply {
   readonly usage: Usage | undefined;
 }
 
-/** Asks and gathers. */
+/** Calls the demo channel and collects its reply. */
 export async function readDemo(request: DemoRequest): Promise<DemoReply> {
   const upstream = await openDemo(request);
   const { bytes, error } = await outcome(upstream);

@@ -4,7 +4,7 @@ import { afterAll, afterEach, vi } from 'vitest';
 
 type Json = Record<string, unknown>;
 
-/** The endpoints at which clouds give out tokens, all at one address. */
+/** Token endpoints of all clouds at one address. */
 export interface Identities {
   readonly url: string;
   readonly requests: {
@@ -15,7 +15,7 @@ export interface Identities {
   answer: { readonly status: number; readonly body: Json };
 }
 
-/** A token that is good for an hour, as most endpoints give it. */
+/** Response with a token that is valid for an hour, as most endpoints send it. */
 export const ordinary = {
   status: 200,
   body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' },

@@ -1,4 +1,4 @@
-import { mannered, type Json } from './_voices.ts';
+import { providerVoice, type Json } from './_voices.ts';
 
 /*
  * Oracle's native chat as its SDK documents it, and its streams as recorded by who uses it.
@@ -36,7 +36,7 @@ function partOf({ type, text, imageUrl, documentUrl }: Json): Json {
 }
 
 /** The format of all models but Cohere's. */
-export const ociGenericVoice = mannered({
+export const ociGenericVoice = providerVoice({
   decodeRequest({ servingMode, chatRequest }) {
     const { messages, tools, toolChoice, responseFormat, maxTokens, isStream, reasoningEffort, ...body } =
       chatRequest as Json;
@@ -166,7 +166,7 @@ function cohereMessages({ preambleOverride, chatHistory, message, toolResults }:
 }
 
 /** The format of Cohere's Command models. */
-export const ociCohereVoice = mannered({
+export const ociCohereVoice = providerVoice({
   decodeRequest({ servingMode, chatRequest }) {
     const request = chatRequest as Json;
     const format = request['responseFormat'] as Json | undefined;
@@ -264,7 +264,7 @@ function cohereCall({ function: own }: Json): Json {
 }
 
 /** The format of Cohere's Command A models, whose streams tell calls whole. */
-export const ociCommandAVoice = mannered({
+export const ociCommandAVoice = providerVoice({
   decodeRequest({ servingMode, chatRequest }) {
     const { messages, tools, toolsChoice, thinking, responseFormat, maxTokens, isStream, stopSequences } =
       chatRequest as Json;

@@ -5,19 +5,19 @@ import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../suppo
 
 type Config = Parameters<typeof startGateway>[0];
 
-/** What a scripted provider says to one request. */
+/** Response of a scripted provider. */
 export interface ProviderResponse {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON, unless it is bytes. */
+  /** Bytes, or a value that is sent as JSON. */
   readonly body?: unknown;
 }
 
-/** A provider that a test changes as it goes, and a gateway before it. */
+/** A scripted provider, and a gateway in front of it. */
 export class Provider {
   readonly requests: SeenRequest[];
   readonly gateway: TestGateway;
-  /** Says what follows to a request; `undefined` for an answer that never comes. */
+  /** Returns the response to a request; `undefined`: never responds. */
   script: (
     request: SeenRequest,
     count: number,
@@ -32,7 +32,7 @@ export class Provider {
     this.requests = upstream.requests;
   }
 
-  /** `config` is given the provider's address. */
+  /** `config` receives the provider's URL. */
   static async start(config: (url: string) => Config): Promise<Provider> {
     let provider: Provider | undefined;
     const upstream = await startUpstream(async (request, response, count) => {
@@ -46,18 +46,18 @@ export class Provider {
     return provider;
   }
 
-  /** Forgets what was asked, and says this from now on. */
+  /** Clears the requests and sets the script. */
   says(script: Provider['script']): void {
     this.requests.length = 0;
     this.script = script;
   }
 
-  /** `METHOD path` of all requests, in their order. */
+  /** `METHOD path` of all requests, in order. */
   get paths(): readonly string[] {
     return this.requests.map(({ method, url }) => `${method} ${url}`);
   }
 
-  /** What a client of any format posts to the gateway, with its key. */
+  /** Posts a request of any format to the gateway, with its key. */
   post(path: string, body: unknown): Promise<Response> {
     return fetch(this.gateway.url + path, {
       method: 'POST',
@@ -70,10 +70,10 @@ export class Provider {
     });
   }
 
-  /** The JSON that was posted to the provider: the first, or that of this number; of those below 0 the last is -1. */
+  /** Returns the JSON body of the nth POST to the provider; a negative index counts from the last. */
   posted(index = 0): Record<string, unknown> {
     const request = this.requests.filter(({ method }) => method === 'POST').at(index);
-    if (request === undefined) throw new Error('So much was not posted.');
+    if (request === undefined) throw new Error('There was no such POST.');
     return sentJson(request);
   }
 
@@ -136,7 +136,7 @@ export function sentForm({ headers, body }: SeenRequest): Promise<SentForm> {
   });
 }
 
-/** How a call was refused, in the client's words. */
+/** Returns the error of a refused call, as the client's SDK throws it. */
 export async function refusal(
   call: Promise<unknown>,
 ): Promise<{ readonly status?: number; readonly code?: string | null; readonly message: string }> {

@@ -1,16 +1,16 @@
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 
-/** A place that gives out tokens for a form, one after the other, and what it answers instead while `refuses` is set. */
+/** Token endpoint that issues numbered tokens. Sends `refuses` instead while it is set. */
 export interface TokenServer extends ScriptedUpstream {
   refuses: { readonly status: number; readonly body: object } | undefined;
 }
 
-/** Starts one on this machine; its tokens are good for an hour. */
+/** Starts a token endpoint whose tokens are valid for an hour. */
 export async function startTokenServer(): Promise<TokenServer> {
   let count = 0;
   const given = (): object => {
     const token = `token-${++count}`;
-    // As OAuth 2.0 has it, and as GitHub gives out tokens of Copilot's.
+    // Fields of OAuth 2.0, and those of GitHub's tokens for Copilot.
     const copilot = { token, expires_at: Math.floor(Date.now() / 1000) + 3600 };
     return { access_token: token, token_type: 'Bearer', expires_in: 3600, ...copilot };
   };

@@ -1,23 +1,23 @@
 import { formatVoice, type SeenRequest, type Voice } from 'sluice/testing';
 
-/** An object of JSON of which nothing is known. */
+/** Any JSON object. */
 export type Json = Record<string, unknown>;
 
-/** How a provider says what chat completions say, as its documentation shows it. */
-export interface Manner {
-  /** A request as the body of chat completions that asks for the same. */
+/** Conversion between a provider's own format and chat completions, as the provider's documentation shows it. */
+export interface ProviderConversion {
+  /** Converts a request to the equivalent chat completions body. */
   decodeRequest(body: Json, request: SeenRequest): Json;
-  /** A body of chat completions as the provider's own. */
+  /** Converts a chat completions reply to the provider's. */
   whole(body: Json): Json;
-  /** What a stream says for one chunk of chat completions; `end` with what is left when all have been. */
+  /** Converts each chat completions chunk to text of the provider's stream. `end` returns the rest after the last chunk. */
   stream(): { readonly chunk: (chunk: Json) => string; readonly end: () => string };
   readonly error?: (status: number, message: string) => string;
 }
 
 const plain = await formatVoice('chat-completions');
 
-/** The voice of a provider with words of its own, over that of chat completions. */
-export function mannered({ decodeRequest, whole, stream, error }: Manner): Voice {
+/** Returns the dialect of a provider with a format of its own, built on chat completions. */
+export function providerVoice({ decodeRequest, whole, stream, error }: ProviderConversion): Voice {
   const inChatCompletions = (request: SeenRequest): SeenRequest => {
     const body = decodeRequest(JSON.parse(request.body.toString()) as Json, request);
     return {
@@ -69,7 +69,7 @@ function inResponses(request: SeenRequest): SeenRequest {
 }
 
 /** watsonx.ai: no last word, an event's name and number on each piece, and its own names of the model and the choice. */
-export const watsonxVoice = mannered({
+export const watsonxVoice = providerVoice({
   decodeRequest: ({ model_id, tool_choice_option, ...body }, { url }) => ({
     ...body,
     model: model_id,
@@ -97,7 +97,7 @@ export const watsonxVoice = mannered({
 const objects = (list: unknown): readonly Json[] => (Array.isArray(list) ? (list as readonly Json[]) : []);
 
 /** Ollama's own words, in both directions: lines of JSON, arguments as objects, images beside the text, settings among the options. */
-export const ollamaVoice = mannered({
+export const ollamaVoice = providerVoice({
   decodeRequest({ messages, options, format, think, ...body }) {
     const { num_predict, ...settings } = (options ?? {}) as Json;
     let calls = 0;
@@ -203,7 +203,7 @@ function cohereUsage({ prompt_tokens, completion_tokens, prompt_tokens_details: 
 }
 
 /** SAP's orchestration service: chat completions in an envelope, and one event before them. */
-export const orchestrationVoice = mannered({
+export const orchestrationVoice = providerVoice({
   decodeRequest({ config }) {
     const { modules, stream } = config as Json;
     const { prompt, model } = (modules as Json)['prompt_templating'] as Json;
@@ -244,7 +244,7 @@ export const orchestrationVoice = mannered({
 });
 
 /** Cohere's second version of chat, in both directions: its own names, and events that begin and end every block. */
-export const cohereVoice = mannered({
+export const cohereVoice = providerVoice({
   decodeRequest({ p, k, stop_sequences, tool_choice, response_format, thinking, messages, ...body }) {
     const format = response_format as Json | undefined;
     return {
@@ -345,7 +345,7 @@ function mistralContent({ reasoning_content: thought, content, ...message }: Jso
 const frame = (json: Json): string => `data: ${JSON.stringify(json)}\n\n`;
 
 /** Mistral's chat: parts of its own, thinking among the content, and usage with the end of every stream. */
-export const mistralVoice = mannered({
+export const mistralVoice = providerVoice({
   decodeRequest: ({ messages, random_seed, tool_choice, ...body }) => ({
     ...body,
     ...(random_seed === undefined ? {} : { seed: random_seed }),

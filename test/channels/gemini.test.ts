@@ -47,7 +47,7 @@ describe('a model that is known to stream the arguments of calls', () => {
       const frames = streamOf('generate-content', {
         parts: [{ kind: 'call', name: 'write', input: JSON.stringify(args) }],
         end: 'stop',
-        telling: 'all',
+        usageReport: 'all',
         pieces: 4,
         streamsArguments: true,
       });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { compiled } from '../support/compiled.ts';
 
-/** A process of the chaos that answers questions. */
+/** Child process of the chaos test that answers requests. */
 export interface Child<Ready> {
   readonly ready: Ready;
   readonly pid: number;
@@ -24,7 +24,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts a script of this folder, which answers by `answering`, and waits until it says that it is ready. */
+/** Starts a script of this folder, which uses `answering`, and waits until it is ready. */
 export async function startChild<Ready>(
   script: string,
   environment: Readonly<Record<string, string>>,

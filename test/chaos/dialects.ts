@@ -15,13 +15,13 @@ type Json = Record<string, unknown>;
 
 /** A format as its clients write and read it, and as its providers answer. */
 export interface Dialect extends Voice {
-  /** What is illegal in a stream that a client got. */
+  /** Returns the violations of the format in a stream that a client received. */
   readonly problems: (frames: WireFrame[]) => string[];
   /** The mark in a request's path by which a provider knows the format. */
   readonly mark: string;
 }
 
-/** What every sound answer says that it used. */
+/** Usage of every valid reply. */
 export const reportedUsage = { input: 5, output: 7 };
 
 const usage = {
@@ -135,7 +135,7 @@ function textIn({ output }: Json): string {
     .join('');
 }
 
-/** What the chaos knows of each format. */
+/** Dialects by format. */
 export const dialects: Readonly<Record<Format, Dialect>> = {
   'chat-completions': { ...voices['chat-completions'], problems: chatLegal, mark: '/chat/' },
   messages: { ...voices.messages, problems: messagesLegal, mark: '/messages' },
@@ -143,15 +143,15 @@ export const dialects: Readonly<Record<Format, Dialect>> = {
   responses: { ...responses, problems: responsesLegal, mark: '/responses' },
 };
 
-/** How long a provider's answer is. */
+/** Length of a provider's reply. */
 export type Size = 'small' | 'large';
 
-/** What a call says, by which the provider knows what to answer and the client what it must get. */
+/** Tag in a call by which the provider chooses its reply, and the client checks it. */
 export function tagOf(number: number, size: Size): string {
   return `case-${number}-${size}`;
 }
 
-/** What a sound answer to a call says. It names the call: answers that are mixed up are found. */
+/** Text of a valid reply. It has the number of the call, so that mixed-up replies are found. */
 export function wordsOf(tag: string): readonly [string, ...string[]] {
   const begin: readonly [string, ...string[]] = [`${tag}:`, ' grüße', ' 世界', ' 🌍'];
   if (tag.endsWith('-small')) return [...begin, ' and more', ' — fin'];
@@ -162,14 +162,14 @@ export function wordsOf(tag: string): readonly [string, ...string[]] {
   ];
 }
 
-/** A client's body that says the tag. */
+/** Returns a client's body with the tag. */
 export function bodyOf(format: Format, model: string, stream: boolean, tag: string): string {
   return JSON.stringify(dialects[format].body(model, stream), (_key, value: unknown) =>
     value === 'hi' ? tag : value,
   );
 }
 
-/** The tag in a request as a provider gets it. */
+/** Returns the tag in a request that a provider received. */
 export function tagIn(body: string): string {
   return /case-\d+-(?:small|large)/.exec(body)?.[0] ?? tagOf(0, 'small');
 }

@@ -9,10 +9,10 @@ import { dialects, formats, tagIn, wordsOf } from './dialects.ts';
 import { faultNamed, type Reply } from './faults.ts';
 import { freePort } from '../support/free-port.ts';
 
-/** What the provider says of itself. */
+/** State of the provider. */
 export interface UpstreamState {
   readonly connections: number;
-  /** Answers that have begun and not ended. */
+  /** Number of open responses. */
   readonly running: number;
   /** Requests below `/first`, by fault. */
   readonly requestCounts: Readonly<Record<string, number>>;

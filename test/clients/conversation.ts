@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { ChatFormatName } from './sdks.ts';
 
-/** What a user asks, in no SDK's words. */
+/** Input of a chat, independent of the SDK. */
 export interface ChatInput {
   readonly model: string;
   readonly text: string;
@@ -16,22 +16,22 @@ export interface ChatInput {
   readonly thinking?: boolean;
 }
 
-/** What the user sees of an answer. */
+/** Result of a chat, independent of the SDK. */
 export interface ChatResult {
   readonly text: string;
   readonly thinking: string;
   readonly model: string;
-  /** The client's own word. */
+  /** Stop reason in the client's format. */
   readonly stop: string | null | undefined;
   readonly tokens: Tokens;
-  /** How many pieces the text came in; 1 when it came whole. */
+  /** Number of pieces of the text; 1 when it was not streamed. */
   readonly pieces: number;
 }
 
 export interface Tokens {
-  /** All of the prompt. */
+  /** Tokens of the whole prompt. */
   readonly input: number;
-  /** All of the answer, reasoning included. */
+  /** Tokens of the reply, including reasoning. */
   readonly output: number;
   readonly reasoning: number;
   readonly cacheRead: number;
@@ -45,17 +45,17 @@ export interface ToolSpec {
     readonly properties: Record<string, { type: 'string'; description?: string; enum?: string[] }>;
     readonly required: string[];
   };
-  /** What running it gives. */
+  /** Result of the tool. */
   readonly result: string;
 }
 
-/** What a client does to the model's reasoning before it sends it back. */
+/** How a client changes the model's reasoning before it sends it back. */
 export type Spoil = 'proof' | 'words' | 'forget';
 
 export interface LoopOptions {
   readonly tools: readonly ToolSpec[];
   readonly stream: boolean;
-  /** Changes what the client sends back of the model's reasoning: its proof, its words, or all of it is forgotten. */
+  /** Changes the reasoning that the client sends back: its proof or its text is altered, or all of it is dropped. */
   readonly spoil?: Spoil;
 }
 
@@ -75,14 +75,14 @@ export interface Loop {
 /** An official SDK, used the way its documentation shows. */
 export interface Client {
   readonly format: ChatFormatName;
-  /** The words for: done, cut by the output limit, waits for tools. */
+  /** Stop reasons for: finished, output limit, tool calls. */
   readonly words: { readonly done: string; readonly length: string; readonly tools: string };
   whole(input: ChatInput): Promise<ChatResult>;
   /** Through the SDK's stream helper. */
   stream(input: ChatInput): Promise<ChatResult>;
   /** Calls, results, final answer, with the history kept by hand. */
   loop(input: ChatInput, options: LoopOptions): Promise<Loop>;
-  /** The same through the SDK's own tool runner. */
+  /** Runs the same conversation with the SDK's tool runner. */
   runner(input: ChatInput, tools: readonly ToolSpec[]): Promise<string>;
   /** An answer that satisfies `citySchema`, parsed by the SDK where it does that. */
   structured(input: ChatInput): Promise<unknown>;
@@ -96,12 +96,12 @@ export const citySchema = z.object({
   districts: z.array(z.object({ name: z.string(), central: z.boolean() })),
 });
 
-/** Changes one thing that a proof vouches for, so that whoever made it must refuse it. */
+/** Alters a proof so that its provider must refuse it. */
 export function spoiled(proof: string): string {
   const decoded = Buffer.from(proof, 'base64').toString();
   if (decoded.startsWith('gw1.')) return Buffer.from(spoiled(decoded)).toString('base64');
   if (!proof.startsWith('gw1.')) return flipped(proof);
-  // Another provider's proof in the gateway's container: the container stays sound, what is in it does not.
+  // Alters only the provider's proof inside the gateway's container, which stays valid.
   const inner = JSON.parse(Buffer.from(proof.slice(4), 'base64url').toString()) as { v: string };
   return `gw1.${Buffer.from(JSON.stringify({ ...inner, v: flipped(inner.v) })).toString('base64url')}`;
 }
@@ -117,7 +117,7 @@ export function described(kind: string, mimeType: string, base64: string): strin
   return `${kind} (${mimeType}, ${bytes.length} bytes, sha256 ${digest})`;
 }
 
-/** What a client answers to a call of a tool. */
+/** Returns a client's result of a tool call. */
 export function resultOf(tools: readonly ToolSpec[], name: string): string {
   const tool = tools.find((one) => one.name === name);
   if (tool === undefined) throw new Error(`The model called "${name}", which was not offered.`);

@@ -6,7 +6,13 @@ import openaiChannel from '../../channels/openai.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { streamOf, reportedUsage, wholeOf, type Answer, type Telling } from '../support/provider-replies.ts';
+import {
+  streamOf,
+  reportedUsage,
+  wholeOf,
+  type Answer,
+  type UsageReport,
+} from '../support/provider-replies.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { formats, type FormatName } from './sdks.ts';
 
@@ -29,7 +35,7 @@ async function send(response: ServerResponse, frames: readonly string[], ending:
 
 let gateway: TestGateway;
 let upstream: ScriptedUpstream;
-let telling: Telling = 'nothing';
+let telling: UsageReport = 'nothing';
 let ending: Ending = 'ends';
 
 const providerOf: Readonly<Record<string, FormatName>> = {
@@ -47,7 +53,7 @@ beforeAll(async () => {
     const answer: Answer = {
       parts: [{ kind: 'text', text: words }],
       end: ending === 'reaches its limit' ? 'length' : 'stop',
-      telling,
+      usageReport: telling,
     };
     if (stream) return send(response, streamOf(format, answer), ending);
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -137,7 +143,7 @@ const pairs = formats.flatMap((client) =>
 describe.each(pairs)('a %s client of a %s provider', (client, provider) => {
   const model = `m-${provider}`;
 
-  test.each<[Telling, Ending, boolean]>([
+  test.each<[UsageReport, Ending, boolean]>([
     ['nothing', 'ends', true],
     ['nothing', 'ends', false],
     ['nothing', 'reaches its limit', true],

@@ -1,4 +1,4 @@
-/** A thread of clients that call a gateway again and again, and tell what is refused: in the gateway's own thread they would wait with it. */
+/** Runs clients that call a gateway repeatedly and report refusals, in a thread of their own, because they would block together with the gateway's thread. */
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';

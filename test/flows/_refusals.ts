@@ -21,10 +21,10 @@ export function unsupported(
   return { error: { message, type: 'invalid_request_error', param, code: 'unsupported_parameter' } };
 }
 
-/** Says what a provider answers to a body: an error of 400, another status with a body, or undefined for a reply. */
+/** Returns a provider's response to a body: an error of 400, another status with a body, or undefined for a reply. */
 export type Judge = (body: Json, count: number) => Json | readonly [status: number, body: Json] | undefined;
 
-/** A judge that refuses each of these members while it is sent, as its provider words it. */
+/** Returns a judge that refuses requests with one of these members, with the provider's error text. */
 export function refusing(members: Readonly<Record<string, Json>>): Judge {
   return (body) => Object.entries(members).find(([name]) => valueAt(body, name) !== undefined)?.[1];
 }
@@ -33,7 +33,7 @@ function valueAt(body: Json, path: string): unknown {
   return path.split('.').reduce<unknown>((inner, name) => (inner as Json | undefined)?.[name], body);
 }
 
-/** A provider that answers as the judge says. It is closed after the test. */
+/** Starts a provider that responds as the judge decides. Closes it after the test. */
 export async function provider(format: FormatName, judge: Judge): Promise<ScriptedUpstream> {
   const started = await startUpstream(({ url, body }, response, count) => {
     const fields = JSON.parse(body.toString()) as Json;
@@ -62,7 +62,7 @@ export async function gatewayOf(config: GatewayConfig): Promise<TestGateway> {
   return gateway;
 }
 
-/** A gateway with one channel that speaks the format, and a provider that refuses what the judge says. */
+/** Starts a gateway with one channel of the format, and a provider that refuses what the judge refuses. */
 export async function stage(
   format: FormatName,
   judge: Judge,
@@ -89,12 +89,12 @@ export async function stage(
   return { gateway, upstream, callModel, sent: () => bodiesOf(upstream) };
 }
 
-/** The bodies that a provider was sent. */
+/** Returns the bodies that a provider received. */
 export function bodiesOf({ requests }: ScriptedUpstream): readonly Json[] {
   return requests.map(({ body }) => JSON.parse(body.toString()) as Json);
 }
 
-/** The text of a reply that succeeded. */
+/** Returns the text of a successful reply. */
 export const text = (format: FormatName, answer: Answer, stream = false): string => {
   expect(answer.status).toBe(200);
   return read(format, stream, answer).text;

@@ -6,7 +6,7 @@ import { configWith, key, type Line, type OperatedGateway } from '../reload/gate
 export const config = (models: string, more = ''): string =>
   configWith(`channels: [demo({ models: [${models}] })], ${more}`);
 
-/** A plugin that says of itself which one it is. */
+/** Plugin that adds its mark to the response headers. */
 export const marker = (mark: string): string => `
   import { addReplyHeaders, definePlugin } from 'sluice';
   export default definePlugin({
@@ -18,7 +18,7 @@ export const marker = (mark: string): string => `
     },
   });`;
 
-/** A stream, or a whole answer, from a model. */
+/** Sends a chat request, streamed or not. */
 export function sendChat(
   gateway: OperatedGateway,
   { model = 'demo', words = 'hello', stream = false, agent = false as Agent | false } = {},
@@ -31,14 +31,14 @@ export function sendChat(
   });
 }
 
-/** What a short call of a model is answered. */
+/** Returns the status of a short call. */
 export const status = async (gateway: OperatedGateway, model: string): Promise<number> => {
   const answer = await sendChat(gateway, { model });
   await text(answer);
   return answer.statusCode ?? 0;
 };
 
-/** What the log says of a reload, and of one that failed. */
+/** Log messages of a reload, and of a failed one. */
 export const reloaded = 'reloaded: previous workers finish their calls';
 export const failed = 'reload failed, previous configuration kept';
 

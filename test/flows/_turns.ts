@@ -3,22 +3,22 @@ import { openaiLike } from '../../channels/_kit/dialect/openai-like.ts';
 import type { ChannelEntry } from '../../core/sdk/define.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 
-/** An item, a response, a frame: what a test reads. */
+/** JSON object of an item, response or frame. */
 export type Json = { readonly [key: string]: unknown };
 
-/** Where a test's calls go, and with which key. */
+/** URL of the gateway and API key. */
 export interface Access {
   readonly url: string;
   readonly key: string;
 }
 
-/** An answer of the gateway. */
+/** Response of the gateway. */
 export interface Got {
   readonly status: number;
   readonly body: Json;
 }
 
-/** One request, its JSON answer. */
+/** Sends a request and returns its JSON response. */
 export async function call(access: Access, method: string, path: string, body?: unknown): Promise<Got> {
   const response = await fetch(access.url + path, {
     method,
@@ -28,7 +28,7 @@ export async function call(access: Access, method: string, path: string, body?: 
   return { status: response.status, body: (await response.json()) as Json };
 }
 
-/** The frames of a streamed answer, parsed; throws when it is refused. */
+/** Returns the parsed frames of a streamed response. Throws when the request is refused. */
 export async function streamed(access: Access, body: Json): Promise<readonly Json[]> {
   const response = await fetch(`${access.url}/v1/responses`, {
     method: 'POST',
@@ -40,13 +40,13 @@ export async function streamed(access: Access, body: Json): Promise<readonly Jso
   return framesOf(text);
 }
 
-/** The complete frames in the text of a stream. */
+/** Parses the complete frames in the text of a stream. */
 export function framesOf(text: string): readonly Json[] {
   const complete = text.slice(0, text.lastIndexOf('\n\n') + 1);
   return [...complete.matchAll(/^data: ?(\{.*)$/gm)].map(([, data = '']) => JSON.parse(data) as Json);
 }
 
-/** One turn, whole or streamed: its response. Throws when it is refused or breaks. */
+/** Runs a turn, streamed or not, and returns its response. Throws when it is refused or fails. */
 export async function runTurn(access: Access, body: Json, stream = false): Promise<Json> {
   if (stream) {
     return responseIn((await streamed(access, body)).at(-1));
@@ -56,24 +56,24 @@ export async function runTurn(access: Access, body: Json, stream = false): Promi
   return got.body;
 }
 
-/** The items of a response. */
+/** Returns the output items of a response. */
 export function output(response: Json): readonly Json[] {
   return response.output as readonly Json[];
 }
 
-/** The response that a frame carries. */
+/** Returns the response in a frame. */
 export function responseIn(frame: Json | undefined): Json {
   if (typeof frame?.response !== 'object') throw new Error(`No response in ${JSON.stringify(frame)}`);
   return frame.response as Json;
 }
 
-/** The items that a request brings. */
+/** Returns the input items of a request. */
 export function inputOf(body: Json | undefined): readonly Json[] {
   if (!Array.isArray(body?.input)) throw new Error(`No items in ${JSON.stringify(body)}`);
   return body.input as readonly Json[];
 }
 
-/** What a response says. */
+/** Returns the text of a response. */
 export function textOf(response: Json): string {
   return output(response)
     .filter(({ type }) => type === 'message')
@@ -82,19 +82,19 @@ export function textOf(response: Json): string {
     .join('');
 }
 
-/** The one call of a tool in a response. */
+/** Returns the tool call in a response. */
 export function callIn(response: Json): Json {
   const found = output(response).find(({ type }) => type === 'function_call');
   if (found === undefined) throw new Error(`There is no call in ${JSON.stringify(response)}`);
   return found;
 }
 
-/** A provider that speaks Responses itself and keeps what it made. */
+/** Fake provider that has the Responses API and stores its responses. */
 export interface NativeProvider extends ScriptedUpstream {
   readonly channel: ChannelEntry;
-  /** Bodies of the requests, parsed. */
+  /** Returns the parsed bodies of the requests. */
   bodies(): readonly Json[];
-  /** Forgets every response. */
+  /** Deletes all stored responses. */
   forget(): void;
 }
 

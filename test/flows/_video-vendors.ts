@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http';
 import type { SeenRequest } from '../support/upstream.ts';
 
 type Json = Record<string, unknown>;
-/** Where a scripted task stands. */
+/** State of a scripted task. */
 export type Stage = 'queued' | 'in_progress' | 'completed' | 'failed';
 
-/** One provider of videos, as its clients and the gateway see it. */
+/** Provider of videos, with its requests and responses. */
 export interface Vendor {
   /** The channel kind, and the file it is in. */
   readonly kind: string;
@@ -13,27 +13,27 @@ export interface Vendor {
   /** Below the scripted provider's address. */
   readonly base: string;
   readonly model: string;
-  /** How a client of the provider's own format makes a task, and asks for one. */
+  /** Requests of a client of the provider's own format that create and poll a task. */
   readonly create: { readonly path: string; readonly body: Json };
   readonly idIn: (answer: Json) => string;
   readonly poll: (id: string) => { readonly path: string; readonly body?: Json };
-  /** What the client's answer says, in the provider's words, with the reason of a failure and the address of a video. */
+  /** Reads a client's response: the provider's state, the reason of a failure and the URL of the video. */
   readonly read: (answer: Json) => {
     readonly state: string;
     readonly reason?: string;
     readonly url?: string;
   };
-  /** The words for each stage. */
+  /** The provider's state names by stage. */
   readonly words: Readonly<Record<Stage, string>>;
-  /** The provider's part: undefined for what it does not know. */
+  /** Response of the provider to a new task. */
   readonly made: (id: string) => Json;
   readonly taskJson: (id: string, stage: Stage, url: string) => Json;
-  /** The provider's id in a question. */
+  /** Returns the task id in a request that polls; undefined for other requests. */
   readonly taskIdIn: (request: SeenRequest) => string | undefined;
   readonly authorized: (request: SeenRequest) => boolean;
 }
 
-/** Why a scripted task fails. */
+/** Reason of the failure of scripted tasks. */
 export const reason = 'The moon was not in the picture.';
 
 function at(value: unknown, ...path: readonly (string | number)[]): unknown {
@@ -253,14 +253,14 @@ export const vendors: readonly Vendor[] = [
   },
 ];
 
-/** A scripted provider of all of them at once: each task is where the test puts it. */
+/** Scripted provider with the APIs of all vendors. Tests set the stage of each task. */
 export class VideoUpstream {
   readonly stages = new Map<string, Stage>();
-  /** Requests that make something, by vendor. */
+  /** Requests that create a task, by vendor. */
   readonly made: { readonly vendor: string; readonly id: string; readonly request: SeenRequest }[] = [];
   readonly questions: string[] = [];
   readonly strangers: string[] = [];
-  /** Where finished videos are. */
+  /** URL of finished videos. */
   address = '';
 
   readonly script = (request: SeenRequest, response: ServerResponse): void => {
@@ -289,7 +289,7 @@ export class VideoUpstream {
     send(vendor.made(id));
   };
 
-  /** The id of the last task that was made. */
+  /** Id of the last created task. */
   get last(): string {
     return this.made.at(-1)?.id ?? '';
   }

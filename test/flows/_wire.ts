@@ -5,40 +5,40 @@ import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 
-/** The three public formats, as clients write and providers answer them. */
+/** The three public formats, with requests of clients and responses of providers. */
 export type FormatName = 'chat-completions' | 'messages' | 'generate-content';
 export const formatNames: readonly FormatName[] = ['chat-completions', 'messages', 'generate-content'];
 
 type Json = Record<string, unknown>;
 
-/** What a test needs to know of a format: how a client asks, how a provider answers, how to read either. */
+/** Requests, responses and decoders of a format. */
 export interface Voice {
-  /** The model behind the channel that speaks this format. */
+  /** Model of the channel that has this format. */
   readonly model: string;
   channel(baseUrl: string, options?: Json): ChannelEntry;
   path(model: string, stream: boolean): string;
   readonly headers: Readonly<Record<string, string>>;
   body(model: string, stream: boolean): Json;
-  /** A provider's whole reply. */
+  /** Returns a provider's non-streamed reply. */
   whole(text: string, model?: string): Json;
   /** A provider's stream, frame by frame, the end included. */
   frames(words: readonly string[], model?: string): string[];
-  /** How many frames at the end make the stream complete. */
+  /** Number of frames at the end that complete the stream. */
   readonly ending: number;
   errorBody(kind: 'overloaded' | 'rate-limit'): Json;
   errorFrame(kind: 'overloaded' | 'rate-limit'): string;
-  /** What a client reads in a whole reply. */
+  /** Decodes a non-streamed reply as a client does. */
   readWhole(body: Json): Read;
   readFrames(frames: readonly { readonly event?: string; readonly data: string }[]): Read;
   /** True when the body is this format's error envelope. */
   isEnvelope(body: Json, status: number): boolean;
 }
 
-/** What reached the client. */
+/** Reply as the client decodes it. */
 export interface Read {
   readonly text: string;
   readonly models: readonly string[];
-  /** The reply says of itself that it is complete. */
+  /** True when the reply is marked as complete. */
   readonly complete: boolean;
   readonly error?: Json | undefined;
   readonly output?: number | undefined;
@@ -335,32 +335,32 @@ export const wholeReplies: Readonly<Record<FormatName | 'responses' | 'text-comp
   },
 };
 
-/** An answer as it came over the socket. */
+/** Response as received over the socket. */
 export interface Answer {
-  /** 0 when the connection broke before there was one. */
+  /** HTTP status; 0 when the connection closed before the response. */
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
   readonly text: string;
-  /** False when the connection broke before the answer's end. */
+  /** False when the connection closed before the end of the response. */
   readonly ended: boolean;
 }
 
 export interface CallOptions {
-  /** Called with the first bytes of the answer. */
+  /** Called at the first bytes of the response. */
   readonly begun?: () => void;
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: Json | string | Buffer;
 }
 
-/** What a test sends to: its own gateway's address and key. */
+/** URL and API key of a gateway. */
 export interface Access {
   readonly url: string;
   readonly key: string;
 }
 
-/** One request over a connection of its own; resolves when the answer has ended, however it ended. */
+/** Sends a request over a new connection. Resolves when the response has ended in any way. */
 export function fetchRaw(
   { url, key }: Access,
   path: string,
@@ -414,7 +414,7 @@ export function fetchRaw(
   });
 }
 
-/** A call in a client's format. */
+/** Sends a call in a client's format. */
 export function call(
   access: Access,
   format: FormatName,
@@ -430,7 +430,7 @@ export function call(
   });
 }
 
-/** What a client of the format makes of an answer with status 200. Throws when it is not written the way the format wants. */
+/** Decodes a response with status 200 as a client does. Throws when it violates the format. */
 export function read(format: FormatName, stream: boolean, answer: Answer): Read {
   if (!stream) return voices[format].readWhole(JSON.parse(answer.text) as Json);
   const type = answer.headers['content-type'];
@@ -440,7 +440,7 @@ export function read(format: FormatName, stream: boolean, answer: Answer): Read 
   return voices[format].readFrames(parseSse(answer.text));
 }
 
-/** Throws unless the answer is an error in the format's envelope; gives the code that clients act on. */
+/** Returns the error code of a response. Throws unless it is an error in the format's envelope. */
 export function readError(
   format: FormatName,
   answer: Answer,

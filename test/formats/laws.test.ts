@@ -373,7 +373,7 @@ const answers: fc.Arbitrary<Answer> = fc
   .record({
     parts: fc.array(replyPart, { minLength: 1, maxLength: 5 }).map(joined),
     end: fc.constantFrom('stop', 'length', 'filter'),
-    telling: fc.constantFrom('nothing', 'zeros', 'all'),
+    usageReport: fc.constantFrom('nothing', 'zeros', 'all'),
     pieces: fc.integer({ min: 1, max: 4 }),
     streamsArguments: fc.boolean(),
   })
@@ -485,7 +485,7 @@ describe.each(chatFormats.flatMap((provider) => chatFormats.map((client) => [pro
 
     function expectUsage(answer: Answer, events: readonly GatewayEvent[]): void {
       const [input = 0, output = 0] = usageOf(events);
-      if (answer.telling === 'all')
+      if (answer.usageReport === 'all')
         expect([input, output]).toEqual([reportedUsage.input, reportedUsage.output]);
       else {
         expect(input).toBe(77);

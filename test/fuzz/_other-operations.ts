@@ -25,14 +25,14 @@ import { vendors, VideoUpstream } from '../flows/_video-vendors.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 
-/** One path to which something is posted, besides those for chats. */
+/** Endpoint that accepts POST, other than those for chats. */
 export interface Endpoint {
   readonly format: Format;
   readonly route: Route;
   readonly operation: Operation;
   /** `embeddings · embed · /v1/embeddings`. */
   readonly name: string;
-  /** The path for a model; most name it in the body. */
+  /** Returns the path for a model; most endpoints have the model in the body. */
   path(model: string): string;
   readonly takesJson: boolean;
   readonly takesForms: boolean;
@@ -40,14 +40,14 @@ export interface Endpoint {
 
 const chats: ReadonlySet<string> = new Set(['chat', 'count-tokens', 'compact']);
 
-/** Every format, as the gateway finds them. */
+/** Returns all formats, as the gateway finds them. */
 export async function everyFormat(): Promise<readonly Format[]> {
   const folder = fileURLToPath(new URL('../../core/formats/', import.meta.url));
   const { found } = await discover(folder, 'folders');
   return found.map(({ value }) => value as Format);
 }
 
-/** Every path to which something besides a chat is posted. */
+/** Returns all endpoints that accept POST, other than those for chats. */
 export async function allEndpoints(): Promise<readonly Endpoint[]> {
   return (await everyFormat()).flatMap((format) =>
     format.routes
@@ -255,7 +255,7 @@ const forms: Readonly<Record<string, readonly (readonly Part[])[]>> = {
   ],
 };
 
-/** Sound bodies for a path; throws when nobody has thought of one for its operation. */
+/** Returns valid bodies for a path. Throws when there is none for its operation. */
 export function bodiesFor({
   format,
   operation,
@@ -265,7 +265,7 @@ export function bodiesFor({
   return found;
 }
 
-/** Sound forms for a path; throws when nobody has thought of one for its operation. */
+/** Returns valid forms for a path. Throws when there is none for its operation. */
 export function formsFor({ operation }: Pick<Endpoint, 'operation'>): readonly (readonly Part[])[] {
   const found = forms[operation];
   if (found === undefined) throw new Error(`No sound forms are known for ${operation}.`);
@@ -407,7 +407,7 @@ export function readParts({ headers, body }: SeenRequest): Promise<readonly Part
   });
 }
 
-/** What each provider says to a request of each kind. What it is sent must be JSON, or a form. */
+/** Responses of each provider by kind of request. Bodies must be JSON or forms. */
 function answerSoundly(
   request: SeenRequest,
   response: import('node:http').ServerResponse,
@@ -441,7 +441,7 @@ const sse = (...frames: readonly JsonObject[]): Answering => ({
   body: frames.map((frame) => `event: ${String(frame.type)}\ndata: ${JSON.stringify(frame)}\n\n`).join(''),
 });
 
-/** The reply of a provider to what it is asked at this address. */
+/** Returns the reply of a provider to a request at this URL. */
 export function soundReply(url: string, body: JsonObject): Answering {
   const streams = body.stream === true || body.stream === 'true';
   if (url.includes(':batchEmbedContents'))
@@ -554,19 +554,19 @@ function transcript({ response_format: format }: JsonObject, streams: boolean): 
   });
 }
 
-/** An answer as it came over the socket. */
+/** Response as received over the socket. */
 export interface Got {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
   readonly text: string;
-  /** False when the connection broke before the answer's end. */
+  /** False when the connection closed before the end of the response. */
   readonly ended: boolean;
 }
 
 const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
-/** Posts over kept-alive connections; rejects when nothing is heard for ten seconds. */
+/** Posts over kept-alive connections. Rejects after ten seconds without data. */
 export function post(
   { gateway }: Pick<Playground, 'gateway'>,
   path: string,
@@ -606,7 +606,7 @@ export function post(
   });
 }
 
-/** Lets go of the connections of {@link post}. */
+/** Closes the connections of {@link post}. */
 export function hangUp(): void {
   agent.destroy();
 }
@@ -642,7 +642,7 @@ const inner = (body: Json, name: string): Json => {
   return value !== null && typeof value === 'object' ? (value as Json) : {};
 };
 
-/** What an error answer says. Throws when it is not written the way its format wants. */
+/** Returns the error of a response. Throws when it violates its format. */
 export function readRefusal(
   format: string,
   { status, headers, text }: Pick<Got, 'status' | 'headers' | 'text'>,

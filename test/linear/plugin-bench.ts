@@ -32,7 +32,7 @@ import type { ChatFormat } from './requests.ts';
 const formats = await allFormats();
 const paths = { chat: '/v1/chat', compact: '/v1/responses/compact', 'list-models': '/v1/models' } as const;
 
-/** What a piece of plugin work asks for. */
+/** Call that a plugin handles in the benchmark. */
 export interface BenchCall {
   readonly format: ChatFormat | 'text-completions';
   readonly body: JsonObject;
@@ -47,7 +47,7 @@ export interface BenchCall {
   readonly attempt?: boolean;
 }
 
-/** The body as it came. */
+/** Returns the body as a client sends it. */
 function written({ format, body, model = format, stream = false }: BenchCall): JsonObject {
   return format === 'generate-content' ? body : { ...body, model, stream };
 }
@@ -112,7 +112,7 @@ export class PluginBench {
     return this.#gateway.key;
   }
 
-  /** A view of a new call, whose bytes are made once for all that are alike. End it. */
+  /** Creates a call; equal calls share their bytes. The caller ends it. */
   call(
     input: BenchCall,
     bytes = Buffer.from(JSON.stringify(written(input))),
@@ -141,13 +141,13 @@ export class PluginBench {
   }
 }
 
-/** What `definePlugin` gave. */
+/** Result of `definePlugin`. */
 export type Definition<Schema extends z.ZodType> = { readonly spec: PluginSpec<Schema> };
 
-/** What stands behind a plugin: the events of each reply, one after the other, the last of them again and again. */
+/** Replies of the next handler, in order; the last one repeats. */
 export type Replies = readonly Observable<GatewayEvent>[];
 
-/** What goes through a plugin; `bytes` are those of whatever it has to read. */
+/** Input of a plugin. `bytes`: number of bytes that the plugin reads. */
 export interface Case {
   readonly bytes: number;
   readonly input: BenchCall;
@@ -218,7 +218,7 @@ export function row<Schema extends z.ZodType>(
 
 const ended = new EndedCalls();
 
-/** What accounts of calls work with. */
+/** Services for accounts of calls. */
 function services({ bookkeeper, prices }: InternalTools): AccountServices {
   return {
     bookkeeper: withoutBooks(bookkeeper),

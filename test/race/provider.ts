@@ -24,13 +24,13 @@ export type Fate = (typeof fates)[number];
 /** The most output tokens that a call asks for, and gets unless its provider ignores that. */
 export const mostOutput = 40;
 
-/** How many answers the best one is taken of. */
+/** Number of choices of which the best is taken. */
 export const tried = 5;
 
-/** The provider of a race, and what it gave beyond what it was asked for. */
+/** Provider of a race, which counts output beyond the requested limits. */
 export interface RacingProvider extends Pick<ScriptedUpstream, 'url' | 'close'> {
   readonly beyond: number;
-  /** Resolves when it is asked for the call with this number next. */
+  /** Resolves when the call with this number is received next. */
   waitForRequest(number: number): Promise<void>;
 }
 

@@ -10,7 +10,7 @@ export interface Clock {
   now: number;
 }
 
-/** What a driver is opened with. */
+/** Options for opening a driver. */
 export type OpenHealth = (settings: HealthSettings, clock: Clock) => Health;
 
 let channels = 0;
@@ -21,7 +21,7 @@ export function newTarget(): Target {
   return targetOf(`channel-${process.pid}-${channels}`);
 }
 
-/** The same channel with another key, or another model. */
+/** Returns a target of the same channel with another key or model. */
 export function targetOf(channel: string, key = 'first', model = 'model'): Target {
   return {
     channel: { id: channel, keys: [{ id: key, index: 0 }] } as unknown as Channel,
@@ -66,7 +66,7 @@ export function fail(health: Health, target: Target, times = 3): void {
   for (let count = 0; count < times; count += 1) enter(health, target).failed(errors.failed());
 }
 
-/** What every driver promises about one gateway, whatever it shares. */
+/** Contract of every driver for one gateway, whatever it shares. */
 export function healthSuite(open: OpenHealth): void {
   const start = (settings?: Partial<HealthSettings>): { health: Health; clock: Clock; target: Target } => {
     const clock = { now: 1_000_000 };
@@ -369,7 +369,7 @@ export function healthSuite(open: OpenHealth): void {
   });
 }
 
-/** What all who share health must do, wherever they share it. `several` opens some that know of each other. */
+/** Contract of all drivers that share health. `several` opens drivers that share their state. */
 export function sharedHealthSuite(
   several: (count: number, settings: Partial<HealthSettings>) => Promise<readonly Health[]>,
 ): void {

@@ -12,15 +12,15 @@ export interface KeyvDriver {
   revisionOf(namespace: string): Promise<number>;
   changesSince(namespace: string, revision: number): Promise<ChangedEntries | undefined>;
   deleteExpired(limit: number): Promise<number>;
-  /** How many rows there are, of any namespace and expired ones too. */
+  /** Number of rows of all namespaces, including expired ones. */
   rows(): Promise<number>;
   close(): Promise<void>;
 }
 
-/** What a database says that was closed. */
+/** Error of a closed database. */
 const CLOSED = /finalized|not open|is closed/;
 
-/** What every Keyv adapter of ours promises. */
+/** Contract of every Keyv adapter of the gateway. */
 export function keyvSuite(open: () => Promise<KeyvDriver>): void {
   let driver: KeyvDriver;
   beforeEach(async () => {

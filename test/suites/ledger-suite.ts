@@ -37,7 +37,7 @@ export function recordOf(keyId: string, microDollars = 0): UsageRecord {
   };
 }
 
-/** What a call with this claim comes to. */
+/** Returns the settlement of a call with this reservation. */
 export function settlementOf(
   keyId: string,
   reservation: Reservation | undefined,
@@ -57,7 +57,7 @@ const noon = Date.UTC(2026, 10, 21, 12);
 /** A lease that no slow machine outlasts: time is made to pass. */
 const hour = 3_600_000;
 
-/** What every driver of the ledger promises. `createUrl` names a new database; `connections` is how many may be open on it. */
+/** Contract of every ledger driver. `createUrl` returns a new database; `connections` is the maximum number of connections to it. */
 export function ledgerSuite(createUrl: () => Promise<string> | string, connections: number): void {
   let opened: Stores[];
   let ledgers: Ledger[];
@@ -187,7 +187,7 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
 
     test('of a call whose gateway is gone holds nothing once its lease is over, and is swept', async () => {
       setTime(noon);
-      // What other tests have left.
+      // Removes the rows of other tests.
       await pass(noon, 1_000 * hour);
       await ledger.sweep();
       setTime(noon);
@@ -963,7 +963,7 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
   }
 }
 
-/** One step of a property. Not every number means something to every step. */
+/** Step of a property. A step may ignore some of the numbers. */
 interface Step {
   readonly kind: 'reserve' | 'settle' | 'release' | 'renew' | 'wait' | 'sweep';
   readonly connection: number;

@@ -11,7 +11,7 @@ import { settlementOf } from './ledger-suite.ts';
 const kind = 'chat-completions/files';
 let count = 0;
 
-/** What every store of providers' objects promises; two on one database stand for two gateways. */
+/** Contract of every store of providers' objects. Two stores on one database stand for two gateways. */
 export function providerObjectsSuite(newUrl: () => string | Promise<string>): void {
   let opened: Stores[];
   let first: ObjectStore;

@@ -10,12 +10,12 @@ export function newSubject(): string {
   return `test:${process.pid}:${subjects}`;
 }
 
-/** One request against a limit. */
+/** A request with a limit. */
 export function one(subject: string, limit: number): RateRule {
   return { subject, limit, cost: 1 };
 }
 
-/** What every driver promises. `open` opens rates whose minute lasts 1.2 seconds and whose leases last 600 ms. */
+/** Contract of every driver. `open` opens rates whose minute lasts 1.2 seconds and whose leases last 600 ms. */
 export function ratesSuite(open: () => Rates): void {
   test('as many calls as the limit says are allowed, however many ask at once', async () => {
     const rates = open();

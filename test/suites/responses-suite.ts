@@ -75,7 +75,7 @@ async function run(url: string, command: string, argument = ''): Promise<string>
   return output.trim();
 }
 
-/** What the store of responses promises on every kind of database. */
+/** Contract of the store of responses on every kind of database. */
 export function responsesSuite({ newUrl, execute, text, refuseLast }: ResponsesDriver): void {
   async function open(
     url?: string,

@@ -11,7 +11,7 @@ import { settlementOf } from './ledger-suite.ts';
 const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 1e12 }] as const;
 let count = 0;
 
-/** What every task store promises; several stores on one database stand for several gateways. */
+/** Contract of every task store. Several stores on one database stand for several gateways. */
 export function tasksSuite(newUrl: () => string | Promise<string>): void {
   let opened: Stores[];
   let closers: (() => void)[];

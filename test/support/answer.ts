@@ -7,7 +7,7 @@ export async function all(upstream: Upstream): Promise<Buffer> {
   return bytes;
 }
 
-/** What a reply's body held, and the error it ended with. */
+/** Body of a reply, and the error it ended with. */
 export function outcome(upstream: Upstream): Promise<{ bytes: Buffer; error?: unknown }> {
   const chunks: Buffer[] = [];
   return new Promise((resolve) => {

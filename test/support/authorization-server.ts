@@ -17,11 +17,11 @@ export interface AuthorizationServer {
   readonly tokens: string[];
   /** Seconds that tokens are good for. */
   life: number;
-  /** What is answered in place of tokens. */
+  /** Response that is sent instead of tokens. */
   broken: { readonly status: number; readonly body: string } | undefined;
-  /** How many requests wait for `release`; undefined: none waits. */
+  /** Number of requests that wait for `release`; undefined: none waits. */
   held: (() => void)[] | undefined;
-  /** Whether a request shows a token that is in force, as RFC 6750 has it. */
+  /** True for a request with a valid token, as RFC 6750 defines it. */
   accepts(headers: IncomingHttpHeaders): boolean;
   revoke(token: string | undefined): void;
   close(): Promise<void>;

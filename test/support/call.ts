@@ -7,13 +7,13 @@ import type { JsonObject } from '../../core/model/json.ts';
 import type { Call, Wire } from '../../core/sdk/call.ts';
 import type { Codec, Format, Operation } from '../../core/sdk/format.ts';
 
-/** What a test says of a call; everything else is ordinary. */
+/** Options of a call of a test; everything else has defaults. */
 interface CallOptions {
   readonly operation?: Operation;
   readonly format?: string;
   readonly model?: string;
   readonly stream?: boolean;
-  /** What the body says besides the model: the format of these calls reads it off as it stands. */
+  /** Fields of the body besides the model, which the format of these calls decodes unchanged. */
   readonly settings?: ChatSettings;
 }
 

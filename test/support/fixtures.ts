@@ -8,7 +8,7 @@ import type { JsonObject } from '../../core/model/json.ts';
 const fixtures = fileURLToPath(new URL('../fixtures/', import.meta.url));
 const formatsFolder = fileURLToPath(new URL('../../core/formats/', import.meta.url));
 
-/** One file under `test/fixtures/FORMAT/KIND/`. */
+/** A file under `test/fixtures/FORMAT/KIND/`. */
 export interface Fixture {
   readonly name: string;
   readonly text: string;

@@ -23,7 +23,7 @@ export function endWhatIsLeftBehind(): () => void {
 interface Process {
   readonly pid: number;
   readonly parent: number;
-  /** When it was started, in ticks since the machine was: another process may have the same id later. */
+  /** Start time in ticks since the start of the machine, because another process may get the same id later. */
   readonly started: string;
 }
 

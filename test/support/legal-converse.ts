@@ -1,14 +1,14 @@
 import type { WireFrame } from '../../core/sdk/format.ts';
 import { isObject, type JsonObject } from '../../core/model/json.ts';
 
-/** What is illegal in a Converse stream as its clients read it; empty when nothing is. */
+/** Returns the problems that clients would have with a stream of this format; empty if there are none. */
 export function checkLegal(frames: WireFrame[]): string[] {
   const checker = new Checker();
   frames.forEach((frame, index) => checker.frame(frame, index));
   return checker.end();
 }
 
-/** What each piece may belong to; the last two begin with a frame of their own. */
+/** Kinds of blocks that each delta may belong to; the last two begin with a frame of their own. */
 const kinds = ['text', 'reasoningContent', 'citation', 'toolUse', 'image'];
 const started: ReadonlySet<string> = new Set(['toolUse', 'image']);
 

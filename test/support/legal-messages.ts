@@ -10,7 +10,7 @@ interface Block {
   signed: boolean;
 }
 
-/** What is illegal in a messages stream as its clients read it; empty when nothing is. */
+/** Returns the problems that clients would have with a stream of this format; empty if there are none. */
 export function checkLegal(frames: WireFrame[]): string[] {
   const checker = new Checker();
   frames.forEach((frame, index) => checker.frame(frame, index));

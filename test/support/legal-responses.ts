@@ -2,7 +2,7 @@ import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import type { WireFrame } from '../../core/sdk/format.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
 
-/** What is illegal in a stream of responses as its clients read it; empty when nothing is. */
+/** Returns the problems that clients would have with a stream of this format; empty if there are none. */
 export function checkLegal(frames: WireFrame[]): string[] {
   const checker = new Checker();
   frames.forEach((frame, index) => checker.frame(frame, index));

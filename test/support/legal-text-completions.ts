@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../core/model/json
 
 const finishes: ReadonlySet<unknown> = new Set(['stop', 'length', 'content_filter']);
 
-/** What is illegal in a stream of text completions as its clients read it; empty when nothing is. */
+/** Returns the problems that clients would have with a stream of this format; empty if there are none. */
 export function checkLegal(frames: WireFrame[]): string[] {
   const problems: string[] = [];
   const answers = new Map<number, boolean>();

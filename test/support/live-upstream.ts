@@ -4,7 +4,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 
 type Json = Record<string, unknown>;
 
-/** One connection as a fake of Gemini's Live API sees it. */
+/** Connection to a fake of Gemini's Live API. */
 export interface LiveConnection {
   readonly url: string;
   readonly headers: IncomingMessage['headers'];

@@ -2,7 +2,7 @@ import type { Block, ChatRequest, Message, Tool } from '../../core/model/chat.ts
 import { effortOfBudget, type Reasoning } from '../../core/model/reasoning.ts';
 import { spellToolId } from '../../core/formats/_shared/tool-ids.ts';
 
-/** One thing that a request says: where the client said it, and what. `core` is what it is, `details` what is said about it. */
+/** One field of a request: its path and value. `core` is the value itself, `details` are its attributes. */
 interface Statement {
   readonly at: string;
   readonly core: string;
@@ -35,7 +35,7 @@ function visible(found: ReadonlyMap<string, string>, { format }: ChatRequest): s
   );
 }
 
-/** Whether a tool must be called, and which. */
+/** The forced tool call of a request. */
 function choice({ toolChoice = { type: 'auto' } }: ChatRequest): string {
   if (toolChoice.type === 'tool') return `required ${toolChoice.name}`;
   if (toolChoice.type !== 'allowed') return toolChoice.type;

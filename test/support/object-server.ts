@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 /** A JSON object. */
 export type Json = Record<string, unknown>;
 
-/** What a provider was asked. */
+/** Request that a fake provider received. */
 export interface ObjectRequest {
   readonly method: string;
   readonly path: string;
@@ -13,19 +13,19 @@ export interface ObjectRequest {
   readonly body: Buffer;
 }
 
-/** Answers with JSON, or with the text or bytes that are given. */
+/** Sends JSON, or text or bytes unchanged. */
 export type Answer = (status: number, value: unknown, headers?: Record<string, string>) => void;
 
-/** A server that answers in place of a provider. */
+/** Server of a fake provider. */
 export interface ObjectServer {
   readonly url: string;
   readonly requests: ObjectRequest[];
-  /** Answers wait for this. */
+  /** Responses wait for this promise. */
   delays: Promise<void> | undefined;
   close(): Promise<void>;
 }
 
-/** Starts a server on a free port that answers each request when all of it has come. */
+/** Starts a server on a free port that handles each request when its body is complete. */
 export async function startObjectServer(
   handle: (request: ObjectRequest, answer: Answer) => void,
 ): Promise<ObjectServer> {

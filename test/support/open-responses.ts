@@ -31,12 +31,12 @@ function typeOf(event: string): string {
   return only;
 }
 
-/** What the Open Responses schema says against a response object; empty when nothing. */
+/** Returns the violations of the Open Responses schema by a response object; empty if there are none. */
 export function responseProblems(response: unknown): string[] {
   return problems(responseObject, response);
 }
 
-/** What the Open Responses schema says against an event of a stream. */
+/** Returns the violations of the Open Responses schema by an event of a stream. */
 export function eventProblems(event: JsonObject): string[] {
   const schema = events.get(String(event.type));
   if (schema === undefined) return [`${String(event.type)}: the schema does not know this event`];

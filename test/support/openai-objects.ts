@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 type Json = Record<string, unknown>;
 
-/** What was asked of a provider, as far as tests look at it. */
+/** Fields of a request to a provider that tests read. */
 export interface ObjectRequest {
   readonly method: string;
   readonly path: string;

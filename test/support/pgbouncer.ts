@@ -15,7 +15,7 @@ export interface TestPgBouncer {
   close(): Promise<void>;
 }
 
-/** It stands where only root looks for programs. */
+/** Debian installs it in a folder that is only in root's PATH. */
 const program = ['pgbouncer', '/usr/sbin/pgbouncer'].find(
   (name) => spawnSync(name, ['--version']).status === 0,
 );

@@ -84,7 +84,7 @@ export function withoutPostgres(): string | undefined {
   return 'skipped: no postgres';
 }
 
-/** How a server is started. */
+/** Options for starting a server. */
 export interface PostgresOptions {
   /** A certificate and its key: the server speaks TLS. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
@@ -257,7 +257,7 @@ function emptyServer(programs: string): string {
   const ours = mkdtempSync(join(cache, 'postgres-new-'));
   succeed(spawnSync('cp', ['-a', data, join(ours, 'data')], { encoding: 'utf8' }));
   try {
-    // What is found by its name is whole.
+    // A folder with the final name is complete.
     renameSync(join(ours, 'data'), kept);
   } catch (error) {
     if (!existsSync(kept)) throw error;
@@ -266,7 +266,7 @@ function emptyServer(programs: string): string {
   return kept;
 }
 
-/** What a program said; throws when it failed. */
+/** Returns the output of a program. Throws when it failed. */
 function succeed({ status, stdout, stderr, error }: SpawnSyncReturns<string>): string {
   if (status !== 0) throw error ?? new Error(stderr);
   return stdout;

@@ -1,20 +1,20 @@
 import { parseObject } from '../../core/json/parse.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
 
-/** What an answer says, in no format's words. A call's `input` is JSON text, or the beginning of one that was cut. */
+/** Part of a reply, in no particular format. The `input` of a call is JSON text, possibly truncated. */
 export type ReplyPart =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
   | { readonly kind: 'call'; readonly name: string; readonly input: string };
 
-/** What a provider tells of its usage. */
-export type Telling = 'nothing' | 'zeros' | 'all';
+/** How much usage a provider reports. */
+export type UsageReport = 'nothing' | 'zeros' | 'all';
 
-/** An answer, for a provider of any format to give. */
+/** Reply that a fake provider sends in any format. */
 export interface Answer {
   readonly parts: readonly ReplyPart[];
   readonly end: 'stop' | 'length' | 'filter';
-  readonly telling: Telling;
-  /** In how many pieces each text and each call's arguments are streamed. Default 1. */
+  readonly usageReport: UsageReport;
+  /** Number of pieces in which each text and each call's arguments are streamed. Default 1. */
   readonly pieces?: number;
   /** generateContent: arguments of calls are streamed. */
   readonly streamsArguments?: boolean;
@@ -22,21 +22,21 @@ export interface Answer {
 
 export type ChatFormat = 'chat-completions' | 'messages' | 'generate-content' | 'responses' | 'converse';
 
-/** Tokens that a provider tells that tells all. */
+/** Tokens of a provider that reports all usage. */
 export const reportedUsage = { input: 1234, output: 5678 } as const;
 
 interface Replies {
-  /** The provider's stream, an SSE event each. */
+  /** Returns the provider's stream, one SSE event an element. */
   stream(answer: Answer): readonly string[];
   whole(answer: Answer): JsonObject;
 }
 
-/** The events of a provider's stream, as it sends them; each still needs its blank line. */
+/** Returns the events of a provider's stream, without the blank line after each. */
 export function streamOf(format: ChatFormat, answer: Answer): readonly string[] {
   return replies[format].stream(answer);
 }
 
-/** A provider's whole reply. */
+/** Returns a provider's non-streamed reply. */
 export function wholeOf(format: ChatFormat, answer: Answer): JsonObject {
   return replies[format].whole(answer);
 }
@@ -52,17 +52,17 @@ const data = (json: JsonObject): string => `data: ${JSON.stringify(json)}`;
 const named = (json: JsonObject): string => `event: ${String(json.type)}\n${data(json)}`;
 const hasCall = ({ parts }: Answer): boolean => parts.some(({ kind }) => kind === 'call');
 
-function tokens(telling: Telling, names: readonly [string, string, string?]): JsonObject {
-  if (telling === 'nothing') return {};
-  const { input, output } = telling === 'zeros' ? { input: 0, output: 0 } : reportedUsage;
+function tokens(usageReport: UsageReport, names: readonly [string, string, string?]): JsonObject {
+  if (usageReport === 'nothing') return {};
+  const { input, output } = usageReport === 'zeros' ? { input: 0, output: 0 } : reportedUsage;
   const [first, second, sum] = names;
   return {
     usage: { [first]: input, [second]: output, ...(sum === undefined ? {} : { [sum]: input + output }) },
   };
 }
 
-const chatUsage = (telling: Telling): JsonObject =>
-  tokens(telling, ['prompt_tokens', 'completion_tokens', 'total_tokens']);
+const chatUsage = (usageReport: UsageReport): JsonObject =>
+  tokens(usageReport, ['prompt_tokens', 'completion_tokens', 'total_tokens']);
 
 function chatFinish(answer: Answer): string {
   if (answer.end === 'stop') return hasCall(answer) ? 'tool_calls' : 'stop';
@@ -71,7 +71,7 @@ function chatFinish(answer: Answer): string {
 
 const chat: Replies = {
   stream(answer) {
-    const { parts, pieces, telling } = answer;
+    const { parts, pieces, usageReport } = answer;
     const chunk = (choices: JsonValue, more: JsonObject = {}): string =>
       data({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more });
     const delta = (fields: JsonObject): string => chunk([{ index: 0, delta: fields, finish_reason: null }]);
@@ -95,12 +95,12 @@ const chat: Replies = {
       delta({ role: 'assistant', content: '' }),
       ...frames,
       chunk([{ index: 0, delta: {}, finish_reason: chatFinish(answer) }]),
-      ...(telling === 'nothing' ? [] : [chunk([], chatUsage(telling))]),
+      ...(usageReport === 'nothing' ? [] : [chunk([], chatUsage(usageReport))]),
       'data: [DONE]',
     ];
   },
   whole(answer) {
-    const { parts, telling } = answer;
+    const { parts, usageReport } = answer;
     const words = (kind: ReplyPart['kind']): string =>
       parts.map((one) => (one.kind === kind && one.kind !== 'call' ? one.text : '')).join('');
     const calls = parts.flatMap((one, index) =>
@@ -116,11 +116,12 @@ const chat: Replies = {
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     };
     const choices = [{ index: 0, message, finish_reason: chatFinish(answer) }];
-    return { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices, ...chatUsage(telling) };
+    return { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices, ...chatUsage(usageReport) };
   },
 };
 
-const messagesUsage = (telling: Telling): JsonObject => tokens(telling, ['input_tokens', 'output_tokens']);
+const messagesUsage = (usageReport: UsageReport): JsonObject =>
+  tokens(usageReport, ['input_tokens', 'output_tokens']);
 
 function stopReason(answer: Answer): string {
   if (answer.end === 'stop') return hasCall(answer) ? 'tool_use' : 'end_turn';
@@ -129,8 +130,8 @@ function stopReason(answer: Answer): string {
 
 const messages: Replies = {
   stream(answer) {
-    const { parts, pieces, telling } = answer;
-    const counts = messagesUsage(telling);
+    const { parts, pieces, usageReport } = answer;
+    const counts = messagesUsage(usageReport);
     const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [] };
     const blocks = parts.flatMap((one, index) => {
       const start = (content_block: JsonObject): string =>
@@ -194,15 +195,15 @@ const messages: Replies = {
       content,
       stop_reason: stopReason(answer),
       stop_sequence: null,
-      ...messagesUsage(answer.telling),
+      ...messagesUsage(answer.usageReport),
     };
   },
 };
 
-/** What Vertex AI says where it does not count counts nothing. */
-function generateUsage(telling: Telling): JsonObject {
-  if (telling === 'nothing') return {};
-  if (telling === 'zeros') return { usageMetadata: { trafficType: 'ON_DEMAND' } };
+/** Usage that Vertex AI reports without counts counts as nothing. */
+function generateUsage(usageReport: UsageReport): JsonObject {
+  if (usageReport === 'nothing') return {};
+  if (usageReport === 'zeros') return { usageMetadata: { trafficType: 'ON_DEMAND' } };
   const { input, output } = reportedUsage;
   return {
     usageMetadata: { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output },
@@ -233,7 +234,7 @@ function streamedCall(name: string, args: JsonObject, pieces: number | undefined
 const generateFinish = { stop: 'STOP', length: 'MAX_TOKENS', filter: 'SAFETY' } as const;
 
 const generate: Replies = {
-  stream({ parts: ownParts, pieces, streamsArguments, end, telling }) {
+  stream({ parts: ownParts, pieces, streamsArguments, end, usageReport }) {
     const parts = ownParts.flatMap((one): readonly JsonObject[] => {
       if (one.kind === 'call') {
         const args = parseObject(one.input) ?? {};
@@ -251,21 +252,21 @@ const generate: Replies = {
             ...(index === all.length - 1 ? { finishReason: generateFinish[end] } : {}),
           },
         ],
-        ...generateUsage(index === all.length - 1 || telling !== 'all' ? telling : 'zeros'),
+        ...generateUsage(index === all.length - 1 || usageReport !== 'all' ? usageReport : 'zeros'),
         modelVersion: 'm',
         createTime: '2026-04-02T17:03:50.399550Z',
         responseId: 'r',
       }),
     );
   },
-  whole({ parts: ownParts, end, telling }) {
+  whole({ parts: ownParts, end, usageReport }) {
     const parts = ownParts.map((one) => {
       if (one.kind === 'call')
         return { functionCall: { name: one.name, args: parseObject(one.input) ?? {} } };
       return { text: one.text, ...(one.kind === 'reasoning' ? { thought: true } : {}) };
     });
     const candidates = [{ content: { role: 'model', parts }, finishReason: generateFinish[end], index: 0 }];
-    return { candidates, ...generateUsage(telling), modelVersion: 'm', responseId: 'r' };
+    return { candidates, ...generateUsage(usageReport), modelVersion: 'm', responseId: 'r' };
   },
 };
 
@@ -299,8 +300,8 @@ const echo: JsonObject = {
   top_p: 1,
 };
 
-/** What the whole response says. */
-function responseOf({ parts, end, telling }: Answer): JsonObject {
+/** Returns the non-streamed response. */
+function responseOf({ parts, end, usageReport }: Answer): JsonObject {
   return {
     ...echo,
     id: 'resp_1',
@@ -312,12 +313,12 @@ function responseOf({ parts, end, telling }: Answer): JsonObject {
     ...(end === 'stop'
       ? {}
       : { incomplete_details: { reason: end === 'length' ? 'max_output_tokens' : 'content_filter' } }),
-    ...responsesUsage(telling),
+    ...responsesUsage(usageReport),
   };
 }
 
-function responsesUsage(telling: Telling): JsonObject {
-  const { usage } = tokens(telling, ['input_tokens', 'output_tokens', 'total_tokens']);
+function responsesUsage(usageReport: UsageReport): JsonObject {
+  const { usage } = tokens(usageReport, ['input_tokens', 'output_tokens', 'total_tokens']);
   const details = {
     input_tokens_details: { cached_tokens: 0 },
     output_tokens_details: { reasoning_tokens: 0 },
@@ -367,8 +368,8 @@ const converseStop = (answer: Answer): string =>
       : 'end_turn'
     : { length: 'max_tokens', filter: 'content_filtered' }[answer.end];
 
-const converseUsage = (telling: Telling): JsonObject =>
-  tokens(telling, ['inputTokens', 'outputTokens', 'totalTokens']);
+const converseUsage = (usageReport: UsageReport): JsonObject =>
+  tokens(usageReport, ['inputTokens', 'outputTokens', 'totalTokens']);
 
 const converse: Replies = {
   stream(answer) {
@@ -394,7 +395,7 @@ const converse: Replies = {
         event('contentBlockStop', { contentBlockIndex }),
       ];
     });
-    const usage = converseUsage(answer.telling);
+    const usage = converseUsage(answer.usageReport);
     return [
       event('messageStart', { role: 'assistant' }),
       ...blocks,
@@ -418,7 +419,7 @@ const converse: Replies = {
     return {
       output: { message: { role: 'assistant', content } },
       stopReason: converseStop(answer),
-      ...converseUsage(answer.telling),
+      ...converseUsage(answer.usageReport),
       metrics: { latencyMs: 1 },
     };
   },

@@ -5,9 +5,9 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 export interface TestProxy {
   /** `http://127.0.0.1:port`. */
   readonly url: string;
-  /** What it was asked for. */
+  /** Requests that it received. */
   readonly requests: readonly IncomingMessage[];
-  /** How many tunnels are open. */
+  /** Number of open tunnels. */
   open(): number;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer, type ServerOptions, type WebSocket } from 'ws';
 
-/** One session as a scripted provider sees it. */
+/** Session at a scripted provider. */
 export interface SeenSession {
   readonly socket: WebSocket;
   /** With query. */

@@ -2,5 +2,5 @@
 // them on purpose, as the tests of damaged requests and replies, a fourteenth of their time.
 Error.stackTraceLimit = 10;
 
-// What runs is the source itself, whose places need no map: each stack that somebody reads would be searched for in all of them.
+// Node runs the sources, whose positions need no source map. With source maps, each stack that is read would be searched for in all of them.
 process.setSourceMapsEnabled(false);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 const inMemory = '/dev/shm';
 const prefix = 'sluice-tests-';
 
-/** What must be free: tests keep some 100 MiB of files at a time, and their processes need about 6 GiB themselves. */
+/** Required free space: tests keep about 100 MiB of files at a time, and their processes need about 6 GiB. */
 const least = { files: 2 * 1024 ** 3, memory: 8 * 1024 ** 3 } as const;
 
 /**

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** One line of the table in CONTRIBUTING.md that says which tests to run for which change. */
+/** Line of the table in CONTRIBUTING.md that lists the tests to run for a change. */
 export interface TestsForChange {
   /** Folders and files of the product, as paths from the root of the repository. */
   readonly changed: readonly string[];

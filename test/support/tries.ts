@@ -20,7 +20,7 @@ export function cuts(length: number, near: readonly number[]): number[] {
   );
 }
 
-/** Of cases that each show much the same, one of so many, which ones depends on the turn; all of them with `npm run fuzz`. */
+/** Returns every `oneOf`-th case, starting at an index that depends on `offset`, for cases that are much alike. Returns all of them with `npm run fuzz`. */
 export function selectRotating<T>(cases: readonly T[], offset: number, oneOf = cases.length): readonly T[] {
   return cases.filter((_, index) => everything || (index + offset) % oneOf === 0);
 }

@@ -57,7 +57,7 @@ export class SocketClient {
   }
 }
 
-/** What an attempt to open a WebSocket is answered with when it is refused. */
+/** Response to an attempt to open a WebSocket that was refused. */
 export async function refusedSocket(
   url: string,
   options: ClientOptions = {},

@@ -16,19 +16,19 @@ import {
 import type { Row } from './rows.ts';
 import { asksForMuch, asksForNone, asksForSome } from './reasoning-controls.ts';
 
-/** What became of one request of one client to one model. */
+/** Outcome of a client's request to a model. */
 export interface Outcome {
   readonly row: Row;
   readonly client: Client;
   readonly request: string;
-  /** `accepted`; `refused` by the provider; `declined` by the gateway, which did not ask; `failed` although the provider answered. */
+  /** `accepted`; `refused` by the provider; `declined` by the gateway without a request to the provider; `failed` after a response of the provider. */
   readonly result: 'accepted' | 'refused' | 'declined' | 'failed';
   readonly status: number;
-  /** The sentence of the refusal. */
+  /** Error message of the refusal. */
   readonly reason?: string;
-  /** Where the rule that was broken is known from. */
+  /** Source of the violated rule. */
   readonly source?: string;
-  /** Whether a requested effort reached the provider. Undefined where none was requested or the model has no control. */
+  /** Result for a requested effort at the provider. Undefined when none was requested or the model has no control. */
   readonly effort?: 'reached' | 'lost';
   readonly losses?: string;
 }
@@ -92,7 +92,7 @@ function grouped(rows: readonly Row[]): readonly (readonly number[])[] {
   return groups.map(({ members }) => members);
 }
 
-/** Which requests are asked of which rows. */
+/** Selects the requests for each row. */
 export type Chosen = (row: Row, client: Client, request: string) => boolean;
 
 /** Sends every ordinary request of every client to every row, through gateways with the real channels, over sockets. */
@@ -250,7 +250,7 @@ function effortOutcome(
   return { effort: isReached ? 'reached' : 'lost' };
 }
 
-/** The report of a run: what was refused, by whom and why, and which requested efforts were lost. */
+/** Returns the report of a run: refusals with their reasons, and requested efforts that were lost. */
 export function reportOf(outcomes: readonly Outcome[]): string {
   const count = (list: readonly Outcome[], result: Outcome['result']): number =>
     list.filter((one) => one.result === result).length;

@@ -31,11 +31,11 @@ const switches = [
 ];
 
 const off: ReadonlySet<unknown> = new Set<unknown>(['none', 'disabled', false, 0]);
-/** The lowest that models have which cannot stop. */
+/** Lowest settings of models whose reasoning cannot be disabled. */
 const low: ReadonlySet<unknown> = new Set<unknown>(['minimal', 'MINIMAL', 'low', 'LOW', 128]);
 const high: ReadonlySet<unknown> = new Set<unknown>(['high', 'HIGH', 'xhigh', 'max']);
 
-/** What a request says of thinking, wherever it says it. */
+/** Settings of a request that control reasoning, from any field. */
 interface ReasoningControls {
   readonly effort: unknown;
   readonly budget: unknown;
@@ -77,14 +77,14 @@ export function asksForMuch(body: Json, control: string, byDefault: boolean, isB
   );
 }
 
-/** True where it asks for some thought, however much. */
+/** True for a body that requests reasoning of any amount. */
 export function asksForSome(body: Json, byDefault: boolean): boolean {
   const { effort, budget, switched } = reasoningControlsIn(body);
   if ([effort, budget, switched].some((value) => off.has(value))) return false;
   return byDefault || [effort, budget, switched].some((value) => value !== undefined);
 }
 
-/** True where it asks for none, or for as little as the model has; also where nothing is said and the model does not think by itself. */
+/** True for a body that requests no reasoning, or the model's minimum. Also true without a setting when the model does not reason by default. */
 export function asksForNone(body: Json, byDefault: boolean, stops: boolean): boolean {
   const controls = reasoningControlsIn(body);
   const values = [controls.effort, controls.budget, controls.switched].filter((value) => value !== undefined);

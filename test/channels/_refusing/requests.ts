@@ -8,9 +8,9 @@ export { clients, type Client };
 export interface Ordinary {
   readonly name: string;
   readonly wanted: Wanted;
-  /** What must reach the provider. */
+  /** Effort that must reach the provider. */
   readonly effort?: 'high' | 'none';
-  /** Only models that see are asked. */
+  /** True for requests that are only sent to models with vision. */
   readonly sees?: true;
 }
 
@@ -116,7 +116,7 @@ export const agents: readonly { readonly name: string; readonly body: Json }[] =
   { name: 'an agent of Claude Code', body: { ...claudeCode, thinking: { type: 'disabled' } } },
 ];
 
-/** Suffixes of model names that wish for thinking. */
+/** Suffixes of model names that request thinking. */
 export const suffixes = ['-high', '-low', '-thinking'] as const;
 
 /** A request as a client of this format writes it, without the model. */
@@ -124,7 +124,7 @@ export function bodyFor(client: Client, { wanted }: Ordinary): Json {
   return { ...writers[client](wanted), ...wanted.more?.[client] };
 }
 
-/** Where a client of this format sends it, and what it says of the model in the body. */
+/** Returns the path for a client of this format, and the fields of the body that name the model. */
 export function pathFor(
   client: Client,
   model: string,

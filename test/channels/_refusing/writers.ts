@@ -1,10 +1,10 @@
 import type { Json } from './checks.ts';
 
-/** The formats in which clients ask. */
+/** Formats of the clients. */
 export const clients = ['chat-completions', 'responses', 'messages', 'generate-content', 'converse'] as const;
 export type Client = (typeof clients)[number];
 
-/** What an ordinary request asks for, in no format's words. */
+/** Content of an ordinary request, in no particular format. */
 export interface Wanted {
   readonly system?: string;
   /** Turns: what the user and the assistant said in turn, calls of tools, and what these gave. */
@@ -23,7 +23,7 @@ export interface Wanted {
   readonly effort?: 'high' | 'none';
   readonly cached?: true;
   readonly stream?: true;
-  /** What only clients of one format send. */
+  /** Fields that only clients of one format send. */
   readonly more?: Partial<Record<Client, Json>>;
 }
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import { compiled } from '../../support/compiled.ts';
 
-/** How a command ended, and what it wrote. */
+/** Exit code and output of a command. */
 export interface CommandResult {
   readonly code: number;
   readonly stdout: string;

@@ -13,12 +13,12 @@ import { createLog } from '../../../core/log.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { Notices } from '../../../core/sdk/notices.ts';
 
-/** A call that waits for what the test lets it say. */
+/** Call whose reply the test writes. */
 export interface OpenCall {
   readonly call: Call;
   readonly name: string;
   readonly reply: Subscriber<GatewayEvent>;
-  /** True when nobody listens any more. */
+  /** True when the reply was unsubscribed. */
   ended: boolean;
   sendText(text: string): void;
 }
@@ -32,11 +32,11 @@ export interface Stage {
   /** The log's lines, parsed. */
   readonly lines: Record<string, unknown>[];
   called(count: number): Promise<OpenCall>;
-  /** From now on the connections believe that it is so many milliseconds later. */
+  /** Advances the clock of the connections by milliseconds. */
   pass(ms: number): void;
 }
 
-/** Texts are messages; the rest is left out: what formats really say is their own tests'. */
+/** Codec that sends texts as messages and drops most other events, because the formats have tests of their own. */
 const codec = {
   format: 'plain',
   operation: 'chat',
@@ -88,7 +88,7 @@ export const format = {
   replyHeaders: () => ({}),
 } as unknown as Format;
 
-/** What few tests change. */
+/** Options that few tests change. */
 interface MoreOptions {
   readonly formats?: readonly Format[];
   /** Runs before a call is answered. */

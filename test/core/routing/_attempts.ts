@@ -15,23 +15,23 @@ import { catalogOf, FakeHealth, nameOf, type Wanted } from './_targets.ts';
 /** The first event of a reply. */
 export const event: GatewayEvent = { type: 'head', id: '1', model: 'm' };
 
-/** What a provider's channel does with a call; `name` is `channel/key`. */
+/** Response of a channel to a call; `name` is `channel/key`. */
 export type Answer = (name: string, call: Call) => Promise<Observable<GatewayEvent>>;
 
-/** Attempts, and what their surroundings see of them. */
+/** Attempts with the fakes around them. */
 export interface AttemptsWorld {
   readonly attempts: Next;
   readonly health: FakeHealth;
   readonly load: TargetLoads;
   /** `channel/key` of each attempt, in order. */
   readonly attempted: string[];
-  /** What others were told of failed attempts. */
+  /** Notices of failed attempts. */
   readonly noticed: Parameters<NoticeEvents['attempt-failed']>[0][];
-  /** Attempts that run. */
+  /** Returns the number of running attempts. */
   running(): number;
 }
 
-/** Attempts at channels that do as `answer` says. */
+/** Creates attempts at channels that respond with `answer`. */
 export function setUp(
   wanted: readonly Wanted[],
   answer: Answer,
@@ -61,6 +61,6 @@ export function setUp(
   return { attempts, health, load, attempted, noticed, running };
 }
 
-/** A provider's error with this status. */
+/** Returns a provider's error with this status. */
 export const status = (code: number, headers: Record<string, string> = {}): GatewayError =>
   upstreamError(code, '{"error":{"message":"why not"}}', headers);

@@ -5,19 +5,19 @@ import { createCatalog, type Candidate, type Catalog } from '../../../core/routi
 import type { ModelTraits } from '../../../core/model/traits.ts';
 import type { Health, Standing, AttemptReport } from '../../../core/sdk/health.ts';
 
-/** What a test says of a channel that serves the model `m`. */
+/** Options of a channel that serves the model `m`. */
 export interface Wanted {
   readonly id: string;
   readonly priority?: number;
   readonly weight?: number;
-  /** Ids of its keys. */
+  /** Ids of the channel's keys. */
   readonly keys?: readonly string[];
   /** Where each of them is good for. */
   readonly sites?: readonly number[];
   readonly firstTokenTimeout?: number;
   readonly attemptTimeout?: number;
   readonly speaks?: Channel['speaks'];
-  /** The provider to which it forwards credentials of clients. */
+  /** Provider to which the channel forwards credentials of clients. */
   readonly forwards?: string;
   readonly known?: KnownModel;
   readonly traits?: ModelTraits;
@@ -62,7 +62,7 @@ export const candidatesOf = (...wanted: readonly Wanted[]): readonly Candidate[]
 /** `channel/key`. */
 export const nameOf = ({ channel, key }: Target): string => `${channel.id}/${key.id}`;
 
-/** A number generator that always gives the same series. */
+/** Returns a random generator with a fixed seed. */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -73,21 +73,21 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** A health of a test's making, which remembers what it was told. */
+/** Fake health that records the reported outcomes. */
 export class FakeHealth implements Health {
-  /** Milliseconds, by `channel/key`. */
+  /** Wait times in milliseconds by `channel/key`. */
   readonly waits = new Map<string, number>();
   readonly standings = new Map<string, Standing>();
-  /** Those that let nobody in. */
+  /** Targets that reject attempts. */
   readonly closed = new Set<string>();
-  /** `channel/key outcome`, in the order in which it was told. */
+  /** `channel/key outcome`, in the order of the reports. */
   readonly outcomes: string[] = [];
   readonly errors: GatewayError[] = [];
-  /** `channel/key` of visits whose reply has begun. */
+  /** `channel/key` of attempts whose reply has begun. */
   readonly answered: string[] = [];
-  /** Visits whose end was not told yet. */
+  /** Number of attempts whose outcome has not been reported. */
   open = 0;
-  /** Visits of which more than one end was told. */
+  /** Number of attempts whose outcome was reported more than once. */
   doubled = 0;
   readonly sharing = 'alone';
 

@@ -6,7 +6,7 @@ import { failure } from '../../../plugins/admin/schemas/index.ts';
 /** The admin password of gateways in these tests. */
 export const adminPassword = 'a long enough password';
 
-/** An answer of the admin API, whose body fits what the route promises. */
+/** Response of the admin API with the body type of its route. */
 export interface AdminResponse<Body> {
   readonly status: number;
   readonly headers: Headers;
@@ -15,7 +15,7 @@ export interface AdminResponse<Body> {
 
 type BodyOf<Name extends RouteName> = z.output<(typeof routes)[Name]['answer']>;
 
-/** What a request may say besides its route. */
+/** Options of a request besides its route. */
 export interface Words {
   readonly id?: string;
   readonly query?: Readonly<Record<string, string | number>>;
@@ -27,11 +27,11 @@ export interface Words {
 export interface Admin {
   readonly cookie: string;
   readonly csrfToken: string;
-  /** Asks, and fails unless it went well. */
+  /** Sends a request. Throws unless it succeeds. */
   request<Name extends RouteName>(name: Name, words?: Words): Promise<BodyOf<Name>>;
-  /** Asks, and fails unless it was refused. */
+  /** Sends a request. Throws unless it is refused. */
   refused(name: RouteName, words?: Words): Promise<AdminResponse<z.output<typeof failure>>>;
-  /** Asks, whatever comes of it. */
+  /** Sends a request and returns the response, whatever its status. */
   send(name: RouteName, words?: Words): Promise<Response>;
 }
 

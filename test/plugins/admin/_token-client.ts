@@ -7,7 +7,7 @@ export interface TokenWords {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An answer, as text and as whatever JSON it is. */
+/** Response as text and parsed JSON. */
 export interface TokenAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -16,7 +16,7 @@ export interface TokenAnswer {
   readonly body: Record<string, unknown>;
 }
 
-/** Asks a route of the admin API with a token, without a cookie. */
+/** Sends a request to the admin API with a token instead of a cookie. */
 export async function sendWithToken(
   url: string,
   token: string,

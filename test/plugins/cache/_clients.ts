@@ -1,25 +1,25 @@
 import { genai, olderAnthropic, openai, Recorder, type Access } from '../../clients/sdks.ts';
 import type { FormatName } from './_provider.ts';
 
-/** What an official client has read. */
+/** Reply that an official client has read. */
 export interface Read {
   readonly text: string;
   readonly id: string | undefined;
-  /** Input and output tokens, as the format tells them. */
+  /** Input and output tokens, as the format reports them. */
   readonly tokens: readonly [number | undefined, number | undefined];
   /** `x-sluice-cache` of the response. */
   readonly cache: string | null;
   readonly headers: Headers;
 }
 
-/** What is asked: the same in all formats. */
+/** Input that is the same in all formats. */
 export interface ClientInput {
   readonly text?: string;
   readonly stream?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Asks with the official client of a format. */
+/** Calls the gateway with the official client of a format. */
 export async function sendAndRead(
   format: FormatName,
   access: Access,

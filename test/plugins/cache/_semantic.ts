@@ -68,7 +68,7 @@ export async function started(
   return { gateway, provider };
 }
 
-/** A chat whose last turn has these words. */
+/** Returns a chat request whose last message has this text. */
 export const chatBody = (content: string, more: object = {}): object => ({
   messages: [{ role: 'user', content }],
   ...more,

@@ -30,7 +30,7 @@ function answerTo(body: string): Answer {
       { kind: 'call', name: 'mail', input: JSON.stringify({ to: [placeholder], note: 'a "quote"' }) },
     ],
     end: 'stop',
-    telling: 'all',
+    usageReport: 'all',
     pieces: 60,
     streamsArguments: false,
   };
@@ -59,7 +59,7 @@ function provide(request: SeenRequest, response: ServerResponse): void {
   const answer: Answer =
     reply === undefined
       ? answerTo(raw)
-      : { parts: [{ kind: 'text', text: reply }], end: 'stop', telling: 'all' };
+      : { parts: [{ kind: 'text', text: reply }], end: 'stop', usageReport: 'all' };
   const streams =
     format === 'generate-content' ? request.url.includes('stream') : /"stream":\s*true/.test(raw);
   response.setHeader('content-type', streams ? 'text/event-stream' : 'application/json');

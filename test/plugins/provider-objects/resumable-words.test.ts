@@ -8,7 +8,7 @@ import { startObjectServer, type Answer, type ObjectRequest } from '../../suppor
 interface Provider {
   address: (url: string, path: string) => string | undefined;
   more: Record<string, string>;
-  goOn: (request: ObjectRequest, answer: Answer) => void;
+  resume: (request: ObjectRequest, answer: Answer) => void;
 }
 
 const active = { 'x-goog-upload-status': 'active' };
@@ -18,12 +18,12 @@ async function startStage(options: Parameters<typeof providerObjects>[0] = {}) {
   const provider: Provider = {
     address: (url, path) => `${url}${path}?upload_id=there&upload_protocol=resumable&key=AIza-of-a`,
     more: {},
-    goOn: (_request, answer) => answer(200, {}, active),
+    resume: (_request, answer) => answer(200, {}, active),
   };
   const google = await startObjectServer((request, answer) => {
     if (request.path.endsWith(':download')) return answer(200, 'bytes');
     if (request.path === '/v1beta/fileSearchStores') return answer(200, { name: 'fileSearchStores/s-1' });
-    if (!isStart(request)) return provider.goOn(request, answer);
+    if (!isStart(request)) return provider.resume(request, answer);
     const address = provider.address(google.url, request.path);
     answer(200, '', {
       ...active,
@@ -186,7 +186,7 @@ describe('the bytes of an upload', () => {
       [{ file: { name: 'files/f-1' } }, {}],
       [{}, { 'x-goog-upload-status': 'final' }],
     ] as const) {
-      provider.goOn = (_request, answer) => answer(200, body, headers);
+      provider.resume = (_request, answer) => answer(200, body, headers);
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const url = await begun();
       // oxlint-disable-next-line no-await-in-loop -- one after the other
@@ -200,10 +200,11 @@ describe('the bytes of an upload', () => {
     const { google, provider, begun, goOn } = await startStage();
     const url = await begun();
     expect((await goOn(url, 0, 'one')).status).toBe(200);
-    provider.goOn = (_request, answer) => answer(200, {}, { ...active, 'x-goog-upload-size-received': '3' });
+    provider.resume = (_request, answer) =>
+      answer(200, {}, { ...active, 'x-goog-upload-size-received': '3' });
     const answer = await goOn(url, 0, '', 'query');
     expect(answer.headers.get('x-goog-upload-size-received')).toBe('3');
-    provider.goOn = (_request, reply) => reply(200, { file: { name: 'files/f-1' } });
+    provider.resume = (_request, reply) => reply(200, { file: { name: 'files/f-1' } });
     expect((await goOn(url, 3, 'two', 'upload, finalize')).status).toBe(200);
     expect(google.requests.slice(1).map(({ body }) => String(body))).toEqual(['one', '', 'two']);
   });
@@ -220,9 +221,10 @@ describe('the bytes of an upload', () => {
   test('that the provider refuses leave the upload as it was', async () => {
     const { provider, begun, goOn } = await startStage();
     const url = await begun();
-    provider.goOn = (_request, answer) => answer(503, { error: { message: 'busy', status: 'UNAVAILABLE' } });
+    provider.resume = (_request, answer) =>
+      answer(503, { error: { message: 'busy', status: 'UNAVAILABLE' } });
     expect((await goOn(url, 0, 'one')).status).toBe(503);
-    provider.goOn = (_request, answer) => answer(200, { file: { name: 'files/f-1' } });
+    provider.resume = (_request, answer) => answer(200, { file: { name: 'files/f-1' } });
     expect((await goOn(url, 0, 'one', 'upload, finalize')).status).toBe(200);
   });
 });
@@ -238,7 +240,7 @@ describe('a file of requests that came in several requests', () => {
     const { provider, gateway, begun, goOn, send } = stage;
     const url = await begun();
     for (const [index, [offset, text]] of pieces.entries()) {
-      provider.goOn = (_request, answer) => {
+      provider.resume = (_request, answer) => {
         if (refused.includes(index)) answer(503, { error: { message: 'busy' } });
         else if (index === pieces.length - 1) answer(200, { file: { name: 'files/f-1' } });
         else answer(200, {}, active);
@@ -246,7 +248,7 @@ describe('a file of requests that came in several requests', () => {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       await goOn(url, offset, text);
     }
-    provider.goOn = (_request, answer) => answer(200, { name: 'batches/b-1' });
+    provider.resume = (_request, answer) => answer(200, { name: 'batches/b-1' });
     const made = await send(
       `${gateway.url}/v1beta/models/gemini-a:batchGenerateContent`,
       { 'content-type': 'application/json' },
@@ -332,7 +334,7 @@ test('an id that would lead elsewhere is no file to download and no store to upl
 
 test('a file that was uploaded is downloaded as bytes by both addresses', async () => {
   const { google, gateway, provider, begun, goOn } = await startStage();
-  provider.goOn = (_request, answer) => answer(200, { file: { name: 'files/f-1' } });
+  provider.resume = (_request, answer) => answer(200, { file: { name: 'files/f-1' } });
   await goOn(await begun(), 0, 'all', 'upload, finalize');
   for (const path of [
     '/v1beta/files/f-1:download',

@@ -12,7 +12,7 @@ import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../../su
 export const answer: Answer = {
   parts: [{ kind: 'text', text: 'The weather in Paris is fine today.' }],
   end: 'stop',
-  telling: 'all',
+  usageReport: 'all',
   pieces: 4,
 };
 
@@ -87,7 +87,7 @@ export async function startObserved(
   return { gateway, provider };
 }
 
-/** Asks with the official client of a format, whole or streamed, and reads the response to its end. */
+/** Calls the gateway with the official client of a format, streamed or not, and reads the response to its end. */
 export async function callWithClient(
   gateway: TestGateway,
   client: FormatName,

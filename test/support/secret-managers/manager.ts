@@ -1,4 +1,4 @@
-/** What the fake secret managers have in common. */
+/** Parts that the fake secret managers share. */
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../upstream.ts';
 
 /** Status and body of an answer. A text is sent as it is. */

@@ -1,4 +1,4 @@
-/** A fake of Vault that answers and refuses as OpenBao 2.7.2 did, which was asked the same in November 2026. */
+/** Fake of Vault. Responds and refuses as OpenBao 2.7.2 did to the same requests in November 2026. */
 import type { SeenRequest } from '../upstream.ts';
 import { startManager, type Answer, type FakeManager } from './manager.ts';
 
@@ -35,7 +35,7 @@ const envelope = {
 const denied: Answer = [403, { errors: ['permission denied'] }];
 const none: Answer = [404, { errors: [] }];
 
-/** What Vault answers while it is sealed. */
+/** Response of Vault while it is sealed. */
 export const sealed: Answer = [503, { errors: ['Vault is sealed'] }];
 
 export async function startVault(): Promise<FakeVault> {
