@@ -94,7 +94,7 @@ function failed(message: string): Error {
   return upstreamError(isTheirs ? 500 : 422, JSON.stringify({ message }));
 }
 
-/** The texts of a form as members of an object. What an operator has added to it may be plain text. */
+/** Returns the texts of a form as members of an object. What an operator has added to it may be plain text. */
 function membersOf(form: Form): JsonObject {
   return Object.fromEntries(
     form.flatMap((part) => ('value' in part ? [[part.name, jsonOr(part.value)]] : [])),

@@ -91,7 +91,7 @@ export default defineChannel({
 
 type Setup = Parameters<typeof overHttp>;
 
-/** The dated API that preceded v1: each model has a path of its own, and sessions name it in the query. */
+/** Returns the dated API that preceded v1: each model has a path of its own, and sessions name it in the query. */
 function dated(endpoint: string, version: string, options: Setup[0], tools: ChannelTools): ChannelParts {
   const base = new URL(`${endpoint}/openai`);
   const baseUrl = base.href;
@@ -123,14 +123,14 @@ function dated(endpoint: string, version: string, options: Setup[0], tools: Chan
   };
 }
 
-/** The resource's endpoint without what stands behind the host. */
+/** Returns the resource's endpoint without what stands behind the host. */
 function endpointOf(baseUrl: string | undefined, resource: string | undefined): string {
   if (baseUrl !== undefined) return baseUrl.replace(/\/+$/, '').replace(/\/openai(\/v1)?$/, '');
   if (resource !== undefined) return `https://${resource}.openai.azure.com`;
   throw new Error('option "resource" is missing. Set the name of the resource, or its endpoint as baseUrl.');
 }
 
-/** The tools with a token of an identity in place of a key. Throws where there is neither. */
+/** Returns the tools with a token of an identity in place of a key. Throws where there is neither. */
 export function signedIn(tools: ChannelTools, identity: EntraIdentity | undefined): ChannelTools {
   if (identity !== undefined)
     return tellingRefusals(

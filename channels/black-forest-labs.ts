@@ -116,7 +116,7 @@ export default plainKind(
   }),
 );
 
-/** The region that works on an order, which alone knows of it. The key goes to addresses of the same owner and no others. */
+/** Returns the region that works on an order, which alone knows of it. The key goes to addresses of the same owner and no others. */
 function regionOf(pollingUrl: string, base: string): string | undefined {
   if (!URL.canParse(pollingUrl)) return undefined;
   const { protocol, hostname, origin } = new URL(pollingUrl);

@@ -32,7 +32,7 @@ export function readCredentials({ headers, query }: Wire): string[] {
   return found;
 }
 
-/** The key of the gateway where it has a header to itself: what the request carries besides is for a provider. */
+/** Returns the key of the gateway where it has a header to itself: what the request carries besides is for a provider. */
 export function readGatewayKey({ headers }: Wire): string | undefined {
   const found: string[] = [];
   addValues(found, headers[gatewayHeader]);
@@ -99,7 +99,7 @@ function bearer(value: string): string | undefined {
 }
 
 /**
- * The access key id of a signed request, where clients of a cloud put our key: they have no other place for it. It is the whole key, shown
+ * Returns the access key id of a signed request, where clients of a cloud put our key: they have no other place for it. It is the whole key, shown
  * as a bearer shows it; the signature, made with a secret that nobody here knows, says nothing more and is not looked at.
  */
 function accessKey(value: string): string | undefined {

@@ -113,7 +113,7 @@ function visitObject(object: JsonObject, step: Step, rest: Step[], found: PaidMe
   }
 }
 
-/** The client's path of a member: `messages[0].content[1].model`. */
+/** Returns the client's path of a member: `messages[0].content[1].model`. */
 function pathOf(step: Step, name: string): string {
   const outer = pathOfStep(step);
   return outer === '' ? name : `${outer}.${name}`;
@@ -204,7 +204,7 @@ function visitTool(tool: JsonObject, path: string, found: PaidMember[]): void {
   }
 }
 
-/** True for a container with more memory than the one whose price is known. */
+/** Returns true for a container with more memory than the one whose price is known. */
 function isLargeContainer(value: JsonObject): boolean {
   const { container, environment } = value;
   return [value, container, environment].some(
@@ -218,7 +218,7 @@ function named({ service }: Pick<ToolRow, 'service'>): Pick<PaidMember, 'service
   return service === undefined ? {} : { service };
 }
 
-/** True for a shell that the client runs. */
+/** Returns true for a shell that the client runs. */
 function isLocalShell(type: string, { environment }: JsonObject): boolean {
   return type === 'shell' && isObject(environment) && environment['type'] === 'local';
 }
@@ -230,7 +230,7 @@ function memberOf(object: JsonObject, folded: string): JsonValue | undefined {
   return name === undefined ? undefined : object[name];
 }
 
-/** False for values by which a member is left out or switched off. */
+/** Returns false for values by which a member is left out or switched off. */
 function isGiven(value: JsonValue): boolean {
   return value !== null && value !== false && !(Array.isArray(value) && value.length === 0);
 }

@@ -192,7 +192,7 @@ export function namedIn(
   return [...names];
 }
 
-/** True for a memory limit of more than a gigabyte. */
+/** Returns true for a memory limit of more than a gigabyte. */
 export function isLarge(memory: JsonValue | undefined): boolean {
   return memory !== undefined && memory !== null && memory !== '1g';
 }

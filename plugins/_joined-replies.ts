@@ -28,7 +28,7 @@ export class JoinedReplies {
     return this.#blocks - 1;
   }
 
-  /** True for the part whose head, attempt and losses stand for all of them. */
+  /** Returns true for the part whose head, attempt and losses stand for all of them. */
   leads(part: Part): boolean {
     return this.#parts[0] === part;
   }
@@ -94,7 +94,7 @@ function estimated(input: number): Usage {
   return { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true };
 }
 
-/** True for events that a response has once, however many responses are joined. */
+/** Returns true for events that a response has once, however many responses are joined. */
 function isOnce({ type }: GatewayEvent): boolean {
   return type === 'head' || type === 'attempt' || type === 'loss';
 }

@@ -2,7 +2,7 @@
 import { paidMembers, type PaidMember } from './_find-paid-members.ts';
 import { GatewayError, matchesModel, type ApiKey, type JsonObject } from 'sluice';
 
-/** True for a key with a budget in dollars. */
+/** Returns true for a key with a budget in dollars. */
 export function hasDollarBudget({ budgets }: Pick<ApiKey, 'budgets'>): boolean {
   return budgets?.some(({ unit }) => unit === 'micro-dollar') === true;
 }
@@ -87,7 +87,7 @@ export function checkMembers(key: ApiKey, members: readonly PaidMember[]): void 
   }
 }
 
-/** True for members that a budget in dollars cannot be kept with. A service has a price for its own model, and for no other. */
+/** Returns true for members that a budget in dollars cannot be kept with. A service has a price for its own model, and for no other. */
 function isUnbounded(kind: PaidMember['kind'], models: readonly string[]): boolean {
   return kind === 'unbounded' || kind === 'model' || (kind === 'service' && models.length > 0);
 }

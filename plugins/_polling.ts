@@ -66,7 +66,7 @@ export class Polling<Item> {
     return now + Math.round(Math.min(this.#options.most, this.#options.first * growth ** Math.min(asks, 30)));
   }
 
-  /** The item as its provider has it now; as it was known where somebody else is asking, or the provider takes longer than `patience`. */
+  /** Returns the item as its provider has it now; as it was known where somebody else is asking, or the provider takes longer than `patience`. */
   async refresh(item: Item, patience: number): Promise<Item> {
     const result = this.#running.get(this.#polled.keyOf(item)) ?? this.#claimAndPoll(item);
     const timer = Promise.withResolvers<Item>();

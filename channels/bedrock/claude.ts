@@ -35,7 +35,7 @@ export function invocation({ body, headers, stream }: UpstreamRequest): {
   };
 }
 
-/** The Claude model that a name of Bedrock's means, whatever region or version stands around it; undefined for any other. */
+/** Returns the Claude model that a name of Bedrock's means, whatever region or version stands around it; undefined for any other. */
 export function claudeIn(model: string): string | undefined {
   return /(?:^|[./])anthropic\.(claude-[\w.-]+?)(?:-v\d+(?::\d+)*(?::\d+k)?)?$/.exec(model)?.[1];
 }

@@ -166,7 +166,7 @@ function endpointOf(
   return { base: (baseUrl ?? usual).replace(/\/+$/, ''), service: isMantle ? mantleService : 'bedrock' };
 }
 
-/** An API key, or a signature. */
+/** Returns an API key, or a signature. */
 async function proofOf(
   { apiKey, credentials, region }: RegionAccess,
   request: AwsRequest,
@@ -230,7 +230,7 @@ interface BedrockRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The request as Bedrock's API has it, with the operator's guardrail. */
+/** Returns the request as Bedrock's API has it, with the operator's guardrail. */
 function bedrockRequest(request: UpstreamRequest, { guardrail, endpoint }: Options): BedrockRequest {
   if (endpoint === 'mantle') return { ...mantleRequest(request), body: bodyOf(request) };
   // https://docs.aws.amazon.com/bedrock/latest/userguide/inference-chat-completions.html

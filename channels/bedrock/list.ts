@@ -39,7 +39,7 @@ const listings: readonly Listing[] = [
   },
 ];
 
-/** The address of Bedrock's control plane that belongs to an address of its runtime; a proxy has one for both. */
+/** Returns the address of Bedrock's control plane that belongs to an address of its runtime; a proxy has one for both. */
 export function controlPlane(runtime: string): string {
   return runtime.replace(/^(https?:\/\/(?:[\w-]+\.)?)bedrock-runtime(?=[.-])/, '$1bedrock');
 }

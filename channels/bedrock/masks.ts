@@ -62,7 +62,7 @@ function headOf(
     : { width, height, bytes };
 }
 
-/** The filtered lines; undefined where there are not as many bytes as there must be. */
+/** Returns the filtered lines; undefined where there are not as many bytes as there must be. */
 function linesOf(png: Buffer, size: number): Buffer | undefined {
   const packed: Buffer[] = [];
   for (let at = 8; at + 12 <= png.length;) {

@@ -115,13 +115,13 @@ function visible({ text, hidden }: ReasoningPart): string {
   return hidden ? '' : text;
 }
 
-/** The beginning of a text, whole characters only: half of one would not survive the wire. */
+/** Returns the beginning of a text, whole characters only: half of one would not survive the wire. */
 function clip(text: string, length: number): string {
   return text.slice(0, length).toWellFormed();
 }
 
 /**
- * The tools to call now: those that the text names, one step at a time ("call a and b then c"), or the one that must be called, or the one
+ * Returns the tools to call now: those that the text names, one step at a time ("call a and b then c"), or the one that must be called, or the one
  * that the text asks for.
  */
 function toolCalls({ request, tools, text, results, round }: Question): readonly CallableTool[] {
@@ -138,7 +138,7 @@ function toolCalls({ request, tools, text, results, round }: Question): readonly
   return round > 0 ? [] : allowed.filter((tool) => asksFor(text, tool)).slice(0, 1);
 }
 
-/** True for a question with the subject of a tool in it: "What is the weather like?" where there is a `get_weather`. */
+/** Returns true for a question with the subject of a tool in it: "What is the weather like?" where there is a `get_weather`. */
 function asksFor(text: string, { name }: CallableTool): boolean {
   const subject = /[_-]([a-z]{4,})$/.exec(name)?.[1];
   if (subject === undefined || !text.includes('?')) return false;
@@ -266,7 +266,7 @@ export function ignoresLimit({ switches }: Question): boolean {
   return switches.size !== undefined || switches.chunks !== undefined;
 }
 
-/** The reason a whole answer ends with, unless it is cut. */
+/** Returns the reason a whole answer ends with, unless it is cut. */
 export function finishOf(question: Question, { parts, stopSequence }: Answer): FinishReason {
   const requested = requestedFinish(question.switches);
   if (requested !== undefined) return requested;

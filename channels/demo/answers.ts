@@ -48,12 +48,12 @@ export function failure(status: number, retryAfter: number | undefined): Gateway
   );
 }
 
-/** The id of an answer: the same for the same call. */
+/** Returns the id of an answer: the same for the same call. */
 export function answerId(call: Call): string {
   return `demo${createHash('sha256').update(call.id).digest('hex').slice(0, 20)}`;
 }
 
-/** The id under which the demo would log a call. */
+/** Returns the id under which the demo would log a call. */
 export function requestId(call: Call): string {
   return `req_demo${createHash('sha256').update(`${call.id} request`).digest('hex').slice(0, 16)}`;
 }

@@ -7,6 +7,6 @@ export interface DemoOperation<R extends GatewayRequest = GatewayRequest> {
   readonly speaks: readonly string[];
   /** Returns the text in which magic words are looked for. */
   text(request: R): string;
-  /** The events of the answer; the same request gives the same. */
+  /** Returns the events of the answer; the same request gives the same. */
   answer(request: R, switches: Switches): readonly GatewayEvent[];
 }

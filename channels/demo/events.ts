@@ -249,7 +249,7 @@ function citationOf(text: string): Citation {
   };
 }
 
-/** A figure between 0 and -1 that depends on the token alone. */
+/** Returns a figure between 0 and -1 that depends on the token alone. */
 function logprobOf(token: string, top: number): Logprob {
   const logprob = -(createHash('sha256').update(token).digest()[0] ?? 0) / 256;
   const bytes = [...Buffer.from(token)];

@@ -6,7 +6,7 @@ const deepest = 12;
 const mostItems = 100;
 
 /**
- * A value that satisfies a JSON Schema, the same one every time: required properties only (all when none is required), first of each
+ * Returns a value that satisfies a JSON Schema, the same one every time: required properties only (all when none is required), first of each
  * choice, smallest of each range. Understands both dialects of type names (`string`, `STRING`); patterns it does not.
  */
 export function fromSchema(schema: JsonValue | undefined, name = 'demo'): JsonValue {

@@ -2,7 +2,7 @@
 import { parseObject, type ChatRequest, type ChatSettings, type JsonObject } from 'sluice';
 
 /**
- * The form of the answer: what the request prescribes, or what its instructions ask for in words, as gateways write them for providers
+ * Returns the form of the answer: what the request prescribes, or what its instructions ask for in words, as gateways write them for providers
  * that have no such setting.
  */
 export function formOf({ settings, system }: ChatRequest): ChatSettings['responseFormat'] {
@@ -21,7 +21,7 @@ export function formOf({ settings, system }: ChatRequest): ChatSettings['respons
   return undefined;
 }
 
-/** The schema behind "JSON of this schema:", which is the last of an instruction. */
+/** Returns the schema behind "JSON of this schema:", which is the last of an instruction. */
 function schemaIn(text: string): JsonObject | undefined {
   const mark = 'JSON of this schema: ';
   const at = text.indexOf(mark);

@@ -105,7 +105,7 @@ function formOf({ body: sent }: UpstreamRequest): Form | undefined {
   return typeof sent === 'string' || Buffer.isBuffer(sent) ? undefined : sent;
 }
 
-/** The text fields of a form as the gateway would read them. */
+/** Returns the text fields of a form as the gateway would read them. */
 function fieldsOf(form: Form): JsonObject {
   const fields = new Map<string, string | string[]>();
   for (const part of form) {

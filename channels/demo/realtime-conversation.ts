@@ -57,7 +57,7 @@ export class RealtimeConversation {
     return turn;
   }
 
-  /** The beginning of what is answered; `number` is its place among all items. */
+  /** Returns the beginning of what is answered; `number` is its place among all items. */
   begin(type: string, members: (number: number) => JsonObject): JsonObject {
     this.#items += 1;
     return {

@@ -19,12 +19,12 @@ const cut = new GatewayError(
   { origin: 'upstream' },
 );
 
-/** The demo's own failure, as it would stand in an error body. */
+/** Returns the demo's own failure, as it would stand in an error body. */
 export function overloaded(): GatewayError {
   return new GatewayError('server_is_overloaded', 'The demo is overloaded, as you asked.');
 }
 
-/** A reply whose body is sent as fast as `call.gate` allows, and no further than its subscriber wants it. */
+/** Returns a reply whose body is sent as fast as `call.gate` allows, and no further than its subscriber wants it. */
 export function reply(
   call: Call,
   status: number,
@@ -40,7 +40,7 @@ export function reply(
   return { status, headers, bytes };
 }
 
-/** A small whole body. */
+/** Yields a small whole body. */
 export function* body(text: string): Generator<Step> {
   yield { bytes: Buffer.from(text) };
 }

@@ -38,7 +38,7 @@ export class Seals {
     this.#account = account;
   }
 
-  /** A signature for visible content. */
+  /** Returns a signature for visible content. */
   sign(format: string, sealed: Sealed, content: string): Proof {
     return { format, kind: 'signature', value: this.#mac(`${format}\n${sealed}\n${content}`) };
   }
@@ -50,7 +50,7 @@ export class Seals {
   }
 
   /**
-   * An id for a tool call. It ends in a digest of the reasoning that led to the call, so that a later turn can tell whether the reasoning
+   * Returns an id for a tool call. It ends in a digest of the reasoning that led to the call, so that a later turn can tell whether the reasoning
    * came back with it; `about` makes it differ from call to call.
    */
   callId(prefix: string, about: string, reasoning: string | undefined): string {
@@ -135,7 +135,7 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 8);
 }
 
-/** The digest of the reasoning that an id of ours carries; undefined when the turn had none, or the id is not ours. */
+/** Returns the digest of the reasoning that an id of ours carries; undefined when the turn had none, or the id is not ours. */
 function reasonedId(block: Block): string | undefined {
   if (block.type !== 'tool-call') return undefined;
   const mark = /demo[0-9a-f]{12}([0-9a-f]{8})$/.exec(block.id)?.[1];

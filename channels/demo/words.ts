@@ -6,7 +6,7 @@ export function pieces(text: string): string[] {
   return text.match(token) ?? [];
 }
 
-/** The number of the demo's tokens in a text. */
+/** Returns the number of the demo's tokens in a text. */
 export function countWords(text: string): number {
   let count = 0;
   for (const _ of text.matchAll(token)) count += 1;

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** A JSON Web Token signed with a shared secret (HS256). */
+/** Returns a JSON Web Token signed with a shared secret (HS256). */
 export function jwt(claims: Readonly<Record<string, string | number>>, secret: string): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   const text = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`;

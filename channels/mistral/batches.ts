@@ -52,7 +52,7 @@ export const mistralBatches: BatchDialect = {
   },
 };
 
-/** A batch's state in chat completions; one that is not known yet is of a batch that runs. */
+/** Returns a batch's state in chat completions; one that is not known yet is of a batch that runs. */
 function stateOf(status: string): string {
   return (Object.hasOwn(states, status) ? states[status] : undefined) ?? 'in_progress';
 }

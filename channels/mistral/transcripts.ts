@@ -90,7 +90,7 @@ function isSegment(one: unknown): one is Stretch {
 /** The mean length up to which stretches without a space are words, in letters. */
 const longWord = 12;
 
-/** True for a list of words. Words take the place of segments where they were requested, without a marker. */
+/** Returns true for a list of words. Words take the place of segments where they were requested, without a marker. */
 function areWords(stretches: readonly Stretch[]): boolean {
   const letters = stretches.reduce((sum, { text }) => sum + text.trim().length, 0);
   return (

@@ -40,7 +40,7 @@ function streaming(stream: JsonValue | undefined): JsonObject {
   return stream === true ? { isStream: true, streamOptions: { isIncludeUsage: true } } : { isStream: false };
 }
 
-/** The members that are given, by other names. */
+/** Returns the members that are given, by other names. */
 export function renamed(body: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
   return Object.fromEntries(
     Object.entries(names).flatMap(([name, there]) => {
@@ -55,7 +55,7 @@ export function stopsOf({ stop }: JsonObject): JsonValue | undefined {
   return typeof stop === 'string' ? [stop] : (stop ?? undefined);
 }
 
-/** A picture as part of a message. */
+/** Returns a picture as part of a message. */
 export function imagePart({ url = '', detail }: JsonObject): JsonObject {
   const how = typeof detail === 'string' ? { detail: detail.toUpperCase() } : {};
   return { type: 'IMAGE_URL', imageUrl: { url, ...how } };

@@ -21,7 +21,7 @@ const settings: Readonly<Record<string, string>> = {
 };
 const others = ['messages', 'tools', 'tool_choice', 'response_format', 'stop', 'documents'];
 
-/** A body of chat completions as the `chatRequest` of Oracle's for Cohere. */
+/** Returns a body of chat completions as the `chatRequest` of Oracle's for Cohere. */
 export function cohereRequest(body: JsonObject, target: EncodeTarget): JsonObject {
   const { known, begun } = beginChat(body, { settings, others }, target);
   const { messages, tools, tool_choice: choice, response_format: format, documents } = known;
@@ -42,7 +42,7 @@ export function cohereRequest(body: JsonObject, target: EncodeTarget): JsonObjec
   };
 }
 
-/** The form of an answer, where that is not a text. */
+/** Returns the form of an answer, where that is not a text. */
 export function cohereFormat(format: JsonValue | undefined): JsonObject {
   if (!isObject(format) || format['type'] === 'text') return {};
   const { schema } = isObject(format['json_schema']) ? format['json_schema'] : {};
@@ -110,7 +110,7 @@ function callOf({ function: own }: JsonObject): JsonObject {
   };
 }
 
-/** The text of a message; a text that came as a file is put among the documents. */
+/** Returns the text of a message; a text that came as a file is put among the documents. */
 function textOf(content: JsonValue | undefined, given: JsonValue[], target: EncodeTarget): string {
   if (typeof content === 'string') return content;
   return objectsOf(content)
@@ -170,7 +170,7 @@ function toolOf({ function: own }: JsonObject): JsonObject {
   };
 }
 
-/** A whole reply as the body of chat completions. */
+/** Returns a whole reply as the body of chat completions. */
 export function cohereWhole(body: JsonObject): JsonObject {
   const { text, citations } = body;
   const calls = calledIn(body, 0).map(({ index: _index, ...call }) => call);
@@ -215,7 +215,7 @@ export function cohereReply(): DialectReply {
   };
 }
 
-/** The calls of a piece, the first of them with this number. The provider gives them no ids. */
+/** Returns the calls of a piece, the first of them with this number. The provider gives them no ids. */
 function calledIn(piece: JsonObject, first: number): readonly JsonObject[] {
   return objectsOf(piece['toolCalls']).map(({ name, parameters }, index) => ({
     index: first + index,
@@ -245,7 +245,7 @@ export function finishOf(piece: JsonObject, calls: boolean): string | undefined 
   return calls && reason === 'stop' ? 'tool_calls' : reason;
 }
 
-/** A citation with the documents that it names. */
+/** Returns a citation with the documents that it names. */
 export function annotationOf({ start, end, ...rest }: JsonObject): JsonObject {
   return {
     type: 'url_citation',

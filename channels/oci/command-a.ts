@@ -35,7 +35,7 @@ const others = [
   'thinking',
 ];
 
-/** A body of chat completions as the `chatRequest` of Oracle's for Command A. */
+/** Returns a body of chat completions as the `chatRequest` of Oracle's for Command A. */
 export function commandARequest(body: JsonObject, target: EncodeTarget): JsonObject {
   const { known, begun } = beginChat(body, { settings, others }, target);
   const { messages, tools, tool_choice: choice, response_format: format, documents } = known;
@@ -113,7 +113,7 @@ function partOf(part: JsonObject, target: EncodeTarget): readonly JsonObject[] {
   return noPart(part, target);
 }
 
-/** A whole reply as the body of chat completions. */
+/** Returns a whole reply as the body of chat completions. */
 export function commandAWhole(body: JsonObject): JsonObject {
   const { tool_calls: calls, ...members } = messageMembers(body, 0);
   const list = objectsOf(calls).map(({ index: _index, ...call }) => call);

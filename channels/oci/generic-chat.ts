@@ -46,7 +46,7 @@ const others = [
   'web_search_options',
 ];
 
-/** A body of chat completions as the `chatRequest` of Oracle's. */
+/** Returns a body of chat completions as the `chatRequest` of Oracle's. */
 export function genericRequest(body: JsonObject, target: EncodeTarget): JsonObject {
   const { known, begun } = beginChat(body, { settings, others }, target);
   const {
@@ -150,7 +150,7 @@ function formatOf({ type, json_schema: holder }: JsonObject): JsonObject {
   };
 }
 
-/** A whole reply as the body of chat completions: its choices, and what was used. */
+/** Returns a whole reply as the body of chat completions: its choices, and what was used. */
 export function genericWhole({ choices, usage }: JsonObject): JsonObject {
   return {
     choices: objectsOf(choices).map((choice) => {

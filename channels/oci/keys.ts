@@ -9,7 +9,7 @@ export interface OciSigner extends OciKey {
   readonly expires: number;
 }
 
-/** A token of a session, and the key that it is bound to. Throws where it has ended. */
+/** Returns a token of a session, and the key that it is bound to. Throws where it has ended. */
 export function ofToken(text: string, privateKey: KeyObject): OciSigner {
   const token = text.trim();
   const { exp } = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) ?? {};

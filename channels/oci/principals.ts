@@ -30,7 +30,7 @@ export async function ofResource(): Promise<OciSigner> {
 const metadataService = 'http://169.254.169.254/opc/v2';
 
 /**
- * The certificate of an instance, changed for a token that is bound to a key made for it.
+ * Returns the certificate of an instance, changed for a token that is bound to a key made for it.
  * https://docs.oracle.com/en-us/iaas/Content/Identity/Tasks/callingservicesfrominstances.htm
  * https://github.com/oracle/oci-typescript-sdk/blob/master/lib/common/lib/auth/X509-federation-client.ts
  */
@@ -70,7 +70,7 @@ export async function ofInstance(
 const okePort = '12250';
 
 /**
- * The token of a pod's service account, changed by its cluster for one that is bound to a key made for it. The cluster shows a certificate
+ * Returns the token of a pod's service account, changed by its cluster for one that is bound to a key made for it. The cluster shows a certificate
  * of its own authority.
  * https://docs.oracle.com/en-us/iaas/Content/ContEng/Tasks/contenggrantingworkloadaccesstoresources.htm
  * https://github.com/oracle/oci-typescript-sdk/blob/master/lib/common/lib/auth/X509-federation-client-for-oke-workload-identity.ts

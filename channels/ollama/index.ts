@@ -95,7 +95,7 @@ export default defineChannel({
   },
 });
 
-/** The request with how long the model stays loaded, where it does not say. */
+/** Returns the request with how long the model stays loaded, where it does not say. */
 function kept(request: UpstreamRequest, keepAlive: string | number | undefined): UpstreamRequest {
   const { body } = request;
   if (keepAlive === undefined || (typeof body === 'string' && body.includes('"keep_alive"'))) return request;

@@ -143,7 +143,7 @@ class AgentDecoder implements StreamDecoder {
   }
 }
 
-/** True for what a search found, which the annotations tell. */
+/** Returns true for what a search found, which the annotations tell. */
 function isSearch(item: JsonValue | undefined): boolean {
   return isObject(item) && item['type'] === 'search_results';
 }
@@ -153,7 +153,7 @@ function withoutSearches(response: JsonObject): JsonObject {
   return Array.isArray(output) ? { ...response, output: output.filter((item) => !isSearch(item)) } : response;
 }
 
-/** The results of the searches in an output, by their numbers. */
+/** Returns the results of the searches in an output, by their numbers. */
 function sourcesIn(output: JsonValue | undefined): ReadonlyMap<number, JsonObject> {
   const results = objectsOf(output)
     .filter(isSearch)
@@ -165,7 +165,7 @@ function sourcesIn(output: JsonValue | undefined): ReadonlyMap<number, JsonObjec
   );
 }
 
-/** The response with annotations of the sources that its texts name. Items keep their places. */
+/** Returns the response with annotations of the sources that its texts name. Items keep their places. */
 function cited(response: JsonObject, sources: ReadonlyMap<number, JsonObject>): JsonObject {
   if (!Array.isArray(response['output'])) return response;
   const output = response['output'] as readonly JsonValue[];
@@ -188,7 +188,7 @@ function citedItem(item: JsonObject, sources: ReadonlyMap<number, JsonObject>): 
   };
 }
 
-/** Each source once, at the place where the text names it first. */
+/** Returns each source once, at the place where the text names it first. */
 function annotationsOf(text: string, sources: ReadonlyMap<number, JsonObject>): readonly JsonObject[] {
   const seen = new Set<number>();
   return [...text.matchAll(/\[(\d{1,3})\]/g)].flatMap(({ 0: mark, 1: number, index }) => {

@@ -86,7 +86,7 @@ export class Deployments {
   }
 }
 
-/** The name of the model in a deployment's details, whose members are spelled in two ways. */
+/** Returns the name of the model in a deployment's details, whose members are spelled in two ways. */
 function modelIn(details: unknown): string | undefined {
   const resources = isObject(details) && isObject(details['resources']) ? details['resources'] : {};
   for (const spelled of ['backend_details', 'backendDetails']) {

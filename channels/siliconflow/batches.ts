@@ -51,7 +51,7 @@ function fileOf({ createdAt, created_at: created = createdAt, ...rest }: JsonObj
   return { ...rest, created_at: secondsOf(created) };
 }
 
-/** A file of the account's, found in the list of all. */
+/** Returns a file of the account's, found in the list of all. */
 async function listed(call: Call, request: UpstreamRequest, open: Open, id: string): ReturnType<Open> {
   const list = stepOf(request, { path: '/files', query: { purpose: 'batch', limit: '10000' } });
   const step = await requestWhole(call, open, list);

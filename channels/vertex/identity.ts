@@ -122,7 +122,7 @@ function parseCredentials(text: string): Readonly<Record<string, unknown>> {
   return parsed;
 }
 
-/** The link of Google's chain that is in force, by name, and what its operator can do. */
+/** Returns the link of Google's chain that is in force, by name, and what its operator can do. */
 function sourceOf(credentials: GoogleIdentity['credentials']): {
   readonly name: string;
   readonly advice: string;

@@ -159,7 +159,7 @@ function isMistral(model: string): boolean {
   return /^(mistral|ministral|codestral|magistral)/.test(model);
 }
 
-/** A request at the address that its model has here, and in the words that this address wants. */
+/** Returns a request at the address that its model has here, and in the words that this address wants. */
 function onVertex(request: UpstreamRequest): UpstreamRequest {
   const { path, model, stream } = request;
   const predict = stream ? 'streamRawPredict' : 'rawPredict';

@@ -42,7 +42,7 @@ function readReport(body: JsonObject): VideoReport {
     : report;
 }
 
-/** The bytes of a finished video, in base64. */
+/** Returns the bytes of a finished video, in base64. */
 function videoIn({
   response,
   error,

@@ -105,13 +105,13 @@ export default defineChannel({
   },
 });
 
-/** The body with who pays for it. */
+/** Returns the body with who pays for it. */
 function owned({ body }: UpstreamRequest, owner: Readonly<Record<string, string>>): string {
   const parsed = typeof body === 'string' || Buffer.isBuffer(body) ? parseObject(body.toString()) : undefined;
   return JSON.stringify({ ...parsed, ...owner });
 }
 
-/** The foundation models of the region, in one page: there are fewer than two hundred. */
+/** Returns the foundation models of the region, in one page: there are fewer than two hundred. */
 async function listModels({ http }: ChannelTools, baseUrl: string): Promise<readonly string[]> {
   const url = new URL(`${baseUrl.replace(/\/+$/, '')}/ml/v1/foundation_model_specs`);
   url.searchParams.set('version', version);

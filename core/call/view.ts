@@ -285,7 +285,7 @@ export function replyContext(exchange: Exchange, drop: (path: string) => void): 
   return new CallReplyContext(exchange, drop);
 }
 
-/** The first view of a call, with no edits. */
+/** Returns the first view of a call, with no edits. */
 export function firstView(exchange: Exchange): Call {
   return new CallView(exchange, {});
 }

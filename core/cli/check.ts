@@ -146,7 +146,7 @@ function section(title: string, names: readonly string[]): string {
   return `${title}\n${lines.join('\n')}`;
 }
 
-/** True for a model that a channel serves under exactly this name and that has no price. An alias has the price of its model. */
+/** Returns true for a model that a channel serves under exactly this name and that has no price. An alias has the price of its model. */
 function isUnpriced({ catalog, prices }: Gateway, name: string): boolean {
   return catalog.serves(name) && prices.unpriced(name);
 }

@@ -6,7 +6,7 @@ import { oauthTokens } from '../upstream/credentials/oauth-tokens.ts';
 import { fillingIn, StandIn } from '../upstream/credentials/stand-in.ts';
 import { createHttpClient } from '../upstream/send.ts';
 
-/** The tools of a channel whose requests show an access token of an identity, besides its keys where it has some. */
+/** Returns the tools of a channel whose requests show an access token of an identity, besides its keys where it has some. */
 export function withIdentity(
   tools: ChannelTools,
   identity: OAuth2Identity,

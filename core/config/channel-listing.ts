@@ -57,7 +57,7 @@ export function namesOf(names: ChannelModels['names']): readonly string[] {
   return isNameList(names) ? names : Object.keys(names);
 }
 
-/** True for a name that stands for several. */
+/** Returns true for a name that stands for several. */
 export function isPattern(name: string): boolean {
   return name.includes('*');
 }

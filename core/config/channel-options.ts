@@ -209,7 +209,7 @@ export const commonOptions = z.object({
 });
 
 /**
- * The options of an entry of a kind: those that every kind takes, and its own. Where a kind has an `identity` or `credentials` of its own, the
+ * Returns the options of an entry of a kind: those that every kind takes, and its own. Where a kind has an `identity` or `credentials` of its own, the
  * values that every kind takes count all the same.
  */
 export function optionsSchema({ spec, options: { identity, credentials } }: ChannelEntry): z.ZodObject {
@@ -236,7 +236,7 @@ function makeSchema(spec: ChannelEntry['spec'], isOAuth2: boolean, isForwarding:
   });
 }
 
-/** The identity of the options where it is one that every kind takes. */
+/** Returns the identity of the options where it is one that every kind takes. */
 export function oauth2IdentityOf({
   identity,
 }: ChannelConfig<Record<string, unknown>>): OAuth2Identity | undefined {

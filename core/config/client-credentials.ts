@@ -7,7 +7,7 @@ import { toGatewayError } from '../sdk/errors.ts';
 import { clientAnswer, isOfClient, ofClient } from '../upstream/credentials/client-answer.ts';
 import { fillingIn, StandIn } from '../upstream/credentials/stand-in.ts';
 
-/** The tools of a channel whose requests show what each client has brought for the provider. */
+/** Returns the tools of a channel whose requests show what each client has brought for the provider. */
 export function withClientCredentials(tools: ChannelTools): ChannelTools {
   const standIn = new StandIn();
   const filled = fillingIn({ ...tools, keys: [standIn.key] }, standIn, (call) => {

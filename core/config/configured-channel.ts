@@ -160,7 +160,7 @@ function cacheKeyOf(
     .slice(0, 32);
 }
 
-/** The keys of an entry, each once. */
+/** Returns the keys of an entry, each once. */
 function keysOf({ key, keys }: ChannelOptions): readonly string[] {
   const all = [key, ...(keys ?? [])].map((one) => one?.trim());
   return [...new Set(all.filter((one) => one !== undefined && one !== ''))] as string[];

@@ -3,7 +3,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { urlOf, type DatabaseSettings } from '../settings/database.ts';
 import type { LoadedConfig } from './config.ts';
 
-/** The database: the config's, or `sluice.db` in the data folder. Relative paths begin at the config's folder. */
+/** Returns the database: the config's, or `sluice.db` in the data folder. Relative paths begin at the config's folder. */
 export function databaseOf(config: LoadedConfig): DatabaseSettings {
   const { database, data } = config.settings;
   if (database === undefined) return `sqlite:${resolve(config.root, data, 'sluice.db')}`;
@@ -13,7 +13,7 @@ export function databaseOf(config: LoadedConfig): DatabaseSettings {
   return `sqlite:${resolve(config.root, path)}`;
 }
 
-/** The URL of {@link databaseOf}. */
+/** Returns the URL of {@link databaseOf}. */
 export function databaseUrl(config: LoadedConfig): string {
   return urlOf(databaseOf(config));
 }

@@ -45,7 +45,7 @@ export function openOperations(parts: Parts): Operations {
   };
 }
 
-/** The key with its team among its owners, so that whoever lists keys can name the team. */
+/** Returns the key with its team among its owners, so that whoever lists keys can name the team. */
 function withTeam(key: ApiKey, owners: Pick<Owners, 'find'>): ApiKey {
   const team = key.team === undefined ? undefined : owners.find(key.team);
   return team === undefined ? key : { ...key, owners: [team] };

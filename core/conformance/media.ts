@@ -1,7 +1,7 @@
 /** Builds the PNG image and the PDF document that trials send. */
 import { crc32, deflateSync } from 'node:zlib';
 
-/** A square of one colour as a PNG. */
+/** Returns a square of one colour as a PNG. */
 export function redSquare(width = 64): Buffer {
   const row = Buffer.concat([Buffer.from([0]), Buffer.alloc(width * 3)]);
   for (let x = 0; x < width; x += 1) row[1 + x * 3] = 255;
@@ -26,7 +26,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([around.subarray(0, 4), named, around.subarray(4)]);
 }
 
-/** A PDF of one page with one line of text: letters, digits and blanks. */
+/** Returns a PDF of one page with one line of text: letters, digits and blanks. */
 export function pageWith(line: string): Buffer {
   const drawing = `BT /F1 24 Tf 72 700 Td (${line}) Tj ET`;
   const objects = [

@@ -114,7 +114,7 @@ export function countAt(value: JsonValue | undefined, ...path: readonly (string 
   return typeof found === 'number' ? found : 0;
 }
 
-/** The calls of tools in a message of chat completions, or joined from the pieces of its stream: names with what was given to them. */
+/** Returns the calls of tools in a message of chat completions, or joined from the pieces of its stream: names with what was given to them. */
 export function callsOf(
   calls: readonly JsonValue[],
 ): readonly { readonly name: string; readonly input: JsonObject }[] {
@@ -131,7 +131,7 @@ export function callsOf(
   });
 }
 
-/** The calls of a stream, put together from their pieces. */
+/** Returns the calls of a stream, put together from their pieces. */
 export function streamedCalls(frames: readonly JsonValue[]): readonly JsonValue[] {
   const calls: { function: { name: string; arguments: string } }[] = [];
   for (const frame of frames) {

@@ -35,7 +35,7 @@ export interface ReadForm {
 /** Maximum size of a text field in bytes; a prompt may be this long. */
 const fieldSize = 4 * 1024 * 1024;
 
-/** True for a request with the content type of forms. */
+/** Returns true for a request with the content type of forms. */
 export function isForm({ headers }: IncomingMessage): boolean {
   return /^\s*multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? '');
 }

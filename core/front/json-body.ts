@@ -115,7 +115,7 @@ function readObject(
   return { value, counts };
 }
 
-/** Number of members of the objects and lists in an object; an empty one counts as one. */
+/** Returns the number of members of the objects and lists in an object; an empty one counts as one. */
 function innerMembers(value: JsonObject): number {
   let count = 0;
   for (const name in value) {

@@ -162,7 +162,7 @@ export class FormParser {
     return { type: 'data', bytes };
   }
 
-  /** Number of bytes that cannot belong to a delimiter of which the rest has not come. */
+  /** Returns the number of bytes that cannot belong to a delimiter of which the rest has not come. */
   #certain(): number {
     const from = Math.max(0, this.#rest.length - this.#delimiter.length);
     const start = this.#rest.subarray(from).lastIndexOf(lineEnd[0] ?? 0) + from;

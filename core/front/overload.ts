@@ -125,7 +125,7 @@ export class Overload implements WholeLoad {
     return true;
   }
 
-  /** True for a call that runs although others are refused because they have waited. */
+  /** Returns true for a call that runs although others are refused because they have waited. */
   #isInTime(): boolean {
     const { running } = this.#settings;
     if (this.#strain !== 'lag' || this.#running >= running || this.waiting > 0) return false;

@@ -79,7 +79,7 @@ function hasAsciiCharset(type: string): boolean {
   return charset !== undefined && isAsciiCharset(charset);
 }
 
-/** False for UTF-8, and true for charsets that agree with it on ASCII. Throws for others. */
+/** Returns false for UTF-8, and true for charsets that agree with it on ASCII. Throws for others. */
 export function isAsciiCharset(charset: string): boolean {
   if (/^utf-?8$/i.test(charset)) return false;
   if (!/^(?:us-ascii|iso-8859-1)$/i.test(charset)) throw notUtf8();
@@ -107,7 +107,7 @@ function namesIn(disposition: string): { readonly name: string; readonly filenam
   return { name: nameIn(found.get('name')), filename: filenameIn(found) };
 }
 
-/** The name of a field. Backslashes are refused because some clients escape with them, and others mean them. */
+/** Returns the name of a field. Backslashes are refused because some clients escape with them, and others mean them. */
 function nameIn(name: string | undefined): string {
   if (name === undefined || name === '') throw refusedPart('a part has no name');
   if (name.includes('\\')) throw refusedPart('the name of a field has a backslash');
@@ -116,7 +116,7 @@ function nameIn(name: string | undefined): string {
   return name;
 }
 
-/** The name of the file: Go and curl escape quotes and backslashes, browsers write them as codes. */
+/** Returns the name of the file: Go and curl escape quotes and backslashes, browsers write them as codes. */
 function filenameIn(found: ReadonlyMap<string, string>): string | undefined {
   const star = found.get('filename*');
   const encoded = star === undefined ? undefined : (extended.exec(star)?.[1] ?? '%');

@@ -9,7 +9,7 @@ import { readUntil } from '../state/waiting-reader.ts';
 import { linger, refuse } from './refusal.ts';
 import { matchedParams } from './wire.ts';
 
-/** The handler of a plugin's own route: Koa writes what it leaves in its context, and what it throws is a refusal, or a 500. */
+/** Returns the handler of a plugin's own route: Koa writes what it leaves in its context, and what it throws is a refusal, or a 500. */
 export function pluginRoute(front: Front, { plugin, handler }: PluginRoute): (ctx: Context) => Promise<void> {
   const { log } = front.gateway;
   return async function routePlugin(ctx) {

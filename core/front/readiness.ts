@@ -10,7 +10,7 @@ import type { Front, FrontParts } from './front.ts';
 import { callerOf, wireOf } from './upgrade.ts';
 import { requestId } from './wire.ts';
 
-/** The handler of `/readyz`: whether calls can be served, and for those who may know it how the channels stand. */
+/** Returns the handler of `/readyz`: whether calls can be served, and for those who may know it how the channels stand. */
 export function readinessRoute(front: Front): (ctx: Context) => Promise<void> {
   const { gateway, parts } = front;
   const identify = gateway.identified(() => Promise.resolve(EMPTY));

@@ -35,7 +35,7 @@ export function refuseUnknown(ctx: Context, front: Front): void {
   refuse(ctx, front.formatNamed(errorFormat(ctx.url, ctx.headers)), error);
 }
 
-/** The path as the client wrote it, before an alias was resolved. */
+/** Returns the path as the client wrote it, before an alias was resolved. */
 function clientPath({ originalUrl, path }: Context): string {
   return (originalUrl.startsWith('/') ? (originalUrl.split('?', 1)[0] ?? '') : path).slice(0, 200);
 }

@@ -133,7 +133,7 @@ export class Reply {
     }
   }
 
-  /** True when this reply goes over the socket. */
+  /** Returns true when this reply goes over the socket. */
   writesTo(socket: Duplex): boolean {
     return this.#response.socket === socket;
   }
@@ -338,7 +338,7 @@ export class Reply {
     return this.#trailers?.comments() ?? '';
   }
 
-  /** True for the first and last bytes of a reply that is short enough to go out in one piece with its head. */
+  /** Returns true for the first and last bytes of a reply that is short enough to go out in one piece with its head. */
   #isAll({ length }: Buffer): boolean {
     return (
       !this.#committed &&

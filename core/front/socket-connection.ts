@@ -118,7 +118,7 @@ export class SocketConnection {
     setTimeout(() => this.#socket.terminate(), 200).unref();
   }
 
-  /** True when no call runs and nothing has come from the client for a while. Right after a tick. */
+  /** Returns true when no call runs and nothing has come from the client for a while. Right after a tick. */
   isQuiet(now: number): boolean {
     return this.#lanes.isIdle && now - this.#receivedAt > quietTime;
   }

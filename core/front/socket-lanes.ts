@@ -43,7 +43,7 @@ export class SocketLanes {
     return this.#lanes.get(name)?.running;
   }
 
-  /** All running responses. */
+  /** Yields all running responses. */
   *replies(): Iterable<SocketReply> {
     for (const { running } of this.#lanes.values()) if (running !== undefined) yield running;
   }

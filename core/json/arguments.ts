@@ -19,7 +19,7 @@ export function argumentsObject(text: string): JsonObject {
   return parseObject(reader.push(text) + reader.end()) ?? { [rawKey]: text };
 }
 
-/** The text that {@link argumentsObject} made an object of because it was none; undefined for ordinary arguments. */
+/** Returns the text that {@link argumentsObject} made an object of because it was none; undefined for ordinary arguments. */
 export function brokenArguments(args: JsonValue): string | undefined {
   if (!isObject(args)) return undefined;
   const raw = args[rawKey];
@@ -258,7 +258,7 @@ const plain = /[^"\\\u0000-\u001f]*/y;
 
 const words: Readonly<Record<string, string>> = { t: 'true', f: 'false', n: 'null' };
 
-/** Undefined where a number has no such character. */
+/** Returns undefined where a number has no such character. */
 function digitsAfter(before: Digits, character: string): Digits | undefined {
   const isDigit = character >= '0' && character <= '9';
   const isExponent = character === 'e' || character === 'E';
@@ -281,7 +281,7 @@ function digitsAfter(before: Digits, character: string): Digits | undefined {
   }
 }
 
-/** True for a number that needs a digit more. */
+/** Returns true for a number that needs a digit more. */
 function isShort(digits: Digits): boolean {
   return digits === 'minus' || digits === 'dot' || digits === 'exponent' || digits === 'sign';
 }

@@ -159,7 +159,7 @@ function nameOf(name: string): Buffer {
 
 const noNames: ReadonlySet<string> = new Set();
 
-/** The names in an object with the edits made. */
+/** Returns the names in an object with the edits made. */
 function namesIn(bytes: Buffer, edits: MemberEdits): ReadonlySet<string> {
   const names = new Set<string>();
   for (const [name, value] of Object.entries(edits))

@@ -113,7 +113,7 @@ function memberAt(bytes: Buffer, start: number): Member | undefined {
   return { name: nameIn(bytes, start, nameEnd), start, value, end: valueStop };
 }
 
-/** The name between the quotes at `start` and `end`; a spelling with escapes that no parser takes stands for itself. */
+/** Returns the name between the quotes at `start` and `end`; a spelling with escapes that no parser takes stands for itself. */
 function nameIn(bytes: Buffer, start: number, end: number): string {
   const plain = bytes.toString('utf8', start + 1, end);
   if (!plain.includes('\\')) return plain;

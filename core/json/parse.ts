@@ -9,7 +9,7 @@ const mostLevels = 1000;
 const shortText = 2048;
 
 /**
- * True for JSON text that is nested deeper than is parsed. The platform's parser takes a microsecond for each level: 16 MB of brackets, in
+ * Returns true for JSON text that is nested deeper than is parsed. The platform's parser takes a microsecond for each level: 16 MB of brackets, in
  * one event of a provider, blocked a worker for eight seconds (Node 24, November 2026). Strings are skipped at the speed of `indexOf`.
  */
 export function nestsTooDeeply(text: string): boolean {

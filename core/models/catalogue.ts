@@ -72,7 +72,7 @@ export class KnownModels {
   }
 
   /**
-   * The limits of a model, where neither the config nor its channel's kind says any. An output limit that is the whole context is none: the
+   * Returns the limits of a model, where neither the config nor its channel's kind says any. An output limit that is the whole context is none: the
    * list writes so where nobody knows it.
    */
   static limits({ inputLimit, outputLimit }: KnownModel): Pick<ModelTraits, 'inputLimit' | 'outputLimit'> {

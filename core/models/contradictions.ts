@@ -117,7 +117,7 @@ function differences(
   );
 }
 
-/** Undefined where the row does not tell. */
+/** Returns undefined if the row does not have it. */
 function ability({ can, cannot }: KnownModel, name: 'reasoning' | 'structured-output'): boolean | undefined {
   if (can?.includes(name) === true) return true;
   return cannot?.includes(name) === true ? false : undefined;

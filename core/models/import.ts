@@ -111,7 +111,7 @@ function takes(entry: JsonObject, medium: Medium): boolean {
   return entry[takenBy[medium]] === true || (Array.isArray(modalities) && modalities.includes(medium));
 }
 
-/** Undefined where the list does not tell. */
+/** Returns undefined if the list does not have it. */
 function can(entry: JsonObject, ability: Ability): boolean | undefined {
   const stated = entry[doneBy[ability]];
   return typeof stated === 'boolean' ? stated : undefined;
@@ -132,7 +132,7 @@ function isFree({ tiers, ...prices }: PriceRow): boolean {
   return tiers === undefined && Object.values(prices).every((price) => price === undefined || price === 0);
 }
 
-/** The text of a list for a file: one model a line, so that two of them can be compared. */
+/** Returns the text of a list for a file: one model a line, so that two of them can be compared. */
 export function writeKnownModels({ models, ...rest }: ModelList): string {
   const providers = Object.entries(models).map(([provider, known]) => {
     const lines = Object.entries(known).map(

@@ -32,7 +32,7 @@ export function readKnownTraits(entry: JsonObject): KnownTraits | undefined {
   return Object.keys(traits).length === 0 ? undefined : traits;
 }
 
-/** Undefined where the entry does not tell all of them. */
+/** Returns undefined where the entry does not tell all of them. */
 function effortsOf(entry: JsonObject): readonly string[] | undefined {
   if (entry['supports_reasoning'] !== true) return undefined;
   const listed = entry['reasoning_effort_levels'];

@@ -80,7 +80,7 @@ function defined(reasoning: ModelTraits['reasoning']): Partial<ModelTraits> {
   return reasoning === undefined ? {} : { reasoning };
 }
 
-/** True when the model thinks, whether or not that can be controlled. */
+/** Returns true when the model thinks, whether or not that can be controlled. */
 export function thinksAtAll({ reasoning, thinksByDefault, stopsThinking }: ModelTraits): boolean {
   return reasoning !== 'none' || thinksByDefault === true || stopsThinking === false;
 }

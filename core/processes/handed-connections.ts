@@ -143,7 +143,7 @@ class Hand implements Taker {
     return this.#hasEnded;
   }
 
-  /** False for a spare while the other workers of a port are as many as there are to be. */
+  /** Returns false for a spare while the other workers of a port are as many as there are to be. */
   isNeeded(others: number): boolean {
     const { spareBeside } = this.#part;
     return spareBeside === undefined || others === 0 || others < spareBeside();

@@ -7,7 +7,7 @@ import { join, relative } from 'node:path';
 const scripts = /\.(ts|mts|js|mjs|json)$/;
 
 /**
- * A short name for the config file and all scripts in `plugins/` and `channels/` beside it, as they are now: it changes with each of them.
+ * Returns a short name for the config file and all scripts in `plugins/` and `channels/` beside it, as they are now: it changes with each of them.
  * `.env` is left out, as it holds secrets.
  */
 export function versionOf(file: string, root: string): string {
@@ -19,7 +19,7 @@ export function versionOf(file: string, root: string): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-/** A digest of those files, of `.env` and of all scripts beside them, by which workers tell whether they have read the same. */
+/** Returns a digest of those files, of `.env` and of all scripts beside them, by which workers tell whether they have read the same. */
 export function digestOfFiles(file: string, root: string): string {
   const hash = createHash('sha256').update(versionOf(file, root));
   for (const path of [join(root, '.env'), ...scriptsIn(root, false)]) {

@@ -37,7 +37,7 @@ export interface Taker {
   readonly isSpare: boolean;
   /** True for a worker that has acknowledged all that it was sent. */
   readonly isFree: boolean;
-  /** False for a spare while the other workers of a port are as many as there are to be. */
+  /** Returns false for a spare while the other workers of a port are as many as there are to be. */
   isNeeded(others: number): boolean;
   offer(waiting: Waiting, port: Port): void;
 }
@@ -129,7 +129,7 @@ export function closeForGood(handle: Handle): void {
   handle.close();
 }
 
-/** True for what node:cluster sends with a message that hands a connection over. */
+/** Returns true for what node:cluster sends with a message that hands a connection over. */
 export function isHandle(value: unknown): value is Handle {
   return typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
 }

@@ -42,7 +42,7 @@ export interface WorkerOwner {
   answer(question: Question): void;
   /** `how`: the signal or the code with which it ended. */
   ended(how: string | number): void;
-  /** The log as it is now. */
+  /** Returns the log as it is now. */
   log(): Log;
 }
 

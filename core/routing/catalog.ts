@@ -17,11 +17,11 @@ export interface Candidate {
 /** Lookup of channels by model. */
 export interface Catalog {
   readonly channels: readonly Channel[];
-  /** True when some channel serves this public name (exact, mapped, or by pattern). */
+  /** Returns true when some channel serves this public name (exact, mapped, or by pattern). */
   serves(model: string): boolean;
-  /** True when a channel lists the exact name, or a pattern matches a known model of this name. Such a name is never split for suffixes. */
+  /** Returns true when a channel lists the exact name, or a pattern matches a known model of this name. Such a name is never split for suffixes. */
   isKnown(model: string): boolean;
-  /** True for the name of a model in the list of known models: see `isPublished` of models/catalogue. */
+  /** Returns true for the name of a model in the list of known models: see `isPublished` of models/catalogue. */
   isInModelList(model: string): boolean;
   /** Returns the targets of a model, best first, each channel with its first key, also channels without the operation. */
   targets(model: string): readonly Target[];

@@ -102,7 +102,7 @@ export class Choice {
     return eligible.length === 0 ? undefined : this.#leastBusy(foremost(eligible), this.#loadOf(candidate));
   }
 
-  /** True for a target that is only tried when no other target is left. */
+  /** Returns true for a target that is only tried when no other target is left. */
   #isLast(target: Target): boolean {
     const isThere = (other: Target): boolean => areTogether(target, other);
     return this.#failed?.some(isThere) === true || this.#beside.some(isThere);

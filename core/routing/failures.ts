@@ -7,7 +7,7 @@ import { diagnose } from './health/diagnosis.ts';
 /** Statuses after which the same request may succeed: timeout, conflict, too early. */
 const again: ReadonlySet<number> = new Set([408, 409, 425]);
 
-/** True when the same target may well answer the second time. */
+/** Returns true when the same target may well answer the second time. */
 export function isRepeatable(error: GatewayError): boolean {
   const failure = upstreamFailureOf(error);
   return failure?.fault === 'failed' && again.has(failure.status);
@@ -26,7 +26,7 @@ export function spoils(error: GatewayError): readonly [Failed, boolean] {
   }
 }
 
-/** True when the provider has said that it has no such model. */
+/** Returns true when the provider has said that it has no such model. */
 function isUnknownModel(error: GatewayError): boolean {
   return diagnose(error).says === 'unknown';
 }
@@ -61,7 +61,7 @@ export function tellingError(failures: readonly GatewayError[], ready?: number):
   return new GatewayError(code, message, { status, origin, retryable, headers, cause, retryAfter });
 }
 
-/** True for a failure that another target may not share. The caller's own mistake stays one everywhere. */
+/** Returns true for a failure that another target may not share. The caller's own mistake stays one everywhere. */
 export function movesOn(error: unknown): boolean {
   const { origin, retryable } = toGatewayError(error);
   return origin !== 'client' && retryable;

@@ -88,7 +88,7 @@ function starCount(name: string): number {
   return name.split('*').length - 1;
 }
 
-/** True for a list of names, false for a map. */
+/** Returns true for a list of names, false for a map. */
 export function isNameList<Other extends object>(
   models: readonly string[] | Other,
 ): models is readonly string[] {

@@ -22,7 +22,7 @@ export function codecFor<O extends keyof Codecs>(
   return own?.format === format ? own : formatNamed(format)?.codecs[operation];
 }
 
-/** True where the target's provider makes one answer for each request, so that several answers (`n`) take several requests. */
+/** Returns true when the target's provider makes one answer for each request, so that several answers (`n`) take several requests. */
 export function isSingleChoice(
   call: Call,
   target: Target,

@@ -13,7 +13,7 @@ export function matchesModel(patterns: readonly string[] | undefined, model: str
 }
 
 /**
- * True when some model name fits both patterns. Takes time in proportion to their length: where both have stars, only their beginnings and
+ * Returns true when some model name fits both patterns. Takes time in proportion to their length: where both have stars, only their beginnings and
  * their ends can disagree, because the stars leave room for everything between these.
  *
  * @example
@@ -31,7 +31,7 @@ export function patternsOverlap(one: string, other: string): boolean {
 }
 
 /**
- * True when a key with these allowed models may use one of the served ones. Both lists hold exact names and patterns with `*`. Without a
+ * Returns true when a key with these allowed models may use one of the served ones. Both lists hold exact names and patterns with `*`. Without a
  * list of allowed models every served one may be used.
  *
  * @example
@@ -81,7 +81,7 @@ export function intersectPatterns(one: readonly string[], other: readonly string
   return [...both].slice(0, mostPatterns);
 }
 
-/** The names that begin and end as two patterns with one star each ask. */
+/** Returns the names that begin and end as two patterns with one star each ask. */
 function between(one: string, other: string): string {
   const longer = (a = '', b = ''): string => (a.length > b.length ? a : b);
   return `${longer(startOf(one), startOf(other))}*${longer(endOf(one), endOf(other))}`;

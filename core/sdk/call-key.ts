@@ -15,7 +15,7 @@ export interface CallKey<T> {
 let keys = 0;
 
 /**
- * A new key; `name` shows in error messages.
+ * Returns a new key; `name` shows in error messages.
  *
  * @example
  * const color = callKey<string>('color');

@@ -226,7 +226,7 @@ export interface Channel {
   readonly batchShare?: number;
   /** Path of the model in a batch: see `ChannelParts.batchModel`. */
   readonly batchModel?: string;
-  /** The provider's name for a public model name; undefined when this channel does not serve it. */
+  /** Returns the provider's name for a public model name; undefined when this channel does not serve it. */
   upstreamModel(model: string): string | undefined;
   /**
    * Public names that are known to be served now: those of `models`, and behind its patterns what the list of known models and the provider
@@ -270,7 +270,7 @@ export interface Channel {
 }
 
 /**
- * The decoded request of a call that is known to be about a chat. Throws for any other.
+ * Returns the decoded request of a call that is known to be about a chat. Throws for any other.
  *
  * @example
  * const turns = chatOf(call).messages.length;
@@ -282,7 +282,7 @@ export function chatOf(call: Pick<Call, 'request' | 'operation'>): ChatRequest {
 }
 
 /**
- * The same without its long texts, see {@link Call.outline}. Throws for a call that is about no chat.
+ * Returns the same without its long texts, see {@link Call.outline}. Throws for a call that is about no chat.
  *
  * @example
  * const tools = chatOutlineOf(call).tools.length;

@@ -55,7 +55,7 @@ export interface Format {
   readonly name: string;
   readonly routes: readonly Route[];
   readonly codecs: Codecs;
-  /** The error before anything was sent. */
+  /** Returns the error before anything was sent. */
   errorReply(error: GatewayError, requestId: string): ErrorReply;
   /** Response headers every reply of this format carries. */
   replyHeaders(requestId: string): Readonly<Record<string, string>>;

@@ -15,13 +15,13 @@ export const connectionHeaders: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** True for a header of a request that its sender may choose: not for `host`, nor for those of the connection. */
+/** Returns true for a header of a request that its sender may choose: not for `host`, nor for those of the connection. */
 export function isRequestHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return lower !== 'host' && !connectionHeaders.has(lower);
 }
 
-/** True for a name and a value that HTTP can carry. */
+/** Returns true for a name and a value that HTTP can carry. */
 export function isSendable(name: string, value: string): boolean {
   try {
     validateHeaderName(name);

@@ -39,7 +39,7 @@ export class InFlight<T extends object> {
     return entry;
   }
 
-  /** False when it had been taken out before. */
+  /** Returns false when it had been taken out before. */
   remove(entry: Entry<T>): boolean {
     const { before, after } = entry;
     if (entry.value === undefined) return false;

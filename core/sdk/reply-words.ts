@@ -6,8 +6,8 @@ export interface ReplyWords {
   readonly marks: readonly string[];
   /** True while each frame has to be read. */
   readonly readsAll: boolean;
-  /** The frame of a stream in those words: the same object where nothing changes. */
+  /** Returns the frame of a stream in those words: the same object where nothing changes. */
   frame(body: JsonObject): JsonObject;
-  /** The same of a whole reply. */
+  /** Returns the same of a whole reply. */
   whole(body: JsonObject): JsonObject;
 }

@@ -11,8 +11,8 @@ import type { JsonObject } from '../model/json.ts';
 export interface Sealer {
   /** Text that is safe in JSON and in headers. `purpose` keeps one kind of sealed text from passing for another. */
   seal(purpose: string, owner: string, value: JsonObject): string;
-  /** Undefined when the text is no seal of this gateway, for this purpose and this owner. */
+  /** Returns undefined when the text is no seal of this gateway, for this purpose and this owner. */
   open(purpose: string, owner: string, text: string): JsonObject | undefined;
-  /** True for text that only a gateway can have made, whether or not this one can open it: it is never a provider's own. */
+  /** Returns true for text that only a gateway can have made, whether or not this one can open it: it is never a provider's own. */
   made(text: string): boolean;
 }

@@ -37,7 +37,7 @@ export function formatFor(
   return isFitting ? serverTools : formats[0];
 }
 
-/** True when the call has tools that the provider runs: web search or code execution. */
+/** Returns true when the call has tools that the provider runs: web search or code execution. */
 function asksForServerTools(call: Call): boolean {
   return (
     call.operation === 'chat' &&

@@ -6,7 +6,7 @@ import { ConnectAgent } from './connect-agent.ts';
 import { compression } from './socket-close.ts';
 import { UpstreamSocket, type SharedSockets, type UpstreamSocketOptions } from './socket.ts';
 
-/** The sockets of one channel. */
+/** Returns the sockets of one channel. */
 export function createUpstreamSockets(options: UpstreamSocketOptions): UpstreamSockets {
   const open = new Set<UpstreamSocket>();
   let timer: NodeJS.Timeout | undefined;

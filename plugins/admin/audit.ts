@@ -43,7 +43,7 @@ export class Audit {
     });
   }
 
-  /** A page, newest first. `after` is the id of the last entry of the page before. `organisation`: the changes that concern it alone. */
+  /** Returns a page, newest first. `after` is the id of the last entry of the page before. `organisation`: the changes that concern it alone. */
   async page(limit: number, after?: string, organisation?: string): Promise<AuditPage> {
     const entries: AuditEntry[] = [];
     for await (const entry of this.#log.entries())
@@ -57,7 +57,7 @@ export class Audit {
     return older.length > limit && last !== undefined ? { entries: page, next: last.id } : { entries: page };
   }
 
-  /** The organisation that a change concerns: the target, or that of the key, owner or user that is changed. */
+  /** Returns the organisation that a change concerns: the target, or that of the key, owner or user that is changed. */
   #organisationOf({ target, before, after }: Change): string | undefined {
     const owners = this.#owners;
     const { organisation, team, member } = after ?? before ?? {};

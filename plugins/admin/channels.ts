@@ -19,7 +19,7 @@ type ChannelTools = Pick<
   'apiKeys' | 'catalog' | 'health' | 'usageLog' | 'calls' | 'prices' | 'stores' | 'log'
 >;
 
-/** The routes about channels, and the models that they serve. */
+/** Returns the routes about channels, and the models that they serve. */
 export function channelHandlers(
   tools: ChannelTools,
   switches: ChannelSwitches,

@@ -52,7 +52,7 @@ export function setErrorHeaders(ctx: RouteContext, { headers, retryAfter }: Gate
   if (retryAfter !== undefined) ctx.set('retry-after', String(Math.ceil(retryAfter)));
 }
 
-/** The token in a request's session cookie. */
+/** Returns the token in a request's session cookie. */
 export function sessionToken({ cookies }: Pick<RouteContext, 'cookies'>): string | undefined {
   return cookies.get(cookieName);
 }

@@ -40,7 +40,7 @@ type KeyQuery = Parameters<Handlers<'listKeys'>['listKeys']>[0]['query'];
 /** Number of keys whose budgets are looked up at the same time. */
 const atOnce = 8;
 
-/** The routes about API keys. */
+/** Returns the routes about API keys. */
 export function keyHandlers(
   tools: KeyTools,
   audit: Audit,
@@ -109,7 +109,7 @@ export function keyHandlers(
   };
 }
 
-/** The routes about secrets of keys. */
+/** Returns the routes about secrets of keys. */
 function secretHandlers(
   access: KeyAccess,
   tools: KeyTools,
@@ -241,7 +241,7 @@ function noKey(id: string): GatewayError {
   return new GatewayError('not_found', `There is no key ${id.slice(0, 100)}.`);
 }
 
-/** The owners of a key, for the audit: they say whom a change concerns. */
+/** Returns the owners of a key, for the audit: they say whom a change concerns. */
 function ownersOf({ team, member }: ApiKey): JsonObject {
   return { ...(team !== undefined && { team }), ...(member !== undefined && { member }) };
 }

@@ -67,7 +67,7 @@ export class LiveFeed {
     return this.#running.size;
   }
 
-  /** The number of calls that run now of the keys of a scope. */
+  /** Returns the number of calls that run now of the keys of a scope. */
   runningOf(scope: KeyScope): number {
     let found = 0;
     for (const { call } of this.#running.values(this.running))

@@ -99,7 +99,7 @@ export class LiveCalls {
     ];
   }
 
-  /** The number of calls that run now, in all processes; of the keys of a scope where there is one. */
+  /** Returns the number of calls that run now, in all processes; of the keys of a scope if there is one. */
   async running(scope?: KeyScope): Promise<number> {
     const question: JsonObject = scope === undefined ? {} : { scope: { ...scope } as JsonObject };
     const gathered = await this.#peers.gather(runningTopic, question);
@@ -243,7 +243,7 @@ export class LiveCalls {
     return frameOf('snapshot', { running: this.#shownOf(scope), calls });
   }
 
-  /** Number of known calls in a scope. */
+  /** Returns the number of known calls in a scope. */
   #shownOf(scope: KeyScope): number {
     let count = 0;
     for (const { calls } of this.#states.values())
@@ -283,7 +283,7 @@ function frameOf(event: 'snapshot' | 'calls', frame: LiveFrame): string {
   return writeSse({ event, text: JSON.stringify(frame) });
 }
 
-/** The calls that began last. */
+/** Returns the calls that began last. */
 function newest(calls: readonly LiveCall[], most: number): LiveCall[] {
   if (calls.length <= most) return [...calls];
   return calls.toSorted((one, other) => one.at - other.at).slice(-most);

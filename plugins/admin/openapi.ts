@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { routes, type RouteSpec } from './routes.ts';
 import { failure } from './schemas/index.ts';
 
-/** The OpenAPI 3.1 document of the admin API, made from the schemas that check its requests. */
+/** Returns the OpenAPI 3.1 document of the admin API, made from the schemas that check its requests. */
 export function openapiDocument(): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const [name, spec] of Object.entries<RouteSpec>(routes)) {

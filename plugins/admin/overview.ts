@@ -36,7 +36,7 @@ type OverviewTools = Pick<
   'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog' | 'upkeep'
 >;
 
-/** The time of an overview. `since` is at the start of a bucket: half a first one would look like a fall. */
+/** Returns the time of an overview. `since` is at the start of a bucket: half a first one would look like a fall. */
 function timeOf(query: OverviewQuery, now: number) {
   const { range, since, until, zone } = query;
   const end = until ?? now;

@@ -15,7 +15,7 @@ type OwnerTools = Pick<InternalTools, 'apiKeys' | 'ledger'>;
 /** Number of owners whose budgets are looked up at the same time. */
 const atOnce = 8;
 
-/** The routes about owners of API keys. */
+/** Returns the routes about owners of API keys. */
 export function ownerHandlers(
   tools: OwnerTools,
   audit: Audit,

@@ -2,7 +2,7 @@ import type { InternalTools } from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import type { Handlers } from './serve.ts';
 
-/** The processes that serve: how they stand, how much this one has to do, and the wish for a reload. */
+/** Returns the processes that serve: how they stand, how much this one has to do, and the wish for a reload. */
 export function processHandlers(
   { processes, overload, upkeep }: Pick<InternalTools, 'processes' | 'overload' | 'upkeep'>,
   audit: Audit,

@@ -6,7 +6,7 @@ import { checkJsonType, parseJsonBody, readBytes } from 'sluice/internal';
 
 const limits = { body: 1024 * 1024, depth: 16, values: 20_000, members: 2000 };
 
-/** The query of a request, checked. 400 names the parameter. */
+/** Returns the query of a request, checked. 400 names the parameter. */
 export function readQuery(request: IncomingMessage, schema: z.ZodType): unknown {
   const { url = '' } = request;
   const mark = url.indexOf('?');
@@ -21,7 +21,7 @@ export function readQuery(request: IncomingMessage, schema: z.ZodType): unknown 
   return checked(schema, query, 'parameter');
 }
 
-/** The body of a request, checked: at most 1 MiB of JSON. An empty one counts as an empty object. */
+/** Returns the body of a request, checked: at most 1 MiB of JSON. An empty one counts as an empty object. */
 export async function readBody(request: IncomingMessage, schema: z.ZodType): Promise<unknown> {
   const isEmpty = request.headers['content-length'] === '0' || !hasBody(request);
   if (!isEmpty) checkJsonType(request);

@@ -135,7 +135,7 @@ export class Sessions {
     await this.#kept.delete(rowOf(token));
   }
 
-  /** The ids of all sessions. */
+  /** Returns the ids of all sessions. */
   async running(): Promise<ReadonlySet<string>> {
     const ids = new Set<string>();
     for await (const [row] of entriesOf(this.#kept)) ids.add(idOf(row));
@@ -157,7 +157,7 @@ export class Sessions {
     return user?.enabled === true && user.stamp === generation ? userActor(user) : undefined;
   }
 
-  /** The running sessions of a user, the newest first. */
+  /** Returns the running sessions of a user, the newest first. */
   async ofUser(user: User): Promise<readonly OwnSession[]> {
     const running: OwnSession[] = [];
     for (const { row, createdAt } of await this.#listed(user.id)) {

@@ -36,12 +36,12 @@ export function totalsOf(sums: readonly UsageTotals[]): UsageTotals {
   return charged === all.microDollars ? all : { ...all, chargedMicroDollars: charged };
 }
 
-/** The totals of all calls that fit a filter, each counted once. */
+/** Returns the totals of all calls that fit a filter, each counted once. */
 export async function totalsIn(usageLog: Pick<UsageLog, 'sums'>, filter: UsageFilter): Promise<UsageTotals> {
   return totalsOf((await usageLog.sums(filter, { bucket: always })).sums);
 }
 
-/** The filter for the time of the same length before `since`. */
+/** Returns the filter for the time of the same length before `since`. */
 export function before<Filter extends UsageFilter>(
   filter: Filter,
   now: number,
@@ -92,7 +92,7 @@ function isIn({ since, until }: ZoneDay, at: number): boolean {
   return at >= since && at < until;
 }
 
-/** The dates of days, by when they begin. */
+/** Returns the dates of days, by when they begin. */
 export function datesOf(zone: string, since: number, until: number): ReadonlyMap<number, string> {
   return new Map(daysOf(zone, since, until).map((one) => [one.since, one.date]));
 }

@@ -42,7 +42,7 @@ export class Deliveries {
     return [...this.#destinations.keys()];
   }
 
-  /** True for a destination that wants one message for each alert. */
+  /** Returns true for a destination that wants one message for each alert. */
   takesOne(name: string): boolean {
     return this.#destinations.get(name)?.takesOne ?? false;
   }

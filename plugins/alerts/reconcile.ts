@@ -90,7 +90,7 @@ export function notify(
   return { ...alert, notified: 'firing', notifiedAt: now, notifiedSeverity: severity };
 }
 
-/** True while nothing is to be sent about an alert. */
+/** Returns true while nothing is to be sent about an alert. */
 export function isMuted(
   { id, kind }: Pick<Alert, 'id' | 'kind'>,
   mutes: readonly Mute[],

@@ -34,7 +34,7 @@ const lookups: ReadonlySet<string> = new Set([
   'enable_search',
 ]);
 
-/** True for an operation whose responses are cached. */
+/** Returns true for an operation whose responses are cached. */
 export function isCachedOperation(operation: Call['operation']): boolean {
   return operations.has(operation);
 }
@@ -60,7 +60,7 @@ export function obstacleOf(
   return undefined;
 }
 
-/** True for a tool that the provider runs or may run. */
+/** Returns true for a tool that the provider runs or may run. */
 function isHosted({ type }: ChatRequest['tools'][number]): boolean {
   return type !== 'function' && type !== 'custom';
 }
@@ -77,7 +77,7 @@ function obstacleIn(block: Block): Obstacle | undefined {
   return 'source' in block && block.source.kind === 'file' ? 'file' : undefined;
 }
 
-/** True where a request has one of these members at its top, with a value that switches it on. */
+/** Returns true when a request has one of these members at its top, with a value that switches it on. */
 function hasMember({ extra }: ChatRequest, names: ReadonlySet<string>): boolean {
   for (const fields of Object.values(extra ?? {})) {
     for (const [name, value] of Object.entries(fields)) {

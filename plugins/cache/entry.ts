@@ -40,7 +40,7 @@ const notKept: ReadonlySet<GatewayEvent['type']> = new Set<GatewayEvent['type']>
   'media-start',
 ]);
 
-/** True for an event that is about one call alone. */
+/** Returns true for an event that is about one call alone. */
 export function isOfOneCall({ type }: GatewayEvent): boolean {
   return ofOneCall.has(type);
 }
@@ -78,7 +78,7 @@ function weigh(value: unknown): number {
 /** Options that decide which responses are stored. */
 export type Rules = Pick<CacheOptions, 'toolCalls' | 'length' | 'refusals'>;
 
-/** True for a complete response that is kept by the rules. */
+/** Returns true for a complete response that is kept by the rules. */
 export function isKept(events: readonly GatewayEvent[], rules: Rules): boolean {
   let isComplete = false;
   let saysSomething = false;

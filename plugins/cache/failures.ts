@@ -12,14 +12,14 @@ export function notCached(): GatewayError {
   );
 }
 
-/** True for a failure that every equal request would meet: an error of the request itself, by the provider. */
+/** Returns true for a failure that every equal request would meet: an error of the request itself, by the provider. */
 export function isTheSameForAll(error: unknown): boolean {
   return (
     error instanceof GatewayError && error.origin === 'upstream' && error.status < 500 && !error.retryable
   );
 }
 
-/** True for a failure of providers, or of connections to them. */
+/** Returns true for a failure of providers, or of connections to them. */
 export function isOutage(error: unknown): boolean {
   return (
     error instanceof GatewayError && (error.origin === 'upstream' || error.status >= 500) && error.retryable

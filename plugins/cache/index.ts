@@ -36,7 +36,7 @@ export default definePlugin({
   },
 });
 
-/** The scope that a request names; undefined for all. */
+/** Returns the scope that a request names; undefined for all. */
 function scopeIn(key: unknown, group: unknown): string | undefined {
   if (key === undefined && group === undefined) return undefined;
   const [name, value] = key === undefined ? ['group', group] : ['key', key];

@@ -35,7 +35,7 @@ export class Purges {
     this.#refresh();
   }
 
-  /** True for an entry that was made before its scope was purged. */
+  /** Returns true for an entry that was made before its scope was purged. */
   covers({ at, scope }: Pick<Entry, 'at' | 'scope'>): boolean {
     this.#refresh();
     return at <= this.#marks.all || at <= (this.#marks.scopes[scope] ?? 0);

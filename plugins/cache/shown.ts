@@ -18,7 +18,7 @@ export function shownTo(call: Call, source: { readonly format: string }): Shown 
 
 type Result = Extract<GatewayEvent, { type: 'result' }>['value'];
 
-/** The result of an operation with the id of this call, where it has one. */
+/** Returns the result of an operation with the id of this call, where it has one. */
 function withOwnId(value: Result, id: string): Result {
   const has = typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string';
   return has ? ({ ...value, id } as Result) : value;

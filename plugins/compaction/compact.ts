@@ -7,7 +7,7 @@ import { compactionObject, suffixOf } from './reply.ts';
 import { compacted, compactsItself, keptShare, refersBack, unseen, type Work } from './work.ts';
 
 /**
- * A request for compaction alone: answered with the user's messages and one compaction item. With `stream: true` or `generate: true` the
+ * Returns a request for compaction alone: answered with the user's messages and one compaction item. With `stream: true` or `generate: true` the
  * context is compacted and then answered, as in a request for an answer that has grown too long. Of `context_management` only the
  * instructions mean something here: that and when it is compacted the path says.
  */
@@ -30,7 +30,7 @@ function byProvider(work: Work): Reply {
   return next(same ? call : call.with({ body }));
 }
 
-/** The body without what only the gateway reads, and the context in it. */
+/** Returns the body without what only the gateway reads, and the context in it. */
 function compactable({ call, items, changed }: Work): {
   readonly body: JsonObject;
   readonly context: readonly Item[];

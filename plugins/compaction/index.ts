@@ -65,7 +65,7 @@ export default definePlugin({
   },
 });
 
-/** False where nothing is compacted and nothing was: then the words of a long context need not be read. */
+/** Returns false when nothing is compacted and nothing was: then the words of a long context need not be read. */
 function concerns(call: Call): boolean {
   const { operation, bodyOutline } = call;
   return (

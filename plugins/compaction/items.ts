@@ -14,22 +14,22 @@ export function itemsOf(body: JsonObject): readonly Item[] {
   return Array.isArray(input) ? (input as readonly JsonValue[]).filter(isObject) : [];
 }
 
-/** True for a message of the user, also in the short form without `type`. */
+/** Returns true for a message of the user, also in the short form without `type`. */
 export function isUserMessage(item: Item): boolean {
   return (item.type === undefined || item.type === 'message') && item.role === 'user';
 }
 
-/** True for a call that needs an output: of a function, a shell, a patch and so on. Calls of hosted tools have no `call_id`. */
+/** Returns true for a call that needs an output: of a function, a shell, a patch and so on. Calls of hosted tools have no `call_id`. */
 export function isCall({ type, call_id: id }: Item): boolean {
   return typeof type === 'string' && type.endsWith('_call') && typeof id === 'string';
 }
 
-/** True for the output of a call. */
+/** Returns true for the output of a call. */
 export function isOutput({ type }: Item): boolean {
   return typeof type === 'string' && type.endsWith('_output');
 }
 
-/** The id by which an output names its call: `call_id`, or `id` in the oldest form. */
+/** Returns the id by which an output names its call: `call_id`, or `id` in the oldest form. */
 export function callOf(output: Item): string {
   const { call_id: call, id } = output;
   return typeof call === 'string' ? call : typeof id === 'string' ? id : '';
@@ -129,7 +129,7 @@ function tailWeights(items: readonly Item[]): readonly number[] {
   return weights;
 }
 
-/** The newest user messages, in order, that weigh no more than `budget` together: in full form, each with an id. */
+/** Returns the newest user messages, in order, that weigh no more than `budget` together: in full form, each with an id. */
 export function userMessages(
   items: readonly Item[],
   budget: number,

@@ -6,7 +6,7 @@ import { written } from './usage.ts';
 
 const format = 'responses';
 
-/** The letters of the call's id from which the ids of its reply are made. */
+/** Returns the letters of the call's id from which the ids of its reply are made. */
 export function suffixOf(call: Call): string {
   return call.id.replace(/^req_/, '').replaceAll(/[^A-Za-z0-9]/g, '');
 }
@@ -25,7 +25,7 @@ function itemEvents(item: Item): readonly GatewayEvent[] {
   ];
 }
 
-/** The answer over a compacted context: the compaction is its first item, and what that cost is part of its usage. */
+/** Returns the answer over a compacted context: the compaction is its first item, and what that cost is part of its usage. */
 export function withCompaction(
   answer: Observable<GatewayEvent>,
   item: Item,
@@ -46,7 +46,7 @@ export function withCompaction(
   });
 }
 
-/** A reply that consists of the compaction alone. */
+/** Returns a reply that consists of the compaction alone. */
 export function compactionAlone(call: Call, item: Item, spent: Usage): readonly GatewayEvent[] {
   return [
     { type: 'head', id: `resp_${suffixOf(call)}`, model: call.model, created: call.created },
@@ -56,7 +56,7 @@ export function compactionAlone(call: Call, item: Item, spent: Usage): readonly 
   ];
 }
 
-/** The object that a request for compaction is answered with. */
+/** Returns the object that a request for compaction is answered with. */
 export function compactionObject(call: Call, output: readonly Item[], spent: Usage): JsonObject {
   return {
     id: `resp_${suffixOf(call)}`,

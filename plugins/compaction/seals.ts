@@ -18,7 +18,7 @@ export interface Compacted {
   readonly covers?: number;
 }
 
-/** The item that a client keeps and sends back. */
+/** Returns the item that a client keeps and sends back. */
 export function compactionItem(sealer: Sealer, owner: string, id: string, compacted: Compacted): Item {
   const { model, summary, kept, covers } = compacted;
   const value: JsonObject = { v: 1, model, summary, kept, ...(covers === undefined ? {} : { covers }) };
@@ -36,7 +36,7 @@ export function asContext({ summary, kept }: Pick<Compacted, 'summary' | 'kept'>
 const preamble =
   'The conversation up to here was compacted to save room. This summary, written by the assistant, replaces it; go on from where it ends.\n\n';
 
-/** True for the message that an opened compaction has become. */
+/** Returns true for the message that an opened compaction has become. */
 export function isSummary(item: Item | undefined): boolean {
   const parts = item?.role === 'developer' && Array.isArray(item.content) ? item.content : [];
   const [part] = parts as readonly JsonValue[];
@@ -51,7 +51,7 @@ export interface Opening {
   readonly native: boolean;
 }
 
-/** The items with the gateway's own compactions opened; the same array when there are none. Throws 400 for one that does not open. */
+/** Returns the items with the gateway's own compactions opened; the same array when there are none. Throws 400 for one that does not open. */
 export function opened(items: readonly Item[], opening: Opening): readonly Item[] {
   if (!items.some(isCompaction)) return items;
   let context: Item[] = [];
@@ -75,7 +75,7 @@ function isCompaction({ type }: Item): boolean {
   return type === 'compaction' || type === 'compaction_summary';
 }
 
-/** Undefined for a provider's own. */
+/** Returns undefined for a provider's own. */
 function open(item: Item, index: number, opening: Opening): Compacted | undefined {
   const { encrypted_content: text } = item;
   const { sealer, owner, native } = opening;

@@ -16,7 +16,7 @@ const left: ReadonlySet<unknown> = new Set([
 const verbatim: ReadonlySet<unknown> = new Set(['compaction', 'item_reference']);
 
 /**
- * The conversation as messages that every model can read. Calls and results become text: several providers refuse them in a request that
+ * Returns the conversation as messages that every model can read. Calls and results become text: several providers refuse them in a request that
  * offers no tools, and none are offered to a model that shall only summarise.
  */
 export function transcript(items: readonly Item[]): readonly Item[] {
@@ -63,12 +63,12 @@ function inputOf(item: Item): string {
   return shortened(typeof json === 'string' ? json : typeof input === 'string' ? input : rest(item));
 }
 
-/** An item without what only its format needs. */
+/** Returns an item without what only its format needs. */
 function rest({ id: _id, call_id: _call, type: _type, status: _status, ...fields }: JsonObject): string {
   return JSON.stringify(fields);
 }
 
-/** The text of a message's content, or of its parts. */
+/** Returns the text of a message's content, or of its parts. */
 function textOf(content: JsonValue | readonly JsonObject[] | undefined): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';

@@ -42,7 +42,7 @@ export interface Work {
 /** Share of the threshold that the newest turns, which are kept as they are, may use. */
 export const keptShare = 0.5;
 
-/** The call's owner in seals: its API key. */
+/** Returns the call's owner in seals: its API key. */
 export function ownerOf(call: Call): string {
   return call.get(caller)?.id ?? '';
 }
@@ -52,7 +52,7 @@ export function compactsItself(target: Target): boolean {
   return target.channel.speaks.compact?.includes(format) === true && chatFormats(target).includes(format);
 }
 
-/** True when the request refers to earlier turns that are stored elsewhere, so that its items are not the whole context. */
+/** Returns true when the request refers to earlier turns that are stored elsewhere, so that its items are not the whole context. */
 export function refersBack(body: JsonObject): boolean {
   const { previous_response_id: previous, conversation } = body;
   return (previous ?? undefined) !== undefined || (conversation ?? undefined) !== undefined;

@@ -15,7 +15,7 @@ const policy = [
   "form-action 'self'",
 ].join('; ');
 
-/** The headers that every answer below `/dashboard` carries. */
+/** Returns the headers that every answer below `/dashboard` carries. */
 export function pageHeaders(type: string): Record<string, string> {
   return {
     'content-type': type,

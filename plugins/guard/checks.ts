@@ -43,12 +43,12 @@ export interface RemoteCheck {
 /** A check that asks a service or a model. */
 export type RemotelyChecked = Check & { readonly remote: RemoteCheck };
 
-/** True for a check that asks a service or a model. */
+/** Returns true for a check that asks a service or a model. */
 export function isRemote(check: Check): check is RemotelyChecked {
   return check.remote !== undefined;
 }
 
-/** True for a check that only reports: it neither changes nor refuses a call. */
+/** Returns true for a check that only reports: it neither changes nor refuses a call. */
 export function tells({ action }: Pick<Check, 'action'>): boolean {
   return action === 'tag' || action === 'alert';
 }

@@ -83,7 +83,7 @@ function without(
   return parts;
 }
 
-/** True between the two code units of one character. */
+/** Returns true between the two code units of one character. */
 function isInPair(text: string, at: number): boolean {
   return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(Math.max(at - 1, 0), at + 1));
 }

@@ -99,7 +99,7 @@ function isAmong({ path }: RefusedMember, members: readonly (string | RefusedMem
   return paths.some((one) => `.${plainMember(one)}`.endsWith(`.${plain}`));
 }
 
-/** True when the call may have another attempt. What another call has learned meanwhile counts no more for its model. */
+/** Returns true when the call may have another attempt. What another call has learned meanwhile counts no more for its model. */
 function mayRetry({ call, target, refused }: Refusal, memory: Memory): boolean {
   if (call.hasEnded || call.get(hasRetried) === true) return false;
   return isLearned(target, refused, memory) || memory.mayLearn(target.channel.id, target.model);

@@ -84,7 +84,7 @@ export class Memory {
     return [...this.#known.values()].flat().filter(({ until }) => until > now);
   }
 
-  /** True while a model may have another second attempt, and another member of it can be remembered. */
+  /** Returns true while a model may have another second attempt, and another member of it can be remembered. */
   mayLearn(channel: string, model: string): boolean {
     if (model.length > longestModel || this.of(channel, model).length >= mostMembers) return false;
     const key = keyOf(channel, model);

@@ -31,7 +31,7 @@ const containers = names(`
 /** Members that keep a model safe, under whatever name. */
 const safety = /safe|guard|moderat/;
 
-/** True for a member that no refusal takes out of a request. */
+/** Returns true for a member that no refusal takes out of a request. */
 export function isProtected(path: string): boolean {
   const parts = path.split('.').map(plainMember);
   return parts.some((part) => kept.has(part) || safety.test(part)) || containers.has(parts.at(-1) ?? '');

@@ -59,17 +59,17 @@ export class ToolCatalog {
     }));
   }
 
-  /** The tool behind a function. */
+  /** Returns the tool behind a function. */
   named(name: string): OfferedTool | undefined {
     return this.#byName.get(name);
   }
 
-  /** The tool of a server. */
+  /** Returns the tool of a server. */
   ofServer(label: string, name: string): OfferedTool | undefined {
     return this.#byOrigin.get(originOf(label, name));
   }
 
-  /** The functions that a choice names. */
+  /** Returns the functions that a choice names. */
   namesOf({ label, name }: ServerChoice): readonly string[] {
     return [...this.#byName.values()]
       .filter(({ server, tool }) => server.label === label && (name === undefined || tool.name === name))
@@ -81,7 +81,7 @@ function originOf(label: string, name: string): string {
   return JSON.stringify([label, name]);
 }
 
-/** The name of the function for a tool: the tool's own where that is free, else with the label of its server, else with a number. */
+/** Returns the name of the function for a tool: the tool's own where that is free, else with the label of its server, else with a number. */
 function freeName(label: string, name: string, taken: ReadonlySet<string>): string {
   const plain = functionName(name);
   const named = functionName(`${label}_${name}`);
@@ -92,7 +92,7 @@ function freeName(label: string, name: string, taken: ReadonlySet<string>): stri
   }
 }
 
-/** A name in the letters that every provider takes. */
+/** Returns a name in the letters that every provider takes. */
 export function functionName(name: string): string {
   const plain = name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, longestName);
   return /^[A-Za-z_]/.test(plain) ? plain : `_${plain}`.slice(0, longestName);
@@ -152,7 +152,7 @@ async function toolsOf(
   }
 }
 
-/** False for a tool that no provider takes. */
+/** Returns false for a tool that no provider takes. */
 function isUsable({ name, inputSchema }: ServedTool): boolean {
   const schema = inputSchema as JsonObject;
   return (

@@ -42,12 +42,12 @@ export class ServerChoices {
     return this.#options.offer.length > 0;
   }
 
-  /** True when the gateway must call at least one of these servers, because the operator has configured it. */
+  /** Returns true when the gateway must call at least one of these servers, because the operator has configured it. */
   hasOwn(requested: readonly RequestedServer[]): boolean {
     return requested.some((one) => this.#nameOf(one) !== undefined);
   }
 
-  /** True when the gateway may call all of these servers. */
+  /** Returns true when the gateway may call all of these servers. */
   canServe(requested: readonly RequestedServer[]): boolean {
     return requested.every((one) => this.#nameOf(one) !== undefined || this.#isOpen(one));
   }
@@ -142,7 +142,7 @@ export class ServerChoices {
   }
 }
 
-/** The one spelling of a URL. */
+/** Returns the one spelling of a URL. */
 function plainUrl(text: string): string {
   return URL.parse(text)?.href ?? text;
 }

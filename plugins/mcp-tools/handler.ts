@@ -54,7 +54,7 @@ export class McpTools {
     return isConcerned ? this.#concerned(call, next, reader, remembers) : next(call);
   }
 
-  /** True for a call whose servers the gateway calls, and the provider never. */
+  /** Returns true for a call whose servers the gateway calls, and the provider never. */
   callsServersOf(call: Call): boolean {
     const reader = readerOf(call.format.name);
     if (reader === undefined || !asksForServers(call)) return false;
@@ -79,7 +79,7 @@ export class McpTools {
     return this.#serve(call, next, request, [...this.#choices.chosen(call, requested), ...offered]);
   }
 
-  /** True where all, or some, of the channels for the model call the servers of a request by themselves. */
+  /** Returns true when all, or some, of the channels for the model call the servers of a request by themselves. */
   #isNative(call: Call, which: 'every' | 'some'): boolean {
     const targets = this.#tools.catalog.targets(call.model);
     const callsServers = ({ traits }: Target): boolean => traits.mcp?.includes(call.format.name) === true;

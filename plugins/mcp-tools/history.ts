@@ -56,7 +56,7 @@ class HistoryReader {
     }
   }
 
-  /** A message as messages without items. */
+  /** Returns a message as messages without items. */
   message(message: Message): readonly Message[] {
     if (!message.content.some(isMcpBlock)) return [message];
     const turns: (Message & { readonly content: Block[] })[] = [];

@@ -3,12 +3,12 @@ import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
 
 type Value = JsonValue | undefined;
 
-/** True for a JSON object. */
+/** Returns true for a JSON object. */
 export function isObject(value: Value): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The items of a list; none where there is no list. */
+/** Returns the items of a list; an empty list if there is none. */
 export function listOf(value: Value): readonly JsonValue[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]) : [];
 }
@@ -65,7 +65,7 @@ export function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** The object without these members. */
+/** Returns the object without these members. */
 export function without(object: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
 }

@@ -146,7 +146,7 @@ export class ToolLoop {
     return this.#separated(seen);
   }
 
-  /** False for what the translation drops of functions and turns that the gateway has added. */
+  /** Returns false for what the translation drops of functions and turns that the gateway has added. */
   #isOfClient(path: string): boolean {
     const [, tool] = /^tools\[(\d+)\]/.exec(path) ?? [];
     return this.#rounds === 1 && (tool === undefined || Number(tool) < this.#spec.request.ownTools);

@@ -28,7 +28,7 @@ export class ServerPool {
     this.#tools = tools;
   }
 
-  /** A server of the operator. */
+  /** Returns a server of the operator. */
   named(name: string): ToolServer {
     const known = this.#open.get(name);
     if (known !== undefined) return known;
@@ -39,7 +39,7 @@ export class ServerPool {
     return server;
   }
 
-  /** A server of a client, which is closed with the call. Throws 400 for a URL that cannot be one. */
+  /** Returns a server of a client, which is closed with the call. Throws 400 for a URL that cannot be one. */
   ofClient(call: Call, { label, url, headers, at }: ClientServer): ToolServer {
     const config = addressSchema.safeParse({ url, headers, connectTimeout: this.#options.toolTimeout });
     if (!config.success) throw wrong(`${at}: the URL of the MCP server`, 'an http or https URL');

@@ -121,7 +121,7 @@ export class Round {
     return known.isHidden ? undefined : { ...event, block: known.number };
   }
 
-  /** True for a tool of a server, and for one that neither the client nor a server has. */
+  /** Returns true for a tool of a server, and for one that neither the client nor a server has. */
   #isOurs(name: string, isCustom: boolean | undefined): boolean {
     const { catalog, ownTools } = this.#context;
     if (catalog.named(name) !== undefined) return true;

@@ -98,7 +98,7 @@ export function textOf({ answers, silent, totals }: WorkerAnswers): Promise<stri
   ]).metrics();
 }
 
-/** The series that a total stands for; undefined for a total that another version of this code has named. */
+/** Returns the series that a total stands for; undefined for a total that another version of this code has named. */
 function seriesOf(key: string): z.output<typeof series> | undefined {
   try {
     return series.parse(JSON.parse(key));

@@ -23,7 +23,7 @@ export const channelHeader = 'x-sluice-channel';
 
 type Catalog = InternalTools['catalog'];
 
-/** True for a channel whose provider keeps such objects. */
+/** Returns true for a channel whose provider keeps such objects. */
 export function keeps({ keeps: kept }: Channel, { format, name }: Collection): boolean {
   return kept?.[format]?.includes(name) === true;
 }
@@ -108,7 +108,7 @@ function namedChannel({ wire: { headers, query } }: Call): string | undefined {
   return typeof named === 'string' && named !== '' ? named : undefined;
 }
 
-/** True where a key may use a channel: a key that is restricted to models may use the channels that serve one of them. */
+/** Returns true when a key may use a channel: a key that is restricted to models may use the channels that serve one of them. */
 export function mayUse(key: Pick<ApiKey, 'models'> | undefined, channel: Channel): boolean {
   const allowed = key?.models;
   if (allowed === undefined) return true;

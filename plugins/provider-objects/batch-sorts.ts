@@ -16,7 +16,7 @@ export type CodecName = readonly [format: string, operation: Operation];
 
 /** Batches of one API. */
 export interface BatchSort {
-  /** True for a batch that has ended, also one that failed or was cancelled. */
+  /** Returns true for a batch that has ended, also one that failed or was cancelled. */
   isOver(seen: JsonObject): boolean;
   /** Returns the request for the lines of the results; undefined where there are none, or the description contains them. */
   results(seen: JsonObject, id: string): ProviderRequest | undefined;
@@ -61,12 +61,12 @@ export function endpointOfLine(
   return input === undefined ? undefined : '/v1/embeddings';
 }
 
-/** The member of a line that is its request. */
+/** Returns the member of a line that is its request. */
 export function memberOfLine(format: ObjectFormat): 'request' | 'body' {
   return format === 'generate-content' ? 'request' : 'body';
 }
 
-/** The codec that reads the request of a line; undefined where its endpoint is not known. */
+/** Returns the codec that reads the request of a line; undefined where its endpoint is not known. */
 export function codecOfLine(format: ObjectFormat, line: JsonObject, body: JsonObject): CodecName | undefined {
   switch (format) {
     case 'chat-completions':

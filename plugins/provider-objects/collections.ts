@@ -79,7 +79,7 @@ function ofGenerateContent(name: string, noun: string, rest: Partial<Collection>
   return { ...whole, format: 'generate-content', name, noun, paths, listed: name, ...rest };
 }
 
-/** True when a time, in Unix seconds or as a date, has passed. */
+/** Returns true when a time, in Unix seconds or as a date, has passed. */
 function hasEnded(time: JsonValue | undefined): boolean {
   const at =
     typeof time === 'number' ? time * 1000 : typeof time === 'string' ? Date.parse(time) : Number.NaN;
@@ -188,7 +188,7 @@ export function idIn(
   return isId(id) ? id : undefined;
 }
 
-/** True for a valid id, whose characters have no meaning in a path. */
+/** Returns true for a valid id, whose characters have no meaning in a path. */
 export function isId(text: string): boolean {
   return /^[\w-]{1,200}$/.test(text);
 }

@@ -87,7 +87,7 @@ function referencesOf(call: Call, api: ObjectFormat): readonly Reference[] {
   return referencesInFields(Object.entries(body), api);
 }
 
-/** False for a call whose body surely refers to no object. Searches the text of the body, because that is faster than walking through its values. */
+/** Returns false for a call whose body surely refers to no object. Searches the text of the body, because that is faster than walking through its values. */
 export function refers(call: Call): boolean {
   switch (call.operation) {
     case 'state':

@@ -31,7 +31,7 @@ export function apiOf(format: string): ObjectFormat | undefined {
 const stretch = 64 * 1024;
 const overlap = 32;
 
-/** False where the text of a body surely refers to no object. */
+/** Returns false when the text of a body surely refers to no object. */
 export function mayRefer(text: string | Buffer, format: ObjectFormat): boolean {
   const { sign } = referenceTables[format];
   if (typeof text === 'string') return sign.test(text) || text.includes('\\u00');
@@ -122,7 +122,7 @@ function readObject(object: JsonObject, { path, isMade: isInside }: Step, walk: 
   }
 }
 
-/** True for results of code that a provider has run: they name files and containers that the code has made. */
+/** Returns true for results of code that a provider has run: they name files and containers that the code has made. */
 function isMadeByCode(type: string): boolean {
   return type.endsWith('code_execution_tool_result') || type === 'code_interpreter_call';
 }
@@ -187,7 +187,7 @@ export function referencesInFields(
   return found.all;
 }
 
-/** True for a request of the Responses API that refers to earlier turns at the provider. */
+/** Returns true for a request of the Responses API that refers to earlier turns at the provider. */
 export function refersToTurns(body: JsonObject): boolean {
   const { prompt_cache_options: options, input } = body;
   return (
@@ -202,7 +202,7 @@ function isGiven(value: JsonValue | undefined): boolean {
   return value !== undefined && value !== null;
 }
 
-/** True for kinds of objects that providers also create during calls, so that an id that no key owns may be used. */
+/** Returns true for kinds of objects that providers also create during calls, so that an id that no key owns may be used. */
 export function isMadeInCalls(kind: string): boolean {
   return Object.entries(referenceTables).some(([format, { rows }]) =>
     rows.some(({ madeInCalls, collection: name }) => madeInCalls && kindOf({ format, name }) === kind),

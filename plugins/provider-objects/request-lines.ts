@@ -154,7 +154,7 @@ export class RequestLines {
     this.#memory.close();
   }
 
-  /** False for films and pictures, which have no lines: nothing of them is held. */
+  /** Returns false for films and pictures, which have no lines: nothing of them is held. */
   #isTextWith(bytes: Buffer): boolean {
     if (this.#isText) return true;
     const start = /\S/.exec(bytes.subarray(0, 100).toString('latin1'))?.[0];
@@ -218,7 +218,7 @@ export class RequestLines {
     return editMembersOf(raw, member, { [excluded]: undefined });
   }
 
-  /** The codec that reads the request of a line; undefined where its endpoint is not known. */
+  /** Returns the codec that reads the request of a line; undefined where its endpoint is not known. */
   #codecOf(line: JsonObject, body: JsonObject): Codec | undefined {
     const [format, operation] = codecOfLine(this.#format, line, body) ?? ['', 'chat'];
     return this.#tools.formats(format)?.codecs[operation];

@@ -242,7 +242,7 @@ function uploadHeadersIn(
   );
 }
 
-/** The upload after `length` more bytes, with what `lines` have read of it; undefined where that is not known any more, for the `reason`. */
+/** Returns the upload after `length` more bytes, with what `lines` have read of it; undefined where that is not known any more, for the `reason`. */
 function continued(
   { lines: _before, ...rest }: UploadSession,
   length: number,
@@ -270,7 +270,7 @@ function queryIn(address: string | string[] | undefined, path: string): Readonly
   return Object.fromEntries(url.searchParams);
 }
 
-/** A body as it comes, cut where it is too long. */
+/** Returns a body as it comes, cut where it is too long. */
 function streamed(body: RequestBody, limit: number, look: (piece: Buffer) => Promise<void>) {
   const source = body.stream(limit).iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let wrong: unknown;

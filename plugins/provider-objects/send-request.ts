@@ -99,7 +99,7 @@ function refusal({ status, headers }: Upstream, text: string): GatewayError {
   return error;
 }
 
-/** True for an error by which a provider reports that an object does not exist. */
+/** Returns true for an error by which a provider reports that an object does not exist. */
 export function isGone(error: unknown): boolean {
   return error instanceof GatewayError && error.code === 'not_found' && error.origin === 'upstream';
 }

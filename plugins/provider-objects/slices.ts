@@ -7,7 +7,7 @@ const sliceMs = 5;
 let began = 0;
 let last: Promise<void> = Promise.resolve();
 
-/** True when the current slice of long work has taken its time: await {@link nextSlice} before more. */
+/** Returns true when the current slice of long work has taken its time: await {@link nextSlice} before more. */
 export function isSliceOver(): boolean {
   return performance.now() - began >= sliceMs;
 }

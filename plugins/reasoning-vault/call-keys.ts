@@ -35,7 +35,7 @@ const enoughChance = 30;
 const digestOfId = /_[A-Za-z0-9_-]{16}$/;
 
 /**
- * True for an id that is random enough to be unique among conversations. Used only where a turn with the id is stored and the conversation before it
+ * Returns true for an id that is random enough to be unique among conversations. Used only where a turn with the id is stored and the conversation before it
  * has changed, for example because the client has summarised it.
  */
 export function isByChance({ id, name }: IdOfCall): boolean {

@@ -84,7 +84,7 @@ export class Passing {
     }
   }
 
-  /** True when frames contain the end of the stream. */
+  /** Returns true when frames contain the end of the stream. */
   ends(bytes: Buffer): boolean {
     return holds(bytes, this.#options.codec.marks.terminal);
   }

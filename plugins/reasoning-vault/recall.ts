@@ -106,7 +106,7 @@ function proofValues(messages: readonly Message[]): ReadonlySet<string> {
   return new Set(values);
 }
 
-/** True where the client sent the unchanged text of the reasoning, and not its proofs. */
+/** Returns true when the client sent the unchanged text of the reasoning, and not its proofs. */
 function lostOnlyProofs(own: readonly ReasoningBlock[], turn: Turn): boolean {
   if (proofsOf(turn).length === 0) return false;
   const words = turn.thoughts.map(({ text }) => text).join('');
@@ -195,7 +195,7 @@ function* turnsOf(messages: readonly Message[]): Generator<Bare['span']> {
   }
 }
 
-/** The keys that entries lead to. */
+/** Returns the keys that entries lead to. */
 function seen(entries: ReadonlyMap<string, Kept>): ReadonlySet<string> {
   return new Set([...entries.values()].flatMap((value) => ('see' in value ? [value.see] : [])));
 }

@@ -2,12 +2,12 @@
 import type { Block, JsonObject, Message, ReasoningBlock, ToolCallBlock } from 'sluice';
 import type { Thought, Turn } from './turn.ts';
 
-/** True for a block with a proof. */
+/** Returns true for a block with a proof. */
 export function isProved(block: Block): boolean {
   return (block as { readonly proof?: unknown }).proof !== undefined;
 }
 
-/** True for a block of reasoning. */
+/** Returns true for a block of reasoning. */
 export function isReasoning(block: Block): block is ReasoningBlock {
   return block.type === 'reasoning';
 }

@@ -47,12 +47,12 @@ export function makerOf({ channel, key, model }: Target): Maker {
   return { kind: channel.kind, channel: channel.id, key: key.id, model };
 }
 
-/** True when the target uses the maker's account, as far as that is known. */
+/** Returns true when the target uses the maker's account, as far as that is known. */
 export function isAccountOf(maker: Maker, { channel, key }: Target): boolean {
   return maker.channel === channel.id && (maker.key === undefined || maker.key === key.id);
 }
 
-/** True when a turn's reasoning may be sent to this target. Encrypted reasoning can only be read by the account that made it. */
+/** Returns true when a turn's reasoning may be sent to this target. Encrypted reasoning can only be read by the account that made it. */
 export function fits(turn: Turn, target: Target, format: string): boolean {
   const { kind, model } = turn.maker;
   if (turn.format !== format || kind !== target.channel.kind || model !== target.model) return false;

@@ -177,7 +177,7 @@ class LoginToken implements VaultToken {
     this.#forbidden.set(name, Date.now());
   }
 
-  /** True unless Vault says that the token is not good. */
+  /** Returns true unless Vault says that the token is not good. */
   async #isGood(token: string, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#send({ path: 'auth/token/lookup-self', token, signal });

@@ -27,7 +27,7 @@ export function addConversationEndpoints(add: AddEndpoint, store: ResponseStore,
     return found;
   };
 
-  /** The items that a request adds, with what they only refer to in its place. */
+  /** Returns the items that a request adds, with what they only refer to in its place. */
   const itemsToAdd = async (owner: string, value: JsonValue | undefined): Promise<readonly JsonObject[]> =>
     withIds(
       await Promise.all(

@@ -19,7 +19,7 @@ import type { Resolved } from './resolve.ts';
 /** Members that the gateway handles itself and that are not sent to providers. */
 const ownFields = ['background', 'background_options', 'generate'] as const;
 
-/** True when the target takes requests in the format of the Responses API. */
+/** Returns true when the target takes requests in the format of the Responses API. */
 export function isNative(target: Target): boolean {
   return chatFormats(target).includes('responses');
 }
@@ -92,7 +92,7 @@ function keepsTurns(catalog: Catalog, model: string, id: string): boolean {
 /** Error messages of providers that do not know an earlier turn or an item of it. */
 const forgotten = /previous.?response|item with id|item_reference|not persisted/i;
 
-/** True when the provider does not know the earlier turns, so that it may respond when all items are written out. */
+/** Returns true when the provider does not know the earlier turns, so that it may respond when all items are written out. */
 function hasForgotten(error: unknown): boolean {
   if (!(error instanceof GatewayError)) return false;
   const { code, origin, param, message, cause } = error;
@@ -112,7 +112,7 @@ function withoutLostReasoning(all: Expanded): Expanded | undefined {
   return { ...all, history, expanded: { ...all.expanded, input: [...history, ...all.input()] } };
 }
 
-/** True when the provider could not be reached or failed, so that another one may respond. */
+/** Returns true when the provider could not be reached or failed, so that another one may respond. */
 function hasFailed(error: unknown): boolean {
   return error instanceof GatewayError && error.origin !== 'client' && error.retryable;
 }

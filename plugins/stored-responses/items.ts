@@ -35,7 +35,7 @@ const prefixes = lookupTable<string>({
 /** Types of items that have a `status`. */
 const withStatus = /^(message|.*_call|.*_call_output|tool_search_output)$/;
 
-/** An unguessable id: the prefix, an underscore and 48 hexadecimal digits. */
+/** Returns an unguessable id: the prefix, an underscore and 48 hexadecimal digits. */
 export function randomId(prefix: string): string {
   return `${prefix}_${randomBytes(24).toString('hex')}`;
 }

@@ -24,7 +24,7 @@ function readLimit(text: string | null): number {
   return limit;
 }
 
-/** A page of items that are all in memory, oldest first. Undefined when `after` names none of them. */
+/** Returns a page of items that are all in memory, oldest first. Undefined when `after` names none of them. */
 export function pageOf(
   items: readonly JsonObject[],
   { order, limit, after }: ItemQuery,

@@ -124,7 +124,7 @@ function responseIn(run: Buffer, wanted: (type: string) => boolean): JsonObject 
   return undefined;
 }
 
-/** True where the provider's own response object, in the head of a decoded response, has `store: true`. */
+/** Returns true when the provider's own response object, in the head of a decoded response, has `store: true`. */
 function saysStored(own: JsonObject | undefined): boolean {
   return isObject(own?.$response) && own.$response.store === true;
 }

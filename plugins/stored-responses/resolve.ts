@@ -26,7 +26,7 @@ export function ownerOf(call: Call): string {
   return call.get(caller)?.id ?? '';
 }
 
-/** True for a body that refers to stored responses, conversations or items. */
+/** Returns true for a body that refers to stored responses, conversations or items. */
 function refersToKept({ previous_response_id, conversation, input }: JsonObject): boolean {
   if (typeof previous_response_id === 'string' || given(conversation)) return true;
   return Array.isArray(input) && input.some((item) => isObject(item) && referenceIn(item) !== undefined);
@@ -138,7 +138,7 @@ async function fromChain(call: Call, store: ResponseStore, id: string, maxTurns:
   };
 }
 
-/** True for a response that can be continued: one that failed, was cancelled or still runs cannot. */
+/** Returns true for a response that can be continued: one that failed, was cancelled or still runs cannot. */
 function canBeFollowed({ response }: StoredResponse): boolean {
   return response.status === 'completed' || response.status === 'incomplete';
 }

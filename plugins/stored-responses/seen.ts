@@ -4,12 +4,12 @@ import type { StoredResponse } from './core-types.ts';
 /** States of a response that still runs. */
 export const runningStates: readonly string[] = ['queued', 'in_progress'];
 
-/** True where the response still runs according to its record. */
+/** Returns true when the response still runs according to its record. */
 export function isRunning({ response }: StoredResponse): boolean {
   return runningStates.includes(String(response['status']));
 }
 
-/** True where the response runs and its lease has not expired at `now`, in Unix milliseconds. */
+/** Returns true when the response runs and its lease has not expired at `now`, in Unix milliseconds. */
 export function isAlive(
   { status, runsUntil = 0 }: { readonly status: string; readonly runsUntil?: number },
   now: number,

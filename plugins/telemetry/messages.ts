@@ -175,7 +175,7 @@ function definitionOf(tool: Tool, redact: (text: string) => string): unknown {
   return { type: 'function', name: word(tool.name), ...description };
 }
 
-/** A part of a response with its text cut again. Arguments of a tool that are too long become a text. */
+/** Returns a part of a response with its text cut again. Arguments of a tool that are too long become a text. */
 function shortened(part: Part, length: number): Part {
   const { content, arguments: given } = part;
   if (typeof content === 'string') return { ...part, content: cut(content, length) };

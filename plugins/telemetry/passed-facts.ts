@@ -71,7 +71,7 @@ function wholeResponse(format: string, head: string): readonly string[] {
   return status === undefined ? [] : [status];
 }
 
-/** The beginning and the end of a chunk, which are all of most chunks, and where the last event of the Responses format begins. */
+/** Returns the beginning and the end of a chunk, which are all of most chunks, and where the last event of the Responses format begins. */
 function endsOf(chunk: Buffer): string {
   if (chunk.length <= 2 * endLength) return chunk.toString('latin1');
   const event = chunk.lastIndexOf('event: response.');

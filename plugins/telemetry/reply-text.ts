@@ -90,7 +90,7 @@ export class ReplyText {
   }
 }
 
-/** The arguments of a tool as the conventions write them; the text itself where it is no JSON, or was cut. */
+/** Returns the arguments of a tool as the conventions write them; the text itself where it is no JSON, or was cut. */
 export function argumentsOf(text: string): unknown {
   try {
     return text === '' ? {} : (JSON.parse(text) as unknown);

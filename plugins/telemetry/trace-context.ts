@@ -82,14 +82,14 @@ export class TraceContexts {
     };
   }
 
-  /** The context that a client has sent; without one, or with one that is malformed, a trace begins here. */
+  /** Returns the context that a client has sent; without one, or with one that is malformed, a trace begins here. */
   #received({ wire: { headers } }: Call): Context {
     const { api } = this.#packages;
     if (headers['traceparent'] === undefined) return api.ROOT_CONTEXT;
     return this.#propagator.extract(api.ROOT_CONTEXT, headers, api.defaultTextMapGetter);
   }
 
-  /** The context of another call of this gateway. */
+  /** Returns the context of another call of this gateway. */
   #within(call: Call): Context {
     const { api } = this.#packages;
     return api.trace.setSpanContext(api.ROOT_CONTEXT, this.contextOf(call));

@@ -171,7 +171,7 @@ export function checkFirstFrame({ data, event }: Frame): void {
 export const errorMarks = ['"error"', 'event: error', 'event:error'] as const;
 
 /**
- * True for a frame by which a stream that has begun tells that it broke. An event of a kind of its own may speak of errors that are none of the
+ * Returns true for a frame by which a stream that has begun tells that it broke. An event of a kind of its own may speak of errors that are none of the
  * stream's.
  */
 export function isErrorFrame({ data, event }: Frame): boolean {

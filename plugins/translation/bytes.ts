@@ -90,7 +90,7 @@ export class Renamer {
     return rest;
   }
 
-  /** True outside strings at the top of an object and one level below. */
+  /** Returns true outside strings at the top of an object and one level below. */
   #mayBeKey(): boolean {
     const { depth, isInString } = this.#nesting;
     return !isInString && (depth === 1 || depth === 2);

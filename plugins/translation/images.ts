@@ -20,13 +20,13 @@ import { type Call, type InternalTools, type Target } from 'sluice/internal';
 
 const operations: ReadonlySet<Operation> = new Set<Operation>(['generate-image', 'edit-image', 'vary-image']);
 
-/** True for a request that makes, changes or varies images. */
+/** Returns true for a request that makes, changes or varies images. */
 export function isOfImages(request: GatewayRequest): request is ImageRequest {
   return 'operation' in request && operations.has(request.operation);
 }
 
 /**
- * The request with the bytes of all images that it gives: files are read, and addresses fetched. Rejects with 400 naming the image, and
+ * Returns the request with the bytes of all images that it gives: files are read, and addresses fetched. Rejects with 400 naming the image, and
  * with 413 where all of them are more than the gateway holds for one call.
  */
 export async function readImages(
@@ -82,7 +82,7 @@ async function bytesOf(upload: Upload): Promise<ImageInput> {
 }
 
 /**
- * A reply with the bytes of its images where the client wants them and the provider gave addresses. Where nothing may be fetched the
+ * Returns a reply with the bytes of its images where the client wants them and the provider gave addresses. Where nothing may be fetched the
  * address goes to the client, and is reported as a loss.
  */
 export function withBytes(

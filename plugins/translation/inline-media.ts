@@ -22,7 +22,7 @@ const atOnce = 4;
 type Linked = MediaBlock & { readonly source: Extract<MediaBlock['source'], { kind: 'url' }> };
 
 /**
- * True when the request holds media by URL of which this target wants the bytes. Where the client speaks the channel's format only the model's
+ * Returns true when the request holds media by URL of which this target wants the bytes. Where the client speaks the channel's format only the model's
  * traits can want them.
  */
 export function needsBytes(call: Call, codec: Codec, { traits }: Target): boolean {

@@ -46,7 +46,7 @@ function limitBelow(
   return requested > outputLimit ? outputLimit : undefined;
 }
 
-/** True where a beta of Anthropic raises the limit: `output-128k-2025-02-19` (`AnthropicBeta` of @anthropic-ai/sdk). */
+/** Returns true when a beta of Anthropic raises the limit: `output-128k-2025-02-19` (`AnthropicBeta` of @anthropic-ai/sdk). */
 function raisesLimit({ wire }: Call): boolean {
   return String(wire.headers['anthropic-beta'] ?? '').includes('output-');
 }

@@ -7,7 +7,7 @@ const leastRoom = 8192;
 const safety = 2;
 
 /**
- * The model's traits for a request without an output limit. A format that requires one fills in the model's: with a long input it is less
+ * Returns the model's traits for a request without an output limit. A format that requires one fills in the model's: with a long input it is less
  * than the model could give, as providers refuse a limit for which the context has no room. `leftOut`: bytes of texts that are not in the
  * request.
  */

@@ -8,7 +8,7 @@ import { PassedWhole } from './passed-whole.ts';
 import { ReplyHead } from './reply-head.ts';
 import { RespelledWhole, wordsOf } from './respelled.ts';
 
-/** A provider's answer on its way to a client of the same format. */
+/** Returns a provider's answer on its way to a client of the same format. */
 export function passReply(source: Observable<GatewayEvent>, options: PassOptions): Observable<GatewayEvent> {
   return readAnswer(source, (emit) => new PassedAnswer(options, emit));
 }

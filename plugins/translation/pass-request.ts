@@ -6,7 +6,7 @@ import { losesInto, plainHeaders } from './encode-request.ts';
 import { edited as withEdits, type Adaptation } from './profile.ts';
 
 /**
- * The client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits and the traits of the model say
+ * Returns the client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits and the traits of the model say
  * and what no provider would take. What the model cannot be asked for is added to `losses`.
  */
 export function passRequest(
@@ -38,7 +38,7 @@ interface PassedBody {
   readonly edits?: MemberEdits;
 }
 
-/** The body as it passes. Undefined: the bytes go as they came. `edits` are still to be made in it. */
+/** Returns the body as it passes. Undefined: the bytes go as they came. `edits` are still to be made in it. */
 function passedBody(
   call: Call,
   target: Target,
@@ -82,7 +82,7 @@ function passedBody(
   return { body: JSON.stringify(official(adapted)), usage };
 }
 
-/** The members to add of which the client has none. */
+/** Returns the members to add of which the client has none. */
 function absent(added: JsonObject | undefined, body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(added ?? {}).filter(([name]) => !Object.hasOwn(body, name)));
 }
@@ -93,7 +93,7 @@ function addLosses(losses: Loss[], adaptation: Adaptation | undefined): void {
 }
 
 /**
- * The client's bytes with the model's name replaced and members added, all else as it was. Undefined where that cannot be done in the
+ * Returns the client's bytes with the model's name replaced and members added, all else as it was. Undefined where that cannot be done in the
  * bytes: the place of the name is not found, or a member of the client's has to change.
  */
 function splicedBody(
@@ -116,7 +116,7 @@ function splicedBody(
   return Buffer.concat([bytes.subarray(0, end), Buffer.from(members), bytes.subarray(end)]);
 }
 
-/** The client's form with the model's name replaced; everything else keeps its place. */
+/** Returns the client's form with the model's name replaced; everything else keeps its place. */
 function renamedForm(form: Form, model: string): Form {
   return form.map((part) => ('value' in part && part.name === 'model' ? { ...part, value: model } : part));
 }

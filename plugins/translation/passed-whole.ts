@@ -49,7 +49,7 @@ export class PassedWhole {
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 
-  /** The end of the reply, no more of it than is remembered where it is long: to join all of a 50 KB reply took 4 % of its call. */
+  /** Returns the end of the reply, no more of it than is remembered where it is long: to join all of a 50 KB reply took 4 % of its call. */
   #last(): Buffer {
     const tail = this.#tail.take();
     const missing = rememberedLength - tail.length;

@@ -61,7 +61,7 @@ export function adapt(
 function ignoreLoss(): void {}
 
 /**
- * True where the client asks for reasoning in the format's official members, which are converted into the provider's elsewhere, in the bytes of
+ * Returns true when the client asks for reasoning in the format's official members, which are converted into the provider's elsewhere, in the bytes of
  * the body.
  */
 function isSpecWord({ codec, bodyOutline }: Call, { traits }: Target): boolean {
@@ -134,7 +134,7 @@ function statesReasoning({ reasoning, efforts, thinkingBudget, stopsThinking }: 
   return (reasoning ?? efforts ?? thinkingBudget ?? stopsThinking) !== undefined;
 }
 
-/** True where the traits change more than members at the top of the body. */
+/** Returns true when the traits change more than members at the top of the body. */
 function reachesInside(request: ChatRequest, { request: settled, traits }: Settled): boolean {
   const { settings, tools, messages, system } = request;
   const { refuses = [], toolNameLimit } = traits;
@@ -160,7 +160,7 @@ function reachesInside(request: ChatRequest, { request: settled, traits }: Settl
   return traits.systemRole === 'system' && (system.some(isOfDeveloper) || messages.some(isOfDeveloper));
 }
 
-/** True for a part that is marked for the provider's cache. */
+/** Returns true for a part that is marked for the provider's cache. */
 function isMarked({ cache }: { readonly cache?: unknown }): boolean {
   return cache !== undefined;
 }
@@ -172,7 +172,7 @@ function isMarkedTurn(turn: Message): boolean {
 /** Formats in which models require their reasoning to be sent back with the tool calls that it led to. */
 const replaying: ReadonlySet<string> = new Set(['chat-completions', 'messages']);
 
-/** True where a placeholder must be added to the history for reasoning that the client does not have. */
+/** Returns true when a placeholder must be added to the history for reasoning that the client does not have. */
 function replaysReasoning(
   { format, messages }: ChatRequest,
   { reasoning }: ChatSettings,
@@ -183,7 +183,7 @@ function replaysReasoning(
   return messages.some((turn) => lacksReasoning(turn, format === 'messages'));
 }
 
-/** True for consecutive messages of the same side, where results of tools belong to the user's. */
+/** Returns true for consecutive messages of the same side, where results of tools belong to the user's. */
 function isOfOneSide({ role }: Pick<Message, 'role'>, before: Pick<Message, 'role'> | undefined): boolean {
   const side = (one: Message['role']): string => (one === 'tool' ? 'user' : one);
   return before !== undefined && side(role) === side(before.role);
@@ -193,7 +193,7 @@ function callsSeveral({ content }: ChatRequest['messages'][number]): boolean {
   return content.filter(({ type }) => type === 'tool-call').length > 1;
 }
 
-/** True for a message whose content is a list of texts only, or that has such a result of a tool. */
+/** Returns true for a message whose content is a list of texts only, or that has such a result of a tool. */
 function listsTexts({ content, plain }: Pick<Message, 'content' | 'plain'>): boolean {
   const isList = plain !== true && content.length > 0 && content.every(({ type }) => type === 'text');
   return isList || content.some((block) => block.type === 'tool-result' && listsTexts(block));
@@ -203,7 +203,7 @@ function isOfDeveloper({ extra }: ChatRequest['messages'][number]): boolean {
   return extra?.['chat-completions']?.$role === 'developer';
 }
 
-/** True for a message with tool calls and without reasoning. Where `takesProofs`, a proof counts as reasoning. */
+/** Returns true for a message with tool calls and without reasoning. Where `takesProofs`, a proof counts as reasoning. */
 function lacksReasoning({ role, content }: Message, takesProofs: boolean): boolean {
   if (role !== 'assistant' || !content.some(({ type }) => type === 'tool-call')) return false;
   return !content.some(

@@ -48,7 +48,7 @@ export class ReplyHead {
     this.#codec = codec;
   }
 
-  /** True for a reply; undefined while more has to be seen. */
+  /** Returns true for a reply; undefined while more has to be seen. */
   push(chunk: Buffer): boolean | undefined {
     const head = chunk.subarray(0, clearLength - this.#read);
     for (let at = 0; at < head.length && this.#isReply === undefined; at += 1) {

@@ -10,7 +10,7 @@ export function wordsOf({ codec, body }: Call, { traits }: Target) {
   return codec.replyWords?.(traits, body);
 }
 
-/** The whole frames of a run of a stream in the words that clients know: the same bytes where nothing changes. */
+/** Returns the whole frames of a run of a stream in the words that clients know: the same bytes where nothing changes. */
 export function respelledRun(run: Buffer, words: Words): Buffer {
   if (!words.readsAll && !isMarked(run, words)) return run;
   const frames: Buffer[] = [];

@@ -45,14 +45,14 @@ export class StreamOpening {
     }
   }
 
-  /** True when the stream is no longer held back, now that so many bytes more have come. */
+  /** Returns true when the stream is no longer held back, now that so many bytes more have come. */
   isOver(length: number): boolean {
     this.#length += length;
     return this.#begun || this.#length > mostBefore;
   }
 }
 
-/** True for a failure that the provider reported, false for a decoding error. */
+/** Returns true for a failure that the provider reported, false for a decoding error. */
 function isProviderFailure(error: unknown): boolean {
   return error instanceof Error && upstreamFailureOf(error) !== undefined;
 }

@@ -79,7 +79,7 @@ export function undoSpelling({ toolNames, customTools, unwrapTool, begun }: Undo
   };
 }
 
-/** The text in `{"input": "…"}`; what the model wrote when it did not keep to that. */
+/** Returns the text in `{"input": "…"}`; what the model wrote when it did not keep to that. */
 function freeText(json: string): string {
   const input = parseObject(json)?.input;
   return typeof input === 'string' ? input : json;

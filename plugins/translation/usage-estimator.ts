@@ -25,7 +25,7 @@ export class UsageEstimator {
   }
 
   /**
-   * The usage as it must be told at the end; undefined where the provider has told it. One that tells zero has not counted: no answer is
+   * Returns the usage as it must be told at the end; undefined where the provider has told it. One that tells zero has not counted: no answer is
    * given to nothing, and none that has words takes no tokens.
    */
   missingUsage(): Usage | undefined {

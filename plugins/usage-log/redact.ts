@@ -14,7 +14,7 @@ export interface Redactor {
   text(body: string): string;
 }
 
-/** True for a rule that {@link redactor} understands. */
+/** Returns true for a rule that {@link redactor} understands. */
 export function isRule(rule: string): boolean {
   if (!rule.startsWith('/')) return rule.split('.').every((name) => name !== '');
   try {

@@ -13,7 +13,7 @@ const kinds: readonly (readonly [mimeType: string, fits: (head: Buffer) => boole
   ],
 ];
 
-/** The request with its uploaded images as bytes, since providers take them in as many ways as there are. Throws for what is no image, or too large. */
+/** Returns the request with its uploaded images as bytes, since providers take them in as many ways as there are. Throws for what is no image, or too large. */
 export async function withBytes(request: VideoRequest, most: number): Promise<VideoRequest> {
   if (request.images.every(({ kind }) => kind !== 'upload')) return request;
   const images: ImageInput[] = [];

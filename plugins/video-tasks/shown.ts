@@ -21,7 +21,7 @@ export function codecOf({ channel: id, upstreamFormat }: Task, { catalog, format
   return codecFor(upstreamFormat, 'get-video', channel, format);
 }
 
-/** True when the content of a task can be fetched with the provider's key only. */
+/** Returns true when the content of a task can be fetched with the provider's key only. */
 export function isGuarded(task: Task, tools: Knowing): boolean {
   const codec = codecOf(task, tools);
   return codec?.contentRequest?.(requestFor(task, 'get-video'), 'video', task.url) !== undefined;

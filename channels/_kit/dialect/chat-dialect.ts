@@ -38,11 +38,11 @@ export interface ChatDialect {
   prepare?(request: ChatRequest, target: EncodeTarget): ChatRequest;
   /** Overrides {@link Codec.wantsBytes} where it differs from chat completions. */
   wantsBytes?: Codec['wantsBytes'];
-  /** A body of chat completions in the provider's words. It may hold members that only a client of chat completions knew to send. */
+  /** Returns a body of chat completions in the provider's format. It may hold members that only a client of chat completions knew to send. */
   request(body: JsonObject, target: EncodeTarget): JsonObject;
   /** Returns the beginning of the response that such a body gives, where the provider repeats it: {@link EncodedRequest.begun}. */
   begun?(body: JsonObject): string | undefined;
-  /** A reader for one stream. */
+  /** Returns a reader for one stream. */
   reply(): DialectReply;
   /** A whole reply as the body of chat completions that would say the same. Absent where it reads like the one piece of a stream. */
   whole?(body: JsonObject): JsonObject;
@@ -99,7 +99,7 @@ class DialectDecoder implements StreamDecoder {
     return this.piece(piece, event);
   }
 
-  /** The events of one parsed piece. A proof in it is the provider's, which nobody else can take. */
+  /** Returns the events of one parsed piece. A proof in it is the provider's, which nobody else can take. */
   piece(piece: JsonObject, event: string | undefined): readonly GatewayEvent[] {
     return this.#reply
       .chunks(piece, event)
@@ -140,7 +140,7 @@ export function knownMembers(
   );
 }
 
-/** The objects of a list; none where it is no list. */
+/** Returns the objects of a list; an empty list if it is not a list. */
 export function objectsOf(list: unknown): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter((one) => isObject(one)) : [];
 }

@@ -121,7 +121,7 @@ function nameOf(tool: JsonObject): JsonValue | undefined {
 }
 
 /**
- * The history as Mistral takes it. After results the assistant must speak before the user does (`invalid_request_message_order`), and a
+ * Returns the history as Mistral takes it. After results the assistant must speak before the user does (`invalid_request_message_order`), and a
  * last turn of the assistant must say that it is a beginning.
  */
 function messagesOf(messages: readonly JsonObject[], { drop }: EncodeTarget): readonly JsonObject[] {

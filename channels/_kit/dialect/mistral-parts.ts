@@ -6,7 +6,7 @@ type Message = ChatRequest['messages'][number];
 type Block = Message['content'][number];
 
 /**
- * The request with those of its pieces that chat completions have no words for, or others, as parts of Mistral's own: documents, sounds,
+ * Returns the request with those of its pieces that chat completions have no words for, or others, as parts of Mistral's own: documents, sounds,
  * and what the model thought before.
  */
 export function withOwnParts(request: ChatRequest, target: EncodeTarget): ChatRequest {
@@ -21,7 +21,7 @@ export function withOwnParts(request: ChatRequest, target: EncodeTarget): ChatRe
   return { ...request, system: request.system.map(withParts), messages: request.messages.map(withParts) };
 }
 
-/** The block itself where chat completions say it as Mistral does, or not at all. Undefined for one that was dropped; throws 400 for one that cannot go. */
+/** Returns the block itself where chat completions say it as Mistral does, or not at all. Undefined for one that was dropped; throws 400 for one that cannot go. */
 function partOf(block: Block, target: EncodeTarget): Block | undefined {
   switch (block.type) {
     // Mistral has no refusals, so that a refusal becomes a text.
@@ -83,7 +83,7 @@ function documentOf(block: MediaBlock, { drop }: EncodeTarget): Block {
   );
 }
 
-/** A sound by its address, or in base64; its bytes tell what it is. */
+/** Returns a sound by its address, or in base64; its bytes tell what it is. */
 function soundOf(block: MediaBlock, { drop }: EncodeTarget): Block {
   const { source, cache, at } = block;
   if (source.kind === 'file') return block;

@@ -69,7 +69,7 @@ function deltasOfPart(part: JsonObject, position: TextPosition): readonly JsonOb
   }
 }
 
-/** The cache under the name that most have for it. */
+/** Returns the cache under the name that most have for it. */
 function usageOf(usage: JsonObject): JsonObject {
   const { num_cached_tokens: cached, prompt_tokens_details: details } = usage;
   return typeof cached === 'number' && !isObject(details)

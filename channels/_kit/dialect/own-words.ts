@@ -2,7 +2,7 @@ import type { JsonObject, Extra } from 'sluice';
 import { reportForeign } from 'sluice/channel-kit';
 
 /**
- * The fields of a client's request that are words of the provider's own, which the client's format does not know. Every other that only
+ * Returns the fields of a client's request that are words of the provider's own, which the client's format does not know. Every other that only
  * some format knows is reported as lost.
  */
 export function ownWords(

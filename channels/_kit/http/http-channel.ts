@@ -27,7 +27,7 @@ import { overSockets } from './realtime.ts';
 export interface HttpProvider {
   /** Base URL of the provider's paths; `baseUrl` in the config replaces it. It may have a query. */
   readonly baseUrl: string;
-  /** The headers that carry a key, in lower case. `key` is undefined when the config gives none. */
+  /** Returns the headers that carry a key, in lower case. `key` is undefined when the config gives none. */
   headers(key: string | undefined): Readonly<Record<string, string>>;
   /** Formats of each operation, best first. */
   readonly speaks: ChannelParts['speaks'];
@@ -84,7 +84,7 @@ export function httpChannel(
   return plainKind(kind);
 }
 
-/** A channel kind of which no options of its own are known, so that a misspelt one is red in the editor. */
+/** Returns a channel kind of which no options of its own are known, so that a misspelt one is red in the editor. */
 export function plainKind(kind: ChannelKind): PlainChannelKind {
   return Object.assign((options?: ChannelConfig) => kind({ ...options }), { spec: kind.spec });
 }
@@ -158,7 +158,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, provider:
   return { ...parts, open: withBatchDialect(parts.open, words) };
 }
 
-/** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */
+/** Returns the traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */
 export function traitsByModel(table: Readonly<Record<string, ModelTraits>>): (model: string) => ModelTraits {
   const rows = Object.entries(table).map(([pattern, traits]) => ({ patterns: [pattern], traits }));
   return (model) => {
@@ -180,7 +180,7 @@ export function apiKey(key: string | undefined): Readonly<Record<string, string>
 
 const userAgent = `sluice/${version}`;
 
-/** The headers of every request. Compression is declined: it would hold events back until a block of them is full. */
+/** Returns the headers of every request. Compression is declined: it would hold events back until a block of them is full. */
 export function ordinaryHeaders({
   stream,
 }: Pick<UpstreamRequest, 'stream'>): Readonly<Record<string, string>> {

@@ -5,7 +5,7 @@ import { GatewayError, type UpstreamRequest, type Call, type ChannelParts, type 
 export interface SocketEndpoint {
   /** Base URL of the provider's paths: an HTTP address, with or without a query. */
   readonly base: URL;
-  /** The headers that carry a key, in lower case. `key` is undefined when the config gives none. */
+  /** Returns the headers that carry a key, in lower case. `key` is undefined when the config gives none. */
   headers(key: string | undefined): Readonly<Record<string, string>>;
 }
 

@@ -91,7 +91,7 @@ export function regionsOf(
   };
 }
 
-/** The region that an address names; for one that names none, such as a proxy's, the one that AWS itself takes. */
+/** Returns the region that an address names; for one that names none, such as a proxy's, the one that AWS itself takes. */
 function regionIn(baseUrl: string | undefined, service: Service): string | undefined {
   return baseUrl === undefined ? undefined : (services[service].hosts.exec(baseUrl)?.[1] ?? 'us-east-1');
 }

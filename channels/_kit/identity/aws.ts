@@ -154,7 +154,7 @@ function explain(error: unknown, last: string, setUp: string | undefined): strin
   return `AWS credentials could not be found: ${which} ${name} (${problem}). ${advice}`;
 }
 
-/** True where the chain ended without naming a link that failed. */
+/** Returns true when the chain ended without naming a link that failed. */
 function isNothing(error: unknown): boolean {
   return error instanceof Error && error.message.includes('from any providers');
 }

@@ -32,7 +32,7 @@ export interface Step extends Pick<Upstream, 'status' | 'headers'> {
   readonly body: JsonObject | undefined;
 }
 
-/** True for a step that succeeded. The response of one that failed goes to the client's format unchanged: {@link answerOf}. */
+/** Returns true for a step that succeeded. The response of one that failed goes to the client's format unchanged: {@link answerOf}. */
 export function hasSucceeded(step: Step): step is Step & { readonly body: JsonObject } {
   return step.status < 300 && step.body !== undefined;
 }

@@ -52,7 +52,7 @@ export function vertexLive(
   );
 }
 
-/** The address up to the version, for sockets, and the version. */
+/** Returns the address up to the version, for sockets, and the version. */
 function socketRoot(baseUrl: string): readonly [root: string, version: string] {
   const url = new URL(baseUrl);
   const [, path = '', version = 'v1beta'] =

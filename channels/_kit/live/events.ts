@@ -28,7 +28,7 @@ export class LiveEvents {
     return `resp_${this.#session}_${this.#responses}`;
   }
 
-  /** An item that is in the conversation now. */
+  /** Returns an item that is in the conversation now. */
   added(item: JsonObject): JsonObject {
     const previous = this.#previous;
     this.#previous = String(item['id']);
@@ -39,7 +39,7 @@ export class LiveEvents {
     return this.make('conversation.item.done', { previous_item_id: previous, item });
   }
 
-  /** An error that leaves the session open. `eventId`: of the client's message that it is about. */
+  /** Returns an error that leaves the session open. `eventId`: of the client's message that it is about. */
   error(code: string, message: string, { param = null, eventId = null }: ErrorSubject = {}): JsonObject {
     const type = code === 'server_error' ? 'server_error' : 'invalid_request_error';
     return this.make('error', { error: { type, code, message, param, event_id: eventId } });

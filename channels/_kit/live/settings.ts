@@ -182,7 +182,7 @@ export function outputOf({ audio }: JsonObject): JsonObject {
   return isObject(audio) && isObject(audio['output']) ? audio['output'] : {};
 }
 
-/** True where the model speaks, false where it writes. */
+/** Returns true when the model speaks, false where it writes. */
 export function speaks({ output_modalities: modalities }: JsonObject): boolean {
   return !Array.isArray(modalities) || modalities[0] === 'audio';
 }

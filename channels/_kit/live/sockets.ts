@@ -193,7 +193,7 @@ class LiveConnection {
     this.#call.inputGate.open();
   }
 
-  /** False when the provider ends connections without using them: the one that there is stays until the provider closes it. */
+  /** Returns false when the provider ends connections without using them: the one that there is stays until the provider closes it. */
   #mayResume(): boolean {
     return this.#fruitless < mostFruitless && this.#dialled < mostConnections;
   }
@@ -240,7 +240,7 @@ class LiveConnection {
   }
 }
 
-/** An event for the client, as a message of its socket. */
+/** Returns an event for the client, as a message of its socket. */
 function shown(event: JsonObject): GatewayEvent {
   return { type: 'message', data: Buffer.from(JSON.stringify(event)), binary: false };
 }

@@ -49,7 +49,7 @@ const alphaTable = Int16Array.from({ length: 256 }, (_, byte) => {
 const muBytes = onceMade(() => nearest(muTable));
 const alphaBytes = onceMade(() => nearest(alphaTable));
 
-/** The byte of the nearest value for each of the 65,536 samples. */
+/** Returns the byte of the nearest value for each of the 65,536 samples. */
 function nearest(table: Int16Array): Uint8Array {
   const order = Array.from(table, (value, byte) => ({ value, byte })).toSorted(
     (one, other) => one.value - other.value,
@@ -118,7 +118,7 @@ function commonFactor(one: number, other: number): number {
   return other === 0 ? one : commonFactor(other, one % other);
 }
 
-/** A filter at `up` times the input rate that passes what both rates can carry. Each of its `up` phases keeps the loudness. */
+/** Returns a filter at `up` times the input rate that passes what both rates can carry. Each of its `up` phases keeps the loudness. */
 function lowPass(up: number, down: number): Float64Array {
   const length = taps * up;
   const edge = 0.45 / Math.max(up, down);

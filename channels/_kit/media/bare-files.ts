@@ -1,7 +1,7 @@
 import type { ChannelTools, HttpRequest } from 'sluice';
 import { type Upload, mediaKind } from 'sluice/channel-kit';
 
-/** The tools of a channel whose provider takes a file as the body itself: a form that has one, and nothing else, is sent as its bytes. */
+/** Returns the tools of a channel whose provider takes a file as the body itself: a form that has one, and nothing else, is sent as its bytes. */
 export function bareFiles(tools: ChannelTools): ChannelTools {
   const { http } = tools;
   return {

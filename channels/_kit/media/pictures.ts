@@ -51,7 +51,7 @@ const words: readonly (readonly [Setting | 'partials' | 'user', string])[] = [
   ['user', 'user'],
 ];
 
-/** The codecs for images made, and where the provider changes given ones, for those changed. */
+/** Returns the codecs for images made, and where the provider changes given ones, for those changed. */
 export function pictureCodecs(pictures: Pictures): {
   readonly 'generate-image': Codec<ImageRequest>;
   readonly 'edit-image'?: Codec<ImageRequest>;
@@ -123,7 +123,7 @@ export function leaveOut(
   drop(path, 'content');
 }
 
-/** An image as a provider names it: an address, or a data URL. */
+/** Returns an image as a provider names it: an address, or a data URL. */
 export function pictureAt(url: string, mimeType?: unknown): GeneratedImage {
   const type = typeof mimeType === 'string' ? { mimeType } : {};
   const data = parseDataUrl(url);
@@ -138,7 +138,7 @@ export function asDataUrls(images: readonly ImageInput[]): readonly string[] {
   });
 }
 
-/** The bytes of a given image. Throws 400 for one that another provider keeps. */
+/** Returns the bytes of a given image. Throws 400 for one that another provider keeps. */
 export function bytesOf(image: ImageInput): { readonly mimeType: string; readonly data: string } {
   if (image.kind === 'data') return image;
   if (image.kind === 'file') {
@@ -153,7 +153,7 @@ export function bytesOf(image: ImageInput): { readonly mimeType: string; readonl
   throw new Error('An image was not read before its request was encoded.');
 }
 
-/** A wished size as the ratio next to it, of those that the provider has; also a ratio may be wished. What cannot be had is reported. */
+/** Returns a wished size as the ratio next to it, of those that the provider has; also a ratio may be wished. What cannot be had is reported. */
 export function ratioFor(
   { size }: ImageRequest,
   known: readonly string[],

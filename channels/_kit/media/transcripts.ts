@@ -59,7 +59,7 @@ export function transcriptCodec(
   });
 }
 
-/** True where the client wants to know who speaks. */
+/** Returns true when the client wants to know who speaks. */
 export function wantsSpeakers({ replyFormat }: TranscribeRequest): boolean {
   return replyFormat === 'diarized_json';
 }

@@ -88,7 +88,7 @@ interface ModelWords {
   readonly duration: (seconds: number) => JsonValue;
 }
 
-/** A request as most models of such a provider take it: members that they do not know are theirs to refuse. */
+/** Returns a request as most models of such a provider take it: members that they do not know are theirs to refuse. */
 export function inModelWords(
   request: VideoRequest,
   target: EncodeTarget,

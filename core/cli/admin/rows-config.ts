@@ -78,7 +78,7 @@ function entryRows(kind: EntryKind, name: string): readonly Row[] {
 
 /** Returns the commands about the history of one kind of entries. */
 function historyRows(kind: EntryKind): readonly Row[] {
-  /** True for a record of the history that is about entries of this kind. */
+  /** Returns true for a record of the history that is about entries of this kind. */
   const isOwn = ({ changes, order }: JsonObject): boolean =>
     (kind === 'channel' && order !== undefined) ||
     (Array.isArray(changes) && changes.some((one) => String(valueAt(one, 'id')).startsWith(`${kind}:`)));

@@ -59,7 +59,7 @@ export class RuntimeDefinitions {
     return this.#config.secrets?.referenceOf(text);
   }
 
-  /** True for a text that contains a secret which the config file or an entry names by reference. */
+  /** Returns true for a text that contains a secret which the config file or an entry names by reference. */
   hasSecret(text: string): boolean {
     return this.#config.secrets?.isWithin(text) === true;
   }
@@ -155,7 +155,7 @@ export class RuntimeDefinitions {
     return undefined;
   }
 
-  /** True for an option of a plugin that administrators may set. */
+  /** Returns true for an option of a plugin that administrators may set. */
   async isEditable(name: string): Promise<boolean> {
     const { plugin, option } = pluginOptionOf(name);
     return (await this.plugins()).get(plugin)?.spec.editable?.some((one) => one === option) === true;

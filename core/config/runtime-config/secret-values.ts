@@ -68,12 +68,12 @@ export function mapSecrets(
 /** Tables of a channel whose values may be references where the names of the members are those of secrets. */
 const tables = /^options\.(?:headers|body)\.set\./;
 
-/** True where a secret is expected, so that a reference to one may stand there. */
+/** Returns true when a secret is expected, so that a reference to one may stand there. */
 export function mayBeReference({ secrecy, kinds, path }: ValueLocation): boolean {
   return secrecy === 'marked' || kinds.has('url') || (secrecy === 'named' && tables.test(path));
 }
 
-/** True for an address with more than a host and a path. */
+/** Returns true for an address with more than a host and a path. */
 function hasSecret(address: string): boolean {
   if (!URL.canParse(address)) return true;
   const { username, password, search, hash } = new URL(address);

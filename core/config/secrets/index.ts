@@ -155,7 +155,7 @@ export class Secrets {
     return undefined;
   }
 
-  /** True for a text that contains the value of a reference. Values of fewer than 8 characters are left, because they occur in words. */
+  /** Returns true for a text that contains the value of a reference. Values of fewer than 8 characters are left, because they occur in words. */
   isWithin(text: string): boolean {
     return [...this.#entries.values()].some(({ text: newest = '', inForce = '' }) =>
       [newest, inForce].some((value) => value.length >= 8 && text.includes(value)),
@@ -257,7 +257,7 @@ export class Secrets {
   }
 }
 
-/** True for a reference that the config or a run-time entry of it has. All others were tried by administrators. */
+/** Returns true for a reference that the config or a run-time entry of it has. All others were tried by administrators. */
 function isInUse({ inForce, isMissing }: Entry): boolean {
   return inForce !== undefined || isMissing;
 }

@@ -51,7 +51,7 @@ export function channelPart(entry: unknown, file: string, index: number): Part {
   };
 }
 
-/** True for an entry that what `definePlugin` or `defineChannel` returned has made. */
+/** Returns true for an entry that what `definePlugin` or `defineChannel` returned has made. */
 function hasSpec(entry: unknown): entry is Readonly<Record<string, unknown>> {
   return isObject(entry) && isObject(entry['spec']) && isObject(entry['options']);
 }

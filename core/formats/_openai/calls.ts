@@ -8,7 +8,7 @@ import { isObject, type JsonValue } from '../../model/json.ts';
 import { given, jsonText } from '../_shared/check.ts';
 import { listOf } from '../_shared/fields.ts';
 
-/** The arguments of a call as text. An object is tolerated. Throws 400. */
+/** Returns the arguments of a call as text. An object is tolerated. Throws 400. */
 export function readArguments(value: JsonValue | undefined, path: string): string {
   if (!given(value)) return '';
   if (typeof value === 'string') return value;
@@ -16,13 +16,13 @@ export function readArguments(value: JsonValue | undefined, path: string): strin
   return jsonText(value, path);
 }
 
-/** The arguments of a call to a function. Other formats write none at all where this family expects an object's text. */
+/** Returns the arguments of a call to a function. Other formats write none at all where this family expects an object's text. */
 export function writeArguments({ custom, input }: ToolCallBlock, foreign: boolean): string {
   if (custom) return JSON.stringify({ input });
   return foreign && input === '' ? '{}' : input;
 }
 
-/** The parts of a content with a text before them; `type` is that of a text part. */
+/** Returns the parts of a content with a text before them; `type` is that of a text part. */
 function after(text: string, content: JsonValue | undefined, type: string): JsonValue {
   return [{ type, text }, ...listOf(content)];
 }

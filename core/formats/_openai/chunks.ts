@@ -64,7 +64,7 @@ export abstract class ChunkDecoder<Answer extends { readonly finished: boolean }
     return this.chunk(chunk);
   }
 
-  /** The events of one parsed chunk. */
+  /** Returns the events of one parsed chunk. */
   chunk(chunk: JsonObject): readonly GatewayEvent[] {
     const choices = objectsOf(chunk.choices);
     const usage = this.usageIn(chunk);
@@ -102,12 +102,12 @@ export abstract class ChunkDecoder<Answer extends { readonly finished: boolean }
   }
 }
 
-/** The number of a chunk's answer. */
+/** Returns the number of a chunk's answer. */
 export function numberOf({ index }: JsonObject): number {
   return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : 0;
 }
 
-/** The fields that are neither known nor the same as those that every chunk repeats; undefined for most chunks. */
+/** Returns the fields that are neither known nor the same as those that every chunk repeats; undefined for most chunks. */
 export function differing(
   value: JsonObject,
   known: ReadonlySet<string>,
@@ -201,7 +201,7 @@ export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }
   }
 
   protected abstract write(event: GatewayEvent): readonly WireFrame[];
-  /** The answer of this number, begun here if it has not begun. */
+  /** Returns the answer of this number, and begins it if necessary. */
   protected abstract answer(index: number, frames: WireFrame[]): Answer;
   /** Ends an answer that has not ended. */
   protected abstract stop(index: number, answer: Answer): WireFrame;
@@ -255,7 +255,7 @@ export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }
     return top;
   }
 
-  /** A chunk with these answers, whose top it is. */
+  /** Returns a chunk with these answers, whose top it is. */
   protected chunk(top: MutableObject, choices: readonly JsonObject[]): WireFrame {
     top.choices = choices;
     if (this.#asksUsage) top.usage = null;

@@ -25,7 +25,7 @@ function typeOf(error: GatewayError): string {
   return error.status === 503 ? 'service_unavailable_error' : 'server_error';
 }
 
-/** The error envelope of chat completions: `{error: {message, type, param, code}}`. */
+/** Returns the error envelope of chat completions: `{error: {message, type, param, code}}`. */
 export function chatErrorBody(error: GatewayError): JsonObject {
   const code = codes[error.code];
   return {
@@ -38,7 +38,7 @@ export function chatErrorBody(error: GatewayError): JsonObject {
   };
 }
 
-/** The error before anything was sent, in the formats that share that envelope. */
+/** Returns the error before anything was sent, in the formats that share that envelope. */
 export function errorReply(error: GatewayError, requestId: string): ErrorReply {
   return {
     status: error.status,
@@ -47,7 +47,7 @@ export function errorReply(error: GatewayError, requestId: string): ErrorReply {
   };
 }
 
-/** The headers of every reply of those formats. */
+/** Returns the headers of every reply of those formats. */
 export function replyHeaders(requestId: string): Readonly<Record<string, string>> {
   return { 'x-request-id': requestId };
 }

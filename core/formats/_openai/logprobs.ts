@@ -3,7 +3,7 @@ import type { Logprob } from '../../model/chat.ts';
 import { defined, objectsOf } from '../_shared/fields.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 
-/** The tokens of a list of log probabilities; what is no token is passed over. */
+/** Returns the tokens of a list of log probabilities; skips invalid entries. */
 export function readLogprobs(list: JsonValue | undefined): readonly Logprob[] {
   if (!Array.isArray(list) || list.length === 0) return [];
   return objectsOf(list as JsonValue).flatMap(({ token, logprob, bytes, top_logprobs: ranked }) => {
@@ -18,7 +18,7 @@ export function writeDeltaToken({ token, logprob, bytes, top }: Logprob): JsonOb
   return defined({ token, logprob, bytes, top_logprobs: top?.map(writeDeltaToken) });
 }
 
-/** A token with every field that typed clients expect; `bytesOf` gives its bytes. */
+/** Returns a token with every field that typed clients expect; `bytesOf` gives its bytes. */
 export function writeToken(token: Logprob, bytesOf: (token: Logprob) => JsonValue): JsonObject {
   const one = (of: Logprob): JsonObject => ({ token: of.token, logprob: of.logprob, bytes: bytesOf(of) });
   return { ...one(token), top_logprobs: (token.top ?? []).map(one) };

@@ -75,7 +75,7 @@ export function breakpointOf(
   return {};
 }
 
-/** A URL, opened when it is a data URL. One that would not come back letter for letter is kept as it was. */
+/** Returns a URL, opened when it is a data URL. One that would not come back letter for letter is kept as it was. */
 export function sourceOf(url: string, left: Leftovers): Source {
   const parsed = parseDataUrl(url);
   if (parsed === undefined) return { kind: 'url', url };
@@ -95,12 +95,12 @@ export function bareFile(data: string, name: string | undefined, left: Leftovers
   return { kind: 'data', data, mimeType };
 }
 
-/** True for what stands in `file_data` and is an address, with its data or without. */
+/** Returns true for what stands in `file_data` and is an address, with its data or without. */
 export function isAddress(data: string): boolean {
   return /^(?:data:|https?:\/\/)/i.test(data);
 }
 
-/** The type of sound of an `input_audio.format`. */
+/** Returns the type of sound of an `input_audio.format`. */
 export function audioType(format: string): string {
   return `audio/${format.toLowerCase()}`;
 }
@@ -113,7 +113,7 @@ const audioFormats = lookupTable<string>({
   'x-mp3': 'mp3',
 });
 
-/** The `input_audio.format` of a type of sound; WAV where none is known. */
+/** Returns the `input_audio.format` of a type of sound; WAV if it is unknown. */
 export function audioFormat(mimeType = 'audio/wav'): string {
   const subtype = mimeType.split(/[;/]/)[1] ?? 'wav';
   return audioFormats[subtype] ?? subtype;

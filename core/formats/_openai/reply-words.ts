@@ -110,7 +110,7 @@ class CompletionWords implements ReplyWords {
   }
 }
 
-/** The reasoning of a message or a delta under the name that clients read. */
+/** Returns the reasoning of a message or a delta under the name that clients read. */
 function withUsualName(message: JsonObject): JsonObject {
   if (typeof message.reasoning !== 'string' || given(message.reasoning_content)) return message;
   const { reasoning_content: _, ...rest } = message;

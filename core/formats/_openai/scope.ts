@@ -31,7 +31,7 @@ export interface Scope {
   readonly wantsReasoning: boolean;
 }
 
-/** The scope of a request to a channel of this format. */
+/** Returns the scope of a request to a channel of this format. */
 export function scopeOf(format: string, request: ChatRequest, target: EncodeTarget): Scope {
   const foreign = request.format !== format;
   const names = toolNamesFor(request, target, foreign);
@@ -94,7 +94,7 @@ export function dropField(piece: { readonly at?: string }, field: string, scope:
   scope.target.drop(`${piece.at ?? ''}.${field}`);
 }
 
-/** The id that pairs a call with what it gave, as providers take it. */
+/** Returns the id that pairs a call with what it gave, as providers take it. */
 export function idOf({ id }: { readonly id: string }, { foreign }: Scope): string {
   return foreign ? spellToolId(id) : id;
 }
@@ -108,7 +108,7 @@ export function dropBeside(
   reportForeign(piece.extra, format, piece.at, target.drop);
 }
 
-/** The `type` of an opaque value, for sentences and losses. */
+/** Returns the `type` of an opaque value, for sentences and losses. */
 export function typeName(value: JsonObject): string {
   return typeof value.type === 'string' ? value.type : 'an unknown kind';
 }
@@ -147,7 +147,7 @@ export function withCache(
   return part;
 }
 
-/** The URL of a source, letter for letter where a client of the format wrote it. */
+/** Returns the URL of a source, letter for letter where a client of the format wrote it. */
 export function urlOf({ source, extra }: MediaBlock, format: string): string {
   const spelled = extra?.[format]?.$url;
   if (typeof spelled === 'string') return spelled;

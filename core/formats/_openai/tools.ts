@@ -50,7 +50,7 @@ interface NamedToolWords {
   readonly grammar?: (format: JsonObject) => JsonObject;
 }
 
-/** A function, or a tool that takes free text. */
+/** Returns a function, or a tool that takes free text. */
 export function writeNamedTool(
   tool: NamedTool,
   scope: Scope,

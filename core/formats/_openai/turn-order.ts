@@ -9,7 +9,7 @@ export function orderedTurns(wire: JsonObject[], traits: ModelTraits): JsonObjec
   return traits.textParts === false ? joint.map((message) => withOneText(message)) : joint;
 }
 
-/** A message whose list of texts is one text. */
+/** Returns a message whose list of texts is one text. */
 function withOneText(message: JsonObject): JsonObject {
   const { content } = message;
   if (!Array.isArray(content) || !isText(message)) return message;

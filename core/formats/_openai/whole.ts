@@ -27,7 +27,7 @@ export function unfolded(
     : events.map((event) => (event.type === 'head' ? marked(event, format, { $usage: false }) : event));
 }
 
-/** The event with more of what only a format knows of it. */
+/** Returns the event with more of what only a format knows of it. */
 export function marked<Event extends HeadEvent | FinishEvent>(
   event: Event,
   format: string,
@@ -75,7 +75,7 @@ export abstract class CompletionFold<Answer> implements FrameFold {
 
   protected abstract begin(): Answer;
   protected abstract add(answer: Answer, choice: JsonObject): void;
-  /** The answer as it stands among the `choices`. */
+  /** Returns the answer as it stands among the `choices`. */
   protected abstract whole(index: number, answer: Answer): JsonObject;
 
   frame(frame: WireFrame): void {
@@ -96,7 +96,7 @@ export abstract class CompletionFold<Answer> implements FrameFold {
     return { id, object: this.#object, created, model, choices, ...usage, ...rest };
   }
 
-  /** The answer of this number, begun here if it has not begun. */
+  /** Returns the answer of this number, and begins it if necessary. */
   protected answer(index: number): Answer {
     let answer = this.#answers.get(index);
     if (answer === undefined) this.#answers.set(index, (answer = this.begin()));

@@ -106,7 +106,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     return (this.current ??= { block, kind, extra, index: undefined, citations: [], input: undefined });
   }
 
-  /** The block's place, from its first frame on. */
+  /** Returns the block's place, from its first frame on. */
   protected open(current: OpenBlock, content?: JsonObject): number {
     if (current.index !== undefined) return current.index;
     const index = this.assignIndex(current);
@@ -115,7 +115,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     return index;
   }
 
-  /** The same, without a frame. */
+  /** Returns the same, without a frame. */
   protected assignIndex(current: OpenBlock): number {
     if (current.index !== undefined) return current.index;
     this.#sealText();

@@ -15,7 +15,7 @@ export class BlockCounter {
   }
 }
 
-/** The event that closes an open block of this kind. */
+/** Returns the event that closes an open block of this kind. */
 export function endOf(
   kind: 'text' | 'refusal' | 'reasoning' | 'tool' | 'media',
   block: number,
@@ -39,7 +39,7 @@ const besides = [
 ] as const;
 const passedOver: ReadonlySet<GatewayEvent['type']> = new Set(besides);
 
-/** True for the events that an encoder of a chat stream writes. */
+/** Returns true for the events that an encoder of a chat stream writes. */
 export function isReplyEvent(
   event: GatewayEvent,
 ): event is Exclude<GatewayEvent, { readonly type: (typeof besides)[number] }> {

@@ -15,42 +15,42 @@ export function invalid(param: string, message: string): GatewayError {
   return new GatewayError('invalid_value', message, { param });
 }
 
-/** A string, or 400 naming `path`; undefined when not given. */
+/** Returns a string; undefined when not given. Throws 400 naming `path`. */
 export function optionalString(value: JsonValue | undefined, path: string): string | undefined {
   if (!given(value)) return undefined;
   if (typeof value !== 'string') throw wrongType(path, 'a string');
   return value;
 }
 
-/** A string, or 400: wrong type, or missing. */
+/** Returns a string. Throws 400 if it is missing or has the wrong type. */
 export function requiredString(value: JsonValue | undefined, path: string): string {
   const text = optionalString(value, path);
   if (text === undefined) throw missingValue(path);
   return text;
 }
 
-/** An object, or 400 naming `path`; undefined when not given. */
+/** Returns an object; undefined when not given. Throws 400 naming `path`. */
 export function optionalObject(value: JsonValue | undefined, path: string): JsonObject | undefined {
   if (!given(value)) return undefined;
   if (!isObject(value)) throw wrongType(path, 'an object');
   return value;
 }
 
-/** An array, or 400 naming `path`; undefined when not given. */
+/** Returns an array; undefined when not given. Throws 400 naming `path`. */
 export function optionalArray(value: JsonValue | undefined, path: string): readonly JsonValue[] | undefined {
   if (!given(value)) return undefined;
   if (!Array.isArray(value)) throw wrongType(path, 'an array');
   return value as readonly JsonValue[];
 }
 
-/** An object, or 400: wrong type, or missing. */
+/** Returns an object. Throws 400 if it is missing or has the wrong type. */
 export function requiredObject(value: JsonValue | undefined, path: string): JsonObject {
   const object = optionalObject(value, path);
   if (object === undefined) throw missingValue(path);
   return object;
 }
 
-/** An array, or 400: wrong type, or missing. */
+/** Returns an array. Throws 400 if it is missing or has the wrong type. */
 export function requiredArray(value: JsonValue | undefined, path: string): readonly JsonValue[] {
   const list = optionalArray(value, path);
   if (list === undefined) throw missingValue(path);
@@ -79,14 +79,14 @@ export function jsonText(value: JsonValue, path: string): string {
   }
 }
 
-/** A boolean, or 400 naming `path`; undefined when not given. */
+/** Returns a boolean; undefined when not given. Throws 400 naming `path`. */
 export function optionalBoolean(value: JsonValue | undefined, path: string): boolean | undefined {
   if (!given(value)) return undefined;
   if (typeof value !== 'boolean') throw wrongType(path, 'a boolean');
   return value;
 }
 
-/** A number within a range (inclusive), or 400 naming `path`; undefined when not given. */
+/** Returns a number within a range (inclusive); undefined when not given. Throws 400 naming `path`. */
 export function optionalNumber(
   value: JsonValue | undefined,
   path: string,
@@ -122,7 +122,7 @@ export function checkMetadata(value: JsonValue | undefined): void {
   }
 }
 
-/** The name of a model, or 400 naming `path`: missing, empty, or no string. */
+/** Returns the name of a model. Throws 400 naming `path` if it is missing, empty or not a string. */
 export function requiredModel(value: JsonValue | undefined, path = 'model'): string {
   const model = requiredString(value, path);
   if (model === '') throw missingValue(path);
@@ -140,7 +140,7 @@ export function checkModelName(model: string): void {
   if (unprintable.test(model)) throw wrongValue('model', 'a name of printable characters');
 }
 
-/** The model's name and the stream flag of a body. Throws 400 when the model is missing or either has the wrong type. */
+/** Returns the model's name and the stream flag of a body. Throws 400 when the model is missing or either has the wrong type. */
 export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
   return { model: requiredModel(body.model), stream: optionalBoolean(body.stream, 'stream') ?? false };
 }

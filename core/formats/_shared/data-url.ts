@@ -43,7 +43,7 @@ const signatures: readonly (readonly [string, string])[] = [
   ['JVBERi0', 'application/pdf'],
 ];
 
-/** The type that the first bytes of base64 data show; undefined when they show none. */
+/** Returns the type that the first bytes of base64 data show; undefined when they show none. */
 export function sniffBase64(data: string): string | undefined {
   return signatures.find(([start]) => data.startsWith(start))?.[1];
 }

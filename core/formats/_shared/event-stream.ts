@@ -72,7 +72,7 @@ export class EventStreamCutter {
     this.#encoding = encoding;
   }
 
-  /** The messages completed by this chunk. Throws for a wrong checksum, and when one outgrows the limit of all frames. */
+  /** Returns the messages completed by this chunk. Throws for a wrong checksum, and when one outgrows the limit of all frames. */
   push(chunk: Buffer): Frame[] {
     const frames: Frame[] = [];
     this.#held.push(chunk);
@@ -98,7 +98,7 @@ export class EventStreamCutter {
   }
 }
 
-/** The length that a prelude states, once its checksum has shown that it can be believed. */
+/** Returns the length that a prelude states, once its checksum has shown that it can be believed. */
 function messageLength(bytes: Buffer): number {
   const length = bytes.readUInt32BE(0);
   const headers = bytes.readUInt32BE(4);

@@ -29,7 +29,7 @@ export function replyHeaders(requestId: string): Readonly<Record<string, string>
   return { 'x-request-id': requestId, 'x-amzn-requestid': requestId };
 }
 
-/** The error before anything was sent. Its kind stands in a header. */
+/** Returns the error before anything was sent. Its kind stands in a header. */
 export function errorReply(error: GatewayError, requestId: string): ErrorReply {
   return {
     status: error.status,

@@ -88,7 +88,7 @@ export class Leftovers {
     this.#aside[key] = value;
   }
 
-  /** The piece, with what was gathered of it where there is any: most have nothing. */
+  /** Returns the piece, with what was gathered of it where there is any: most have nothing. */
   onto<Piece extends object>(piece: Piece): Piece & Kept {
     return this.#fields === undefined ? piece : { ...piece, ...this.extra() };
   }
@@ -119,7 +119,7 @@ export function putBack(target: MutableObject, fields: JsonObject, nested: reado
   }
 }
 
-/** The object at a dotted path, made when it is not there. `copied` are those on the way that were made here. */
+/** Returns the object at a dotted path, made when it is not there. `copied` are those on the way that were made here. */
 export function objectAt(
   target: MutableObject,
   path: string,

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 
 /**
- * The members of an object whose names are not among these, in one pass: with many members each copy costs as much as reading the body.
+ * Returns the members of an object whose names are not among these, in one pass: with many members each copy costs as much as reading the body.
  * `__proto__`, which would not become a member, is left out.
  */
 export function fieldsBeside(object: JsonObject, names: ReadonlySet<string>): MutableObject {
@@ -16,7 +16,7 @@ export function setOf(list: string): ReadonlySet<string> {
   return new Set(list.trim().split(/\s+/));
 }
 
-/** The members that are not undefined, to spread into an object in which they are optional. */
+/** Returns the members that are not undefined, to spread into an object in which they are optional. */
 export function defined<Members extends object>(
   fields: Members,
 ): { readonly [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
@@ -25,12 +25,12 @@ export function defined<Members extends object>(
   return found as { [Name in keyof Members]?: Exclude<Members[Name], undefined> };
 }
 
-/** The items of a list; none where a provider or a client wrote something else. */
+/** Returns the items of a list; an empty list for any other value. */
 export function listOf(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]) : [];
 }
 
-/** The objects among the items of a list. */
+/** Returns the objects among the items of a list. */
 export function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]).filter(isObject) : [];
 }
@@ -42,7 +42,7 @@ export function secondOf(value: JsonValue | undefined): number | undefined {
   return typeof value === 'number' && value >= 1 && Number.isFinite(value) ? Math.floor(value) : undefined;
 }
 
-/** The text of a field; empty when it holds none. */
+/** Returns the text of a field; empty when it holds none. */
 export function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
 }
@@ -57,7 +57,7 @@ export function isText(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-/** The texts of a list of parts; empty for a part that holds none. */
+/** Returns the texts of a list of parts; empty for a part that holds none. */
 export function textsIn(parts: JsonValue | undefined): readonly string[] {
   return listOf(parts).map((part) => (isObject(part) ? textOf(part.text) : ''));
 }

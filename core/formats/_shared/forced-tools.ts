@@ -69,13 +69,13 @@ function withNamedTool(request: ChatRequest, drop: (path: string) => void): Chat
   return { ...request, toolChoice: unforced(toolChoice) };
 }
 
-/** True for a choice that leaves the model no answer without a call. */
+/** Returns true for a choice that leaves the model no answer without a call. */
 export function isForcedChoice(choice: ToolChoice | undefined): choice is ToolChoice {
   if (choice?.type === 'allowed') return choice.mode === 'required';
   return choice !== undefined && choice.type !== 'auto' && choice.type !== 'none';
 }
 
-/** True for JSON output of a model that returns none while it thinks, and whose thinking can be turned off. */
+/** Returns true for JSON output of a model that returns none while it thinks, and whose thinking can be turned off. */
 function isJsonWithoutThinking({ operation, settings }: ChatRequest, traits: ModelTraits): boolean {
   const { responseFormat, reasoning } = settings;
   if (operation !== 'chat') return false;
@@ -84,7 +84,7 @@ function isJsonWithoutThinking({ operation, settings }: ChatRequest, traits: Mod
   return thinksAbout(reasoning, traits) && canStopThinking(traits);
 }
 
-/** True where a forced tool stands in for structured output. */
+/** Returns true when a forced tool stands in for structured output. */
 function standsIn({ responseFormat }: ChatSettings, { jsonSchema, refuses }: ModelTraits): boolean {
   if (jsonSchema !== false || refuses?.includes('responseFormat') === true) return false;
   return responseFormat?.type === 'json-schema' && responseFormat.schema !== undefined;

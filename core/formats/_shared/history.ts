@@ -36,7 +36,7 @@ const amongMessages = '$message';
 const messageFields = setOf('role content');
 
 /**
- * The messages of a request in such a format; `content` reads that of one. System messages before the first other one are instructions too:
+ * Returns the messages of a request in such a format; `content` reads that of one. System messages before the first other one are instructions too:
  * where they stood is a spelling of the format. Throws 400 with the path.
  */
 export function readMessages(
@@ -77,7 +77,7 @@ export class HistoryWriter<W extends Writing> {
     this.#writing = writing;
   }
 
-  /** The instructions and the history: as they were for a client of this format, put in the provider's order for any other. */
+  /** Returns the instructions and the history: as they were for a client of this format, put in the provider's order for any other. */
   write(request: ChatRequest): WrittenHistory {
     const { native, format, target } = this.#writing;
     for (const message of [...request.system, ...request.messages])
@@ -128,7 +128,7 @@ export class HistoryWriter<W extends Writing> {
       : this.#words.system(entries, blocks);
   }
 
-  /** A message's blocks. */
+  /** Returns a message's blocks. */
   #content(message: Message): readonly JsonObject[] {
     const writing = this.#writing;
     const blocks = message.content.flatMap((block): readonly JsonObject[] => {
@@ -141,7 +141,7 @@ export class HistoryWriter<W extends Writing> {
       : this.#words.marked(message, blocks, writing);
   }
 
-  /** The blocks of instructions. Only text may instruct. */
+  /** Returns the blocks of instructions. Only text may instruct. */
   #instructions(message: Message): readonly JsonObject[] {
     const content = message.content.filter((block) => {
       const allowed = block.type === 'text' || block.type === 'refusal';
@@ -151,7 +151,7 @@ export class HistoryWriter<W extends Writing> {
     return this.#content({ ...message, content });
   }
 
-  /** A system message for a model that takes none in the middle: the user's words, marked as what they are. */
+  /** Returns a system message for a model that takes none in the middle: the user's words, marked as what they are. */
   #wrapped(message: Message): Turn {
     const at = requestPathOf(message);
     this.#writing.target.drop(`${at}.role`);

@@ -8,7 +8,7 @@ import { unusableResponse } from './upstream-error/index.ts';
 export class JsonCutter {
   readonly #objects = new ObjectCutter();
 
-  /** The objects completed by this chunk. Throws when one outgrows the frame limit. */
+  /** Returns the objects completed by this chunk. Throws when one outgrows the frame limit. */
   push(chunk: Buffer): Frame[] {
     const frames = this.#objects.push(chunk).map((object) => ({ data: object.toString('utf8') }));
     if (this.#objects.heldBytes > frameLimit) throw unusableResponse('sent an event that is too large');

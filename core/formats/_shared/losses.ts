@@ -54,7 +54,7 @@ export class Losses {
     if (extra !== undefined) dropForeignReply(extra, this.#format, (path) => this.drop(path));
   }
 
-  /** True for a part that this format knows; another's has no place here and is lost. */
+  /** Returns true for a part that this format knows; another's has no place here and is lost. */
   isOwn({ format, value }: Extract<GatewayEvent, { readonly type: 'opaque' }>): boolean {
     if (format === this.#format) return true;
     this.drop(`opaque.${isText(value.type) ? value.type : format}`);

@@ -11,7 +11,7 @@ const prefix = 'gw1.';
 export const sealMarks: readonly string[] = [prefix, 'Z3cxL'];
 
 /**
- * A foreign proof in a container for the signature field of another format, so that it survives a round trip through a client. `on`:
+ * Returns a foreign proof in a container for the signature field of another format, so that it survives a round trip through a client. `on`:
  * original kind of block, if the carrying format has to put it in another one.
  */
 export function sealProof(proof: Proof, on?: 'text' | 'tool-call'): string {

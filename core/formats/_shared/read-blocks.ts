@@ -14,7 +14,7 @@ interface BlockReader {
 }
 
 /**
- * The blocks of a message, or 400 with the path. A proof of another format on text or on a call rides in an empty block of reasoning of its
+ * Returns the blocks of a message, or 400 with the path. A proof of another format on text or on a call rides in an empty block of reasoning of its
  * own: before its call, because the proof is known when the call starts, and after its text, because it is known only when that has ended.
  */
 export function readBlocks(list: JsonValue | undefined, path: string, reader: BlockReader): Block[] {

@@ -40,7 +40,7 @@ export function dropBudget(wanted: Reasoning, effort: Effort | undefined, drop: 
     drop('settings.reasoning.budget');
 }
 
-/** The nearest effort that the model takes. Undefined when it takes none. */
+/** Returns the nearest effort that the model takes. Undefined when it takes none. */
 export function clampEffort(effort: Effort, traits: ModelTraits, drop: Drop): string | undefined {
   if (traits.efforts === undefined || traits.efforts.includes(effort)) return effort;
   drop('settings.reasoning.effort');

@@ -24,7 +24,7 @@ const secrets: readonly (readonly [RegExp, string])[] = [
   [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g, '[address]'],
 ];
 
-/** A sentence of an upstream without keys, addresses and account ids, on one line and of bounded length. */
+/** Returns a sentence of an upstream without keys, addresses and account ids, on one line and of bounded length. */
 export function redact(text: string): string {
   // Runs before the text is cut, so that no part of a secret remains. Masks also the characters next to a known secret, because a longer
   // key may begin or end with a shorter one.

@@ -3,7 +3,7 @@ import { brokenArguments } from '../../json/arguments.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { unusableResponse } from './upstream-error/index.ts';
 
-/** The arguments of a call in a provider's reply as JSON text: some write them as text already. Throws 502 for what is nested too deeply. */
+/** Returns the arguments of a call in a provider's reply as JSON text: some write them as text already. Throws 502 for what is nested too deeply. */
 export function repliedArguments(args: JsonValue | undefined): string {
   if (typeof args === 'string') return args;
   try {

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../sdk/errors.ts';
 
 /**
- * The headers that tell clients whether and when to try again: `retry-after` in whole seconds (at least 1) on 429 and on a temporary 503,
+ * Returns the headers that tell clients whether and when to try again: `retry-after` in whole seconds (at least 1) on 429 and on a temporary 503,
  * `x-should-retry: false` on a permanent failure that their retry rules would take for a passing one. With the error's own headers.
  */
 export function retryHeaders(error: GatewayError): Readonly<Record<string, string>> {

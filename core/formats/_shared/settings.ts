@@ -62,7 +62,7 @@ export function removeAt(body: MutableObject, path: string): void {
   else delete body[top];
 }
 
-/** The client's path of a setting: its first row's, or that of one that spans several fields; its own name where the format has none. */
+/** Returns the client's path of a setting: its first row's, or that of one that spans several fields; its own name where the format has none. */
 export function pathsOf(
   rows: readonly SettingRow[],
   spanning: { readonly [Name in keyof ChatSettings]?: string } = {},

@@ -10,7 +10,7 @@ const newlines = '\n\n';
 const carriageNewline = '\n\r\n';
 const carriages = '\r\r';
 
-/** The end of the last blank line in `bytes`, or -1. */
+/** Returns the end of the last blank line in `bytes`, or -1. */
 function lastBoundary(bytes: Buffer): number {
   // Nearly every read ends with one.
   if (bytes.length > 1 && bytes[bytes.length - 1] === 0x0a && bytes[bytes.length - 2] === 0x0a)

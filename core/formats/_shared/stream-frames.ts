@@ -24,7 +24,7 @@ export function readFrame(frame: Frame): JsonObject {
   return typed(body, frame);
 }
 
-/** The body of a frame of a format whose frames have a type: in the body, or as the event's name alone. */
+/** Returns the body of a frame of a format whose frames have a type: in the body, or as the event's name alone. */
 export function typed(body: JsonObject, { event }: Frame): JsonObject {
   return body.type !== undefined || event === undefined || event === unnamed
     ? body

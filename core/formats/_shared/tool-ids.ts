@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * A tool-call id that fits a provider's pattern `[A-Za-z0-9_-]{1,64}`. The same id always gives the same spelling, so that calls and
+ * Returns a tool-call id that fits a provider's pattern `[A-Za-z0-9_-]{1,64}`. The same id always gives the same spelling, so that calls and
  * results keep matching over turns with no state; ids that already fit stay as they are.
  */
 export function spellToolId(id: string, limit = 64): string {
@@ -30,7 +30,7 @@ export class ToolNames {
     this.#first = first;
   }
 
-  /** The provider's spelling of a client's name. */
+  /** Returns the provider's spelling of a client's name. */
   there(name: string): string {
     const known = this.#there.get(name);
     if (known !== undefined) return known;
@@ -46,7 +46,7 @@ export class ToolNames {
     return spelled;
   }
 
-  /** The client's name for a provider's spelling; unknown names come back unchanged. */
+  /** Returns the client's name for a provider's spelling; unknown names come back unchanged. */
   back(spelled: string): string {
     return this.#back.get(spelled) ?? spelled;
   }

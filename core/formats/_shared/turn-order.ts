@@ -8,7 +8,7 @@ import type { JsonObject } from '../../model/json.ts';
 /** Functions by which a format builds the blocks that the order may need. */
 export interface TurnWords {
   text(text: string): JsonObject;
-  /** The words of a block that is text and nothing else. */
+  /** Returns the words of a block that is text and nothing else. */
   textIn(block: JsonObject): string | undefined;
   /** Returns the result block for a call, by the client's id, that has no result in the history. */
   noResult(id: string): JsonObject;
@@ -47,7 +47,7 @@ export const noResult = '(no result)';
 export const opening = '.';
 
 /**
- * The history in the order that the format demands: every call's result in the message right behind it, in the order of the calls and
+ * Returns the history in the order that the format demands: every call's result in the message right behind it, in the order of the calls and
  * before anything else; neighbours of one role in one message; the user first.
  */
 export function orderTurns(turns: readonly Turn[], words: TurnWords): Turn[] {

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Modality, TokensByModality, Usage, UsageByModality } from '../../model/usage.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 
-/** A number of tokens. Some providers write it as text; anything else counts as none. */
+/** Returns a number of tokens. Some providers write it as text; anything else counts as none. */
 export function tokenCount(value: JsonValue | undefined): number {
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : 0;
@@ -115,7 +115,7 @@ export function readTokenUsage(raw: JsonObject, format: string): Usage {
  */
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
-/** True for a chunk of a completion that carries usage and nothing else. */
+/** Returns true for a chunk of a completion that carries usage and nothing else. */
 export function isUsageOnly(data: string): boolean {
   if (!data.includes('"usage"')) return false;
   const body = parseObject(data);

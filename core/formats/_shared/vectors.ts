@@ -3,7 +3,7 @@ import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { unusableResponse } from './upstream-error/index.ts';
 
-/** A vector as numbers. Throws when the text is no base64 of 32-bit floats. */
+/** Returns a vector as numbers. Throws when the text is no base64 of 32-bit floats. */
 export function asNumbers(vector: EmbedVector): readonly number[] {
   if (typeof vector !== 'string') return vector;
   const numbers = floatsIn(vector);
@@ -11,7 +11,7 @@ export function asNumbers(vector: EmbedVector): readonly number[] {
   return numbers;
 }
 
-/** A vector as base64 of little-endian 32-bit floats. */
+/** Returns a vector as base64 of little-endian 32-bit floats. */
 export function asBase64(vector: EmbedVector): string {
   if (typeof vector === 'string') return vector;
   const bytes = Buffer.allocUnsafe(vector.length * 4);

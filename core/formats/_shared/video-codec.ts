@@ -199,7 +199,7 @@ export function videoStates(table: Readonly<Record<VideoState, readonly string[]
   return { read, write: (state: VideoState): string => table[state][0] ?? table.failed[0] ?? '' };
 }
 
-/** The name that a reply gives the model. */
+/** Returns the name that a reply gives the model. */
 export function modelOf({ task }: VideoReport, { model }: ReplyContext): string {
   return task?.model ?? model;
 }

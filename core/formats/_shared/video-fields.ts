@@ -29,7 +29,7 @@ export function fiveOrTen(seconds: number, { drop }: Pick<EncodeTarget, 'drop'>)
   return nearest;
 }
 
-/** An integer, as a number or as its digits (which is how forms spell it); undefined when not given. Throws 400 naming `path`. */
+/** Returns an integer, as a number or as its digits (which is how forms spell it); undefined when not given. Throws 400 naming `path`. */
 export function optionalInteger(value: JsonValue | undefined, path: string): number | undefined {
   if (!given(value) || value === '') return undefined;
   const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
@@ -47,7 +47,7 @@ export function optionalSize(value: JsonValue | undefined, path: string): string
   return `${width}x${height}`;
 }
 
-/** An aspect ratio as `16:9`; undefined when not given. Throws 400 naming `path`. */
+/** Returns an aspect ratio as `16:9`; undefined when not given. Throws 400 naming `path`. */
 export function optionalRatio(value: JsonValue | undefined, path: string): string | undefined {
   const text = optionalString(value, path);
   if (text === undefined || text === '') return undefined;
@@ -76,7 +76,7 @@ export function metadataOf(value: JsonValue | undefined): JsonObject | undefined
   return Object.keys(metadata).length === 0 ? undefined : metadata;
 }
 
-/** An image as a URL, a data URL or plain base64. Throws 400 naming `path`. */
+/** Returns an image as a URL, a data URL or plain base64. Throws 400 naming `path`. */
 export function imageOf(value: JsonValue | undefined, path: string): ImageInput {
   if (typeof value !== 'string') throw wrongType(path, 'a URL, or an image in base64');
   const text = value.trim();
@@ -197,7 +197,7 @@ export function unread(body: JsonObject, read: ReadonlySet<string>): JsonObject 
 /** Callback URLs, to which providers would send their own task ids. Never forwarded. */
 const callback = 'callback_url';
 
-/** The fields that only this format knows, as they go to a provider of the same format. */
+/** Returns the fields that only this format has, as they go to a provider of the same format. */
 export function ownExtra(
   { extra }: VideoRequest,
   format: string,
@@ -214,7 +214,7 @@ export type VideoSettings = {
   readonly [Name in Setting | 'metadata' | 'imageRole']?: VideoRequest[Name] | undefined;
 };
 
-/** The neutral members of a request that are given, for a decoder to spread. */
+/** Returns the neutral members of a request that are given, for a decoder to spread. */
 export function videoSettings(
   members: VideoSettings,
 ): Pick<VideoRequest, Setting | 'metadata' | 'imageRole'> {

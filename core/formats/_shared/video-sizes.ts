@@ -37,7 +37,7 @@ export function ratioOfSize(size: string, known: readonly string[]): string | un
   return best !== undefined && best.off <= tolerance ? best.ratio : undefined;
 }
 
-/** The lines of a picture of a size: its short side. */
+/** Returns the lines of a picture of a size: its short side. */
 export function linesOfSize(size: string): number {
   const [width, height] = sidesOf(size);
   return Math.min(width, height);

@@ -31,7 +31,7 @@ export function videoUnits(request: VideoRequest): Units {
   };
 }
 
-/** The resolution that a request names; a word that no price has where it may name another one in words of the provider. */
+/** Returns the resolution that a request names; a word that no price has where it may name another one in words of the provider. */
 function resolutionIn(request: VideoRequest): string | undefined {
   const { resolution, size, metadata = {}, extra } = request;
   const own = new Set([...wordsIn(metadata), ...Object.values(extra ?? {}).flatMap(wordsIn)]);

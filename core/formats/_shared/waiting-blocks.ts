@@ -22,7 +22,7 @@ export class WaitingBlocks<Event> {
     this.#order.push(block);
   }
 
-  /** Undefined when none waits. */
+  /** Returns undefined when none waits. */
   take(): WaitingBlock<Event> | undefined {
     const block = this.#order[this.#next];
     const events = block === undefined ? undefined : this.#events.get(block);

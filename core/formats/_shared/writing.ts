@@ -75,7 +75,7 @@ export function writingOf(
   };
 }
 
-/** The names of the tools that take free text: they go as functions with one string. */
+/** Returns the names of the tools that take free text: they go as functions with one string. */
 export function freeTextTools(tools: readonly Tool[]): readonly string[] {
   return tools.filter(({ type }) => type === 'custom').map((tool) => tool.name ?? '');
 }
@@ -83,7 +83,7 @@ export function freeTextTools(tools: readonly Tool[]): readonly string[] {
 /** A function that the client carries out. */
 export type FunctionTool = Extract<Tool, { type: 'function' }>;
 
-/** A tool that the client carries out as a function: one that takes free text has one string, and no grammar for it. */
+/** Returns a tool that the client carries out as a function: one that takes free text has one string, and no grammar for it. */
 export function asFunction(
   tool: FunctionTool | Extract<Tool, { type: 'custom' }>,
   { target }: Writing,
@@ -112,7 +112,7 @@ export function refuse(block: Block, what: string, { target, format }: Writing):
   return refuseContent(block, what, format, target);
 }
 
-/** The cache mark of a piece. Such formats know two lifetimes; another is left to the provider's default. */
+/** Returns the cache mark of a piece. Such formats know two lifetimes; another is left to the provider's default. */
 export function cacheMark<Type extends string>(
   type: Type,
   { ttl }: { readonly ttl?: string },
@@ -125,7 +125,7 @@ export function cacheMark<Type extends string>(
   return { type };
 }
 
-/** The tools that may be called, where a format knows no subset of them: the others are left out. */
+/** Returns the tools that may be called, where a format knows no subset of them: the others are left out. */
 export function allowedTools({ tools, toolChoice }: ChatRequest, { target }: Writing): readonly Tool[] {
   if (toolChoice?.type !== 'allowed') return tools;
   const names = new Set(toolChoice.names);
@@ -137,7 +137,7 @@ export function allowedTools({ tools, toolChoice }: ChatRequest, { target }: Wri
   });
 }
 
-/** The schema of a function as the model takes it: one that must be kept strictly is adapted to the model's part of JSON Schema. */
+/** Returns the schema of a function as the model takes it: one that must be kept strictly is adapted to the model's part of JSON Schema. */
 export function strictSchema(
   tool: FunctionTool,
   schema: JsonObject,
@@ -168,7 +168,7 @@ export interface BlockWriters<W extends Writing> {
   readonly media: (block: MediaBlock, writing: W) => JsonObject | undefined;
 }
 
-/** A writer of blocks; undefined for what is left out: empty text, another vendor's reasoning, what the operator lets drop. */
+/** Returns a writer of blocks; undefined for what is left out: empty text, another vendor's reasoning, what the operator lets drop. */
 export function blockWriter<W extends Writing>(
   writers: BlockWriters<W>,
 ): (block: Block, writing: W) => JsonObject | undefined {
@@ -211,7 +211,7 @@ export function dropProof(block: TextBlock | ToolCallBlock | ReasoningBlock, { t
   if (block.proof !== undefined) target.drop(`${requestPathOf(block)}.proof`);
 }
 
-/** The parts of a result that may stand in one: neither reasoning nor calls. */
+/** Returns the parts of a result that may stand in one: neither reasoning nor calls. */
 export function partsOfResult({ content }: ToolResultBlock, writing: Writing): readonly Block[] {
   if (content.every(mayStandInResult)) return content;
   return content.filter((part) => {

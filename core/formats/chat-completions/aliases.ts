@@ -23,7 +23,7 @@ const azure: PathAlias = {
   },
 };
 
-/** The query without the version of the API. A session names its deployment there, which is its model. */
+/** Returns the query without the version of the API. A session names its deployment there, which is its model. */
 function withoutVersion(query: URLSearchParams): URLSearchParams {
   const kept = new URLSearchParams(query);
   kept.delete('api-version');

@@ -12,7 +12,7 @@ import { formatName } from './wire.ts';
 /** Name of the field with the token count. */
 const countField = 'inputTokens';
 
-/** The conversation that shall be counted. Throws 400 for the body of another API, which is counted where that is spoken. */
+/** Returns the conversation that shall be counted. Throws 400 for the body of another API, which is counted where that is spoken. */
 function counted(body: JsonObject): JsonObject {
   const input = optionalObject(body.input, 'input');
   const converse = optionalObject(input?.converse, 'input.converse');

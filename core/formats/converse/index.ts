@@ -8,7 +8,7 @@ import { rerank } from './rerank.ts';
 import { errorReply, replyHeaders } from '../_shared/exceptions.ts';
 import { formatName } from './wire.ts';
 
-/** A method of a model, whose name may be an address with slashes and colons, written as one part of the path. */
+/** Returns a method of a model, whose name may be an address with slashes and colons, written as one part of the path. */
 function method(path: string, operation: Operation, stream = false): Route {
   return {
     method: 'POST',

@@ -74,12 +74,12 @@ const aliases = lookupTable<string>({
   'audio/x-m4a': 'audio/mp4',
 });
 
-/** The type that a format's word stands for. */
+/** Returns the type that a format's word stands for. */
 export function mimeOf({ key, types }: MediaKind, format: string): string {
   return types[format] ?? `${key === 'document' ? 'application' : key}/${format}`;
 }
 
-/** The format's word for a type; undefined for one that has none. Text of an unknown kind is text. */
+/** Returns the format's word for a type; undefined for one that has none. Text of an unknown kind is text. */
 export function formatOf({ key, types }: MediaKind, mimeType: string): string | undefined {
   const bare = (mimeType.split(';')[0] ?? '').trim().toLowerCase();
   const official = aliases[bare] ?? bare;

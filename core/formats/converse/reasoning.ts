@@ -118,7 +118,7 @@ function writeOwnField(
 }
 
 /**
- * The level beside which the request's settings are taken. `high` is refused beside an output limit, which counts more than a level, and beside
+ * Returns the level beside which the request's settings are taken. `high` is refused beside an output limit, which counts more than a level, and beside
  * temperature and topP, which count less: https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
  */
 function levelOf(body: MutableObject, effort: Effort, { traits, drop }: Room): string {

@@ -121,7 +121,7 @@ function encodeRequest(request: RerankRequest, { model, drop }: EncodeTarget): E
   };
 }
 
-/** A provider's results with the score under the name that other providers give it. */
+/** Returns a provider's results with the score under the name that other providers give it. */
 function namedAsElsewhere(body: JsonObject): JsonObject {
   if (!Array.isArray(body.results)) return body;
   const results = (body.results as readonly JsonValue[]).map((one) =>

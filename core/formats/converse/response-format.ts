@@ -16,7 +16,7 @@ const schemaPath = `${formatPath}.structure.jsonSchema`;
 const formatFields = setOf('type structure');
 const schemaFields = setOf('schema name description');
 
-/** The answer's form from `outputConfig.textFormat`, whose schema is a text; what only this format knows goes to `left`. */
+/** Returns the answer's form from `outputConfig.textFormat`, whose schema is a text; fields that only this format has go to `left`. */
 export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat | undefined {
   const wire = optionalObject(optionalObject(body.outputConfig, 'outputConfig')?.textFormat, formatPath);
   if (wire === undefined) return undefined;

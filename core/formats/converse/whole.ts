@@ -109,7 +109,7 @@ function think(block: MutableObject, { text, signature, redactedContent }: JsonO
   };
 }
 
-/** A provider's whole reply as the events of a stream. Throws for an error body and for what is no reply at all. */
+/** Returns a provider's whole reply as the events of a stream. Throws for an error body and for what is no reply at all. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const message = isObject(body.output) ? body.output.message : undefined;

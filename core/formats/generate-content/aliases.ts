@@ -8,7 +8,7 @@ const address =
 const foreign = /:(?:rawPredict|streamRawPredict)$/;
 
 /**
- * The addresses of Vertex AI, which has the same bodies: https://cloud.google.com/vertex-ai/docs/reference/rest. The models of other
+ * Returns the addresses of Vertex AI, which has the same bodies: https://cloud.google.com/vertex-ai/docs/reference/rest. The models of other
  * publishers than Google have names that begin with the publisher.
  */
 function publisherModels(prefix: string): PathAlias {

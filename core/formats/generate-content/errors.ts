@@ -20,14 +20,14 @@ const statuses: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 };
 
-/** The canonical word for an HTTP status. */
+/** Returns the canonical word for an HTTP status. */
 export function statusWord(status: number): string {
   return statuses[status] ?? (status < 500 ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
 }
 
 const keyErrors = setOf('missing_api_key invalid_api_key expired_api_key disabled_api_key');
 
-/** The error object, the same before a reply and in the middle of a stream. */
+/** Returns the error object, the same before a reply and in the middle of a stream. */
 export function errorBody(error: GatewayError): JsonObject {
   const details = errorDetails(error);
   return {
@@ -64,7 +64,7 @@ function wait(seconds: number): number {
   return Math.max(1, Math.ceil(seconds));
 }
 
-/** The error before anything was sent. */
+/** Returns the error before anything was sent. */
 export function errorReply(error: GatewayError, requestId: string): ErrorReply {
   return {
     status: error.status,

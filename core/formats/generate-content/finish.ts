@@ -68,7 +68,7 @@ const words: Readonly<Record<FinishReason, string>> = {
   other: 'OTHER',
 };
 
-/** The word for a reason of another format. */
+/** Returns the word for a reason of another format. */
 export function writeFinish(reason: FinishReason): string {
   return words[reason];
 }

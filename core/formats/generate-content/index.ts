@@ -17,7 +17,7 @@ const folders = ['/v1beta/models', '/v1/models', '/v1beta/tunedModels', '/v1/tun
 type Matched = Readonly<Record<string, string>>;
 type Headers = Readonly<Record<string, string | undefined>>;
 
-/** The framing that `alt` and `Accept` ask of a stream. Throws 400 for one that is not served. */
+/** Returns the framing that `alt` and `Accept` ask of a stream. Throws 400 for one that is not served. */
 function framingOf(query: URLSearchParams, headers: Headers): Framing {
   const alt = (query.get('alt') ?? query.get('$alt') ?? '').toLowerCase();
   if (alt === 'sse') return 'sse';

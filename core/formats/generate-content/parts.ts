@@ -42,17 +42,17 @@ export function typeOfAddress(address: string): string | undefined {
   return isVideoPage(address) ? 'video/mp4' : undefined;
 }
 
-/** True for video pages that every provider of this format fetches itself. */
+/** Returns true for video pages that every provider of this format fetches itself. */
 function isVideoPage(address: string): boolean {
   return /^https?:\/\/(?:www\.)?(?:youtube\.com\/watch|youtu\.be\/)/i.test(address);
 }
 
-/** True for a URL that the gateway must fetch, because older models take only URLs of the vendor's file store. */
+/** Returns true for a URL that the gateway must fetch, because older models take only URLs of the vendor's file store. */
 export function wantsBytes({ source }: MediaBlock, traits: ModelTraits): boolean {
   return traits.fetchesUrls === false && source.kind === 'url' && !isVideoPage(source.url);
 }
 
-/** True for a file in the vendor's own store, whose URI no other provider can read. */
+/** Returns true for a file in the vendor's own store, whose URI no other provider can read. */
 function isVendorFile(uri: string): boolean {
   return (
     !/^https?:\/\//i.test(uri) || /^https?:\/\/[^/]*\.googleapis\.com\/(?:upload\/)?v\w+\/files\//i.test(uri)

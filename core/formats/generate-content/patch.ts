@@ -27,7 +27,7 @@ export function patch(
   return patched;
 }
 
-/** A model's name in place of another, with `models/` before it where it was. */
+/** Returns a model's name in place of another, with `models/` before it where it was. */
 export function renamed(before: string, model: string): string {
   return before.startsWith('models/') && !model.startsWith('models/') ? `models/${model}` : model;
 }

@@ -87,7 +87,7 @@ function encodeBudget(options: ReasoningOptions): JsonObject {
   return { thinkingBudget: moved(wanted, range) };
 }
 
-/** The effort nearest to the one that is asked for, if any is; one that is not the same is reported. `usual`: those of a model that names none. */
+/** Returns the effort nearest to the one that is asked for, if any is; one that is not the same is reported. `usual`: those of a model that names none. */
 function effortFor(
   { reasoning, traits, drop }: ReasoningOptions,
   usual: readonly Effort[],
@@ -118,7 +118,7 @@ const sealedStart = 'Z3cxL';
 /** Accepted by the provider in place of a signature it never gave, so that history of another vendor can be continued. */
 export const placeholderSignature = 'skip_thought_signature_validator';
 
-/** A `thoughtSignature` as a proof; one that the gateway sealed names the vendor that made it. */
+/** Returns a `thoughtSignature` as a proof; one that the gateway sealed names the vendor that made it. */
 export function readSignature(value: string): Proof {
   if (value.startsWith(sealedStart)) {
     const opened = unsealProof(Buffer.from(value, 'base64').toString());
@@ -127,7 +127,7 @@ export function readSignature(value: string): Proof {
   return { format: formatName, kind: 'signature', value };
 }
 
-/** A proof as a `thoughtSignature`: base64 is what the field holds, also for another vendor's proof in its container. */
+/** Returns a proof as a `thoughtSignature`: base64 is what the field holds, also for another vendor's proof in its container. */
 export function writeSignature(proof: Proof): string {
   return proof.format === formatName ? proof.value : Buffer.from(sealProof(proof)).toString('base64');
 }

@@ -27,7 +27,7 @@ export function readResponseFormat(body: JsonObject): ResponseFormat | undefined
   return { type: mimeType === 'application/json' ? 'json' : 'text' };
 }
 
-/** True for models that accept JSON Schema. Those without thinking (2.0 and older) accept only the Schema subset. */
+/** Returns true for models that accept JSON Schema. Those without thinking (2.0 and older) accept only the Schema subset. */
 export function takesJsonSchema(traits: ModelTraits): boolean {
   return traits.reasoning !== 'none';
 }

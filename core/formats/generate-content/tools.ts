@@ -85,12 +85,12 @@ export function writeResponse(text: string, failed: boolean, key: JsonValue | un
   return parsed;
 }
 
-/** True for `{error: {…}}`, which already states that the tool failed. */
+/** Returns true for `{error: {…}}`, which already states that the tool failed. */
 function isErrorObject(object: JsonObject): boolean {
   return Object.keys(object).length === 1 && object.error !== undefined && typeof object.error !== 'string';
 }
 
-/** True for an object that would be decoded as the text of its one member. */
+/** Returns true for an object that would be decoded as the text of its one member. */
 function isConventional(object: JsonObject): boolean {
   const [only, second] = Object.keys(object);
   if (only === undefined || second !== undefined) return false;

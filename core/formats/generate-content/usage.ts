@@ -8,7 +8,7 @@ import { serviceTierIn } from '../_shared/usage.ts';
 import { SearchCounter } from './services.ts';
 import { formatName } from './wire.ts';
 
-/** A count; int64 may be written as a string. */
+/** Returns a count; int64 may be written as a string. */
 function count(value: JsonValue | undefined): number {
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? Math.trunc(number) : 0;

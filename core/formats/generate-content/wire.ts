@@ -89,7 +89,7 @@ export const structures = {
   functionCallingConfig: fields('mode allowedFunctionNames streamFunctionCallArguments'),
 };
 
-/** The object with its known fields in camelCase; the same object when nothing was spelled otherwise. */
+/** Returns the object with its known fields in camelCase; the same object when nothing was spelled otherwise. */
 export function official(object: JsonObject, structure: keyof typeof structures): JsonObject {
   const { snake } = structures[structure];
   let strange = false;
@@ -104,7 +104,7 @@ export function official(object: JsonObject, structure: keyof typeof structures)
   return renamed;
 }
 
-/** The part of an object that is given: `null` means absent, and is dropped for the fields that the gateway reads. */
+/** Returns the part of an object that is given: `null` means absent, and is dropped for the fields that the gateway reads. */
 export function pick(object: JsonObject, names: Iterable<string>): MutableObject {
   const picked: MutableObject = {};
   for (const field of names) {

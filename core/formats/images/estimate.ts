@@ -17,7 +17,7 @@ const frame = 64;
 /** Members in words of providers that name a size: a class of them (`2k`), a name, or width and height. */
 const sizeWords = ['resolution', 'image_size', 'imageSize', 'width', 'height'] as const;
 
-/** The size that a request names; a word that no price has where it names several. */
+/** Returns the size that a request names; a word that no price has where it names several. */
 function sizeIn({ size, extra }: ImageRequest): string | undefined {
   const own = extra?.[formatName] ?? {};
   const named = sizeWords.flatMap((word) => (own[word] === undefined ? [] : [own[word]]));

@@ -59,7 +59,7 @@ export function readFacts(
   };
 }
 
-/** The inverse of {@link readFacts}. */
+/** Returns the inverse of {@link readFacts}. */
 export function writeFacts(
   { created, size, quality, background, fileFormat, extra }: Omit<ImageResult, 'images'>,
   time: 'created' | 'created_at',

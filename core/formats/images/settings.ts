@@ -120,7 +120,7 @@ function wantsBase64({ delivery, stream }: Pick<ImageRequest, 'delivery' | 'stre
   return stream || delivery === 'base64';
 }
 
-/** True when the client's request can pass through: the model supports streams, where one is requested, and the requested `response_format`. */
+/** Returns true when the client's request can pass through: the model supports streams, where one is requested, and the requested `response_format`. */
 export function passes(body: JsonObject, { images }: ModelTraits): boolean {
   if (images === undefined) return true;
   const stream = asBoolean(body.stream) === true;

@@ -21,7 +21,7 @@ export function readUsage(
   };
 }
 
-/** The usage object for a client; undefined where no tokens are known. */
+/** Returns the usage object for a client; undefined where no tokens are known. */
 export function writeUsage(
   usage: Usage | undefined,
   tokens: ImageTokens | undefined,

@@ -8,7 +8,7 @@ import { upstreamError } from '../_shared/upstream-error/index.ts';
 import { chatCodec } from '../messages/codec.ts';
 import { bodyVersion, enclosed, name, opened } from './wire.ts';
 
-/** The body of the format inside, which names its model and whether it is to stream. */
+/** Returns the body of the format inside, which names its model and whether it is to stream. */
 function asMessages(body: JsonObject, { model, stream }: RouteParams): JsonObject {
   const { anthropic_version: _version, anthropic_beta: _beta, ...rest } = body;
   return { ...rest, model: requiredModel(model), stream: stream === true };

@@ -145,7 +145,7 @@ function readReport(body: JsonObject): VideoReport {
   };
 }
 
-/** True for the codes of reviews of what goes in and of what comes out. */
+/** Returns true for the codes of reviews of what goes in and of what comes out. */
 function isPolicy(code: number): boolean {
   return (code >= 50_411 && code <= 50_413) || (code >= 50_511 && code <= 50_519);
 }

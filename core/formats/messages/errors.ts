@@ -20,7 +20,7 @@ function typeOf({ code, status }: GatewayError): string {
   return typeOfStatus[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
 }
 
-/** The error envelope: the body of an error reply, and the data of an `error` event. */
+/** Returns the error envelope: the body of an error reply, and the data of an `error` event. */
 export function errorBody(error: GatewayError, requestId: string): JsonObject {
   return {
     type: 'error',

@@ -8,7 +8,7 @@ type Headers = Readonly<Record<string, string | undefined>>;
 const versionHeader = 'anthropic-version';
 const firstVersion = '2023-06-01';
 
-/** A header under its real name or the spec's neutral one; the real name wins, an empty value counts as absent. */
+/** Returns a header under its real name or the spec's neutral one; the real name wins, an empty value counts as absent. */
 function either(headers: Headers, real: string, neutral: string): string | undefined {
   return headers[real] || headers[neutral] || undefined;
 }
@@ -36,7 +36,7 @@ function isDate(text: string): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
 }
 
-/** The version and beta flags that travel from a client of this format to a provider of it, in the official spelling. */
+/** Returns the version and beta flags that travel from a client of this format to a provider of it, in the official spelling. */
 export function travelling(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const version = either(headers, versionHeader, 'a-version');
   const beta = either(headers, 'anthropic-beta', 'a-beta');

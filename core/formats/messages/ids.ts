@@ -5,14 +5,14 @@ const prefix = 'msg_';
 /** Prefixes that other formats give their ids. */
 const foreign = /^(chatcmpl-|cmpl-|resp_|gen-|rs_|call_)/;
 
-/** The reply's id in this format's style: the provider's own, re-spelled; a fresh one where it gave none. */
+/** Returns the reply's id in this format's style: the provider's own, re-spelled; a fresh one where it gave none. */
 export function replyId(id: string): string {
   if (id.startsWith(prefix) && id.length > prefix.length) return id;
   const kept = id.replace(foreign, '').replaceAll(/[^A-Za-z0-9]/g, '');
   return prefix + (kept === '' ? freshPart() : kept);
 }
 
-/** An id for a call that the provider did not name. */
+/** Returns an id for a call that the provider did not name. */
 export function freshCallId(): string {
   return `toolu_${freshPart()}`;
 }

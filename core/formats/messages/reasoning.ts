@@ -76,7 +76,7 @@ function takesEffort({ mode, effort }: Reasoning, { efforts }: ModelTraits): boo
   return effort === undefined || (mode !== undefined && efforts !== undefined);
 }
 
-/** The client's own words, written back. Throws 400 for a budget that every provider of this format refuses. */
+/** Returns the client's own words, written back. Throws 400 for a budget that every provider of this format refuses. */
 export function nativeThinking(
   reasoning: Reasoning,
   kept: JsonObject,

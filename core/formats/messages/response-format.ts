@@ -15,7 +15,7 @@ const formatPath = 'output_config.format';
 /** Path of the same object in the beta of this feature. */
 const betaPath = 'output_format';
 
-/** The answer's form from `output_config.format` (or its old place); what only this format knows goes to `left`. */
+/** Returns the answer's form from `output_config.format` (or its old place); fields that only this format has go to `left`. */
 export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat | undefined {
   const current = optionalObject(body.output_config, 'output_config')?.format;
   const old = !given(current) && given(body[betaPath]);

@@ -57,7 +57,7 @@ const moderate: Codec<ModerationRequest> = defineCodec<ModerationRequest>({
   }),
 });
 
-/** The most tokens of one input: of a text its bytes, of an image what the largest have. */
+/** Returns the most tokens of one input: of a text its bytes, of an image what the largest have. */
 function mostOf(input: string | JsonObject): number {
   if (typeof input === 'string') return Buffer.byteLength(input) + 32;
   return isObject(input.image_url) ? 16_384 : Buffer.byteLength(JSON.stringify(input)) + 32;

@@ -57,7 +57,7 @@ function addressOf(document: JsonObject): { readonly kind: string; readonly addr
   return { kind, address };
 }
 
-/** Number of pages that are named: a list, or text such as `0,2-4`. Throws 400 for what names none. */
+/** Returns the number of pages that are named: a list, or text such as `0,2-4`. Throws 400 for what names none. */
 function pagesOf(value: JsonValue | undefined): number | undefined {
   if (!given(value)) return undefined;
   if (Array.isArray(value)) {

@@ -47,7 +47,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   return usage === undefined ? [result] : [result, { type: 'usage', usage }];
 }
 
-/** The object of a compaction, or the response that was generated over one. */
+/** Returns the object of a compaction, or the response that was generated over one. */
 function encodeWhole(context: ReplyContext): WholeEncoder {
   const generated = responsesCodec.encodeWhole(context);
   let compaction: JsonObject | undefined;

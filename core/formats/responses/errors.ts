@@ -2,7 +2,7 @@
 import type { ErrorCode, GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 
-/** The fields of the flat `error` event. */
+/** Returns the fields of the flat `error` event. */
 export function errorEvent(error: GatewayError): JsonObject {
   return { code: error.code, message: error.message, param: error.param ?? null };
 }
@@ -18,7 +18,7 @@ const failures: { readonly [Code in ErrorCode]?: string } = {
   server_is_overloaded: 'server_is_overloaded',
 };
 
-/** The `error` of a failed response object. */
+/** Returns the `error` of a failed response object. */
 export function failureOf(error: GatewayError): JsonObject {
   const code = failures[error.code] ?? (error.status < 500 ? 'invalid_prompt' : 'server_error');
   return { code, message: error.message };

@@ -16,19 +16,19 @@ const prefixes = {
   compaction: 'cmp',
 } as const;
 
-/** The id of a reply: the provider's own where it has this format's style, else one made of the request's id, always the same. */
+/** Returns the id of a reply: the provider's own where it has this format's style, else one made of the request's id, always the same. */
 export function responseId(headId: string, requestId: string): string {
   if (/^resp_./.test(headId)) return headId;
   return `resp_${plain(requestId.replace(/^req_/, ''))}`;
 }
 
-/** The id of the item at `index` of a reply's output, for items that came without one: the same for the same reply and place. `type` is the item's type. */
+/** Returns the id of the item at `index` of a reply's output, for items that came without one: the same for the same reply and place. `type` is the item's type. */
 export function itemId(type: string, response: string, index: number): string {
   const prefix = Object.hasOwn(prefixes, type) ? prefixes[type as keyof typeof prefixes] : 'item';
   return `${prefix}_${plain(response.replace(/^resp_/, ''))}_${index}`;
 }
 
-/** The id of a call whose provider gave none. */
+/** Returns the id of a call whose provider gave none. */
 export function callId(response: string, index: number): string {
   return `call_${plain(response.replace(/^resp_/, ''))}_${index}`;
 }

@@ -30,7 +30,7 @@ export function keepReasoning(body: JsonObject, left: Leftovers): void {
     left.put('reasoning.effort', object.effort);
 }
 
-/** True where the model is known to think, so that its encrypted reasoning can be requested. */
+/** Returns true when the model is known to think, so that its encrypted reasoning can be requested. */
 export function reasons(wanted: Reasoning | undefined, traits: ModelTraits): boolean {
   if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning') === true) return false;
   if (traits.efforts !== undefined) return traits.efforts.some((effort) => effort !== 'none');

@@ -63,7 +63,7 @@ function laneOf({ stream_id: lane }: JsonObject): string {
   return lane;
 }
 
-/** The body that `POST /v1/responses` would have had. Fields stand at the top, as is official, or under `response`. */
+/** Returns the body that `POST /v1/responses` would have had. Fields stand at the top, as is official, or under `response`. */
 function requestBody(message: JsonObject): JsonObject {
   const { type: _type, event_id: _event, stream_id: _lane, response, ...top } = message;
   if (response !== undefined && response !== null && !isObject(response))
@@ -80,7 +80,7 @@ function prewarms({ prompt_cache_options: options }: JsonObject): boolean {
   return isObject(options) && options.prewarm === true;
 }
 
-/** An error that is no event of a reply: the envelope of HTTP beside its status. */
+/** Returns an error that is no event of a reply: the envelope of HTTP beside its status. */
 function errorMessage(error: GatewayError, lane: string): JsonObject {
   const { status, headers, body } = errorReply(error, '');
   const retryAfter = headers['retry-after'];

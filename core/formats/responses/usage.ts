@@ -15,7 +15,7 @@ export function readUsage(raw: JsonObject, response: JsonObject = {}): Usage {
   return units === undefined ? usage : { ...usage, units };
 }
 
-/** The usage object for a client, with both detail objects: typed clients read them without asking. */
+/** Returns the usage object for a client, with both detail objects: typed clients read them without asking. */
 export function writeUsage(usage: Usage | undefined): JsonObject {
   if (usage?.format === formatName && usage.raw !== undefined) return usage.raw;
   const { input, output, cacheRead, cacheWrite, reasoning } = usage ?? noUsage;

@@ -27,13 +27,13 @@ export function unknown(value: JsonObject, known: ReadonlySet<string>): MutableO
   return rest;
 }
 
-/** An object that is kept under a mark; undefined for most pieces. */
+/** Returns an object that is kept under a mark; undefined for most pieces. */
 export function kept(extra: Extra | undefined, name: string): JsonObject | undefined {
   const value = own(extra)[name];
   return isObject(value) ? value : undefined;
 }
 
-/** The item as its provider added it, if it is one of this type. */
+/** Returns the item as its provider added it, if it is one of this type. */
 export function addedItem(extra: Extra | undefined, type: string): JsonObject | undefined {
   const item = kept(extra, '$item');
   return item?.type === type ? item : undefined;

@@ -8,7 +8,7 @@ import { formatName } from './wire.ts';
 /** Prompt: text, or the tokens of a text. */
 export type Prompt = string | readonly number[];
 
-/** The prompts of a body, and whether they were written as a list. Throws 400 naming `prompt`. */
+/** Returns the prompts of a body, and whether they were written as a list. Throws 400 naming `prompt`. */
 export function readPrompts(value: JsonValue | undefined): {
   readonly prompts: readonly Prompt[];
   readonly listed: boolean;
@@ -57,7 +57,7 @@ export function promptOf(block: Block): Prompt | undefined {
   return Array.isArray(block.value.tokens) ? (block.value.tokens as readonly number[]) : undefined;
 }
 
-/** True for the turn of a client of this format that wrote its prompts as a list. */
+/** Returns true for the turn of a client of this format that wrote its prompts as a list. */
 export function isListed(message: Message, from: string): boolean {
   return from === formatName && message.plain !== true;
 }

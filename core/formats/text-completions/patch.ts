@@ -3,7 +3,7 @@ import type { ModelTraits } from '../../model/traits.ts';
 import { defined } from '../_shared/fields.ts';
 import type { Edits } from '../../sdk/format.ts';
 
-/** The client's body with the edits made and nothing else changed. Reasoning has no place in this format, and is reported. */
+/** Returns the client's body with the edits and no other change. Reasoning has no place in this format, and is reported. */
 export function patch(
   body: JsonObject,
   { model, settings }: Edits,

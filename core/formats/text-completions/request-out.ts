@@ -18,7 +18,7 @@ import { setOf } from '../_shared/fields.ts';
 const handled = setOf('stop');
 
 /**
- * A neutral request in this format's words. It has room for one user turn of text: anything richer is 400, or dropped and reported where
+ * Returns a neutral request in this format. It has room for one user turn of text: anything richer is 400, or dropped and reported where
  * the operator chose that.
  */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {

@@ -9,7 +9,7 @@ import { TextStreamEncoder } from './stream-out.ts';
 import { formatName, own } from './wire.ts';
 import { objectsOf, textOf } from '../_shared/fields.ts';
 
-/** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
+/** Returns the events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const { error: _, choices, usage, ...top } = body;
   const chunks: JsonObject[] = objectsOf(choices).map((choice, position) => ({

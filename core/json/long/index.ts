@@ -59,7 +59,7 @@ export function parseJson(bytes: Buffer): JsonValue {
   ) as JsonValue;
 }
 
-/** The same JSON in ASCII alone; undefined where that would be much longer. */
+/** Returns the same JSON in ASCII alone; undefined where that would be much longer. */
 function inAscii(bytes: Buffer): string | undefined {
   const { spell } = (module ??= start());
   let json = '';

@@ -132,7 +132,7 @@ export function outlineOf(
   };
 }
 
-/** The outline that stands between two places of the scanner's memory, where it is an object. Its tools may be those of an earlier one. */
+/** Returns the outline that stands between two places of the scanner's memory, where it is an object. Its tools may be those of an earlier one. */
 function parsed(text: string, begin: number, end: number): JsonObject | undefined {
   const [from, until] = [bytesOf.readUInt32LE(152), bytesOf.readUInt32LE(156)];
   try {

@@ -67,12 +67,12 @@ export class MarkedTexts {
     return `${to - from}${begin}${bytes.toString('latin1', Math.max(from, to - length), to)}`;
   }
 
-  /** False for a text in which nothing was left out. */
+  /** Returns false for a text in which nothing was left out. */
   isMarked(text: string): boolean {
     return (text.includes(control) || text.includes(escaped)) && text.search(marks) >= 0;
   }
 
-  /** A text with all that was left out of it. */
+  /** Returns a text with all that was left out of it. */
   restored(text: string): string {
     if (!this.isMarked(text)) return text;
     return withoutMarks(text, (number, slashes) => escapedFor(this.#textOf(number), slashes));
@@ -100,7 +100,7 @@ export class MarkedTexts {
     return copy ?? value;
   }
 
-  /** True for a mark whose text begins with a visible character that begins no JSON object, maybe behind some white space. */
+  /** Returns true for a mark whose text begins with a visible character that begins no JSON object, maybe behind some white space. */
   isProse(text: string): boolean {
     const number = markAlone(text);
     if (number < 0) return false;
@@ -181,7 +181,7 @@ function spanIndex(number: number, { spans, beforeTools, inTools }: LeftOutTexts
   return index < spans.length ? index : undefined;
 }
 
-/** The number of the mark that a text is; -1 where it is something else. */
+/** Returns the number of the mark that a text is; -1 where it is something else. */
 function markAlone(text: string): number {
   return text.length === markLength && text.startsWith(control) ? numberAt(text, control.length) : -1;
 }
@@ -199,7 +199,7 @@ function numberAt(text: string, at: number): number {
   return number;
 }
 
-/** False where the first byte of a character leaves open whether it is white space. */
+/** Returns false when the first byte of a character leaves open whether it is white space. */
 function isVisible(first: number): boolean {
   return first < 0x80 ? first > 0x20 && first < 0x7f : first > 0xc2 && !uncertain.has(first);
 }
@@ -230,7 +230,7 @@ function withoutMarks(
   return replaced + text.slice(done);
 }
 
-/** A text as it stands where the escape of its mark has so many reverse solidi. */
+/** Returns a text as it stands where the escape of its mark has so many reverse solidi. */
 function escapedFor(text: string, slashes: number): string {
   let written = text;
   for (let count = slashes; count >= 1; count /= 2) written = JSON.stringify(written).slice(1, -1);

@@ -23,7 +23,7 @@ interface Remembered {
 const remembered = new Map<number, Remembered[]>();
 let weight = 0;
 
-/** The value that stands in `text` behind the name of a member and its colon. It never changes: others have it too. Throws for no JSON. */
+/** Returns the value that stands in `text` behind the name of a member and its colon. It never changes: others have it too. Throws for no JSON. */
 export function toolsOf(text: Buffer): JsonValue {
   const { length } = text;
   const alike = remembered.get(length);

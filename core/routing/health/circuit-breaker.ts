@@ -50,7 +50,7 @@ export class CircuitBreaker<Who> {
     return this.coolUntil > now ? 'cooling' : 'up';
   }
 
-  /** True when a probe is due. */
+  /** Returns true when a probe is due. */
   isDue(now: number): boolean {
     return (
       this.restUntil <= now && this.coolUntil <= now && this.probe === undefined && this.elsewhereUntil <= now

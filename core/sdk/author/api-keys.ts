@@ -21,11 +21,11 @@ export interface FoundApiKey {
  */
 export interface ApiKeys {
   /**
-   * The key with this secret, from memory; undefined when there is none or it is not held: {@link isKnown} tells which. A valid key counts as
+   * Returns the key with this secret, from memory; undefined when there is none or it is not held: {@link isKnown} tells which. A valid key counts as
    * used now unless `isUse` is false.
    */
   find(secret: string, isUse?: boolean): FoundApiKey | undefined;
-  /** True when memory knows what this secret is: that of a key, or of none. */
+  /** Returns true when memory knows what this secret is: that of a key, or of none. */
   isKnown(secret: string): boolean;
   /**
    * As `find`, and asks the database for what memory does not know: one question for all who wait. Rejects when the database does not answer,

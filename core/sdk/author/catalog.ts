@@ -32,19 +32,19 @@ export interface Candidate {
 export interface Catalog {
   /** All channels in the order of the config. */
   readonly channels: readonly Target['channel'][];
-  /** True when some channel serves this public name (exact, mapped, or by pattern). */
+  /** Returns true when some channel serves this public name (exact, mapped, or by pattern). */
   serves(model: string): boolean;
-  /** True when a channel names the model exactly, or it is known to stand behind a pattern. */
+  /** Returns true when a channel names the model exactly, or it is known to stand behind a pattern. */
   isKnown(model: string): boolean;
-  /** True for the name of a model in the list of known models, in any letter case and behind any path. */
+  /** Returns true for the name of a model in the list of known models, in any letter case and behind any path. */
   isInModelList(model: string): boolean;
-  /** The targets of a model, best first, each channel with its first key. */
+  /** Returns the targets of a model, best first, each channel with its first key. */
   targets(model: string): readonly Target[];
   /** Returns the channels of a model with all their keys, the highest rank first. With an operation, returns only channels that support it. */
   candidates(model: string, operation?: Operation): readonly Candidate[];
   /** Every model that is known to be one that can be called now, sorted. */
   list(): readonly ListedModel[];
-  /** False for a channel that an administrator has switched off. */
+  /** Returns false for a channel that an administrator has switched off. */
   isOn(channel: string): boolean;
 }
 

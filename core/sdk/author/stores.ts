@@ -11,7 +11,7 @@ import type { VectorLimits, VectorStore } from './vectors.ts';
  */
 export interface Stores {
   /**
-   * The entries under this name (lower-case letters, digits and hyphens), as a Keyv. Choose one that tells of your plugin: whoever uses the
+   * Returns the entries under this name (lower-case letters, digits and hyphens), as a Keyv. Choose one that tells of your plugin: whoever uses the
    * same name sees the same entries. Times to live are in milliseconds. A database failure rejects the call that met it.
    */
   namespace<Value>(name: string): Keyv<Value>;

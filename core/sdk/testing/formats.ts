@@ -6,7 +6,7 @@ import type { Format } from '../format.ts';
 
 let loaded: Promise<readonly Format[]> | undefined;
 
-/** All formats of this installation, loaded once. */
+/** Returns all formats of this installation, loaded once. */
 export function allFormats(): Promise<readonly Format[]> {
   return (loaded ??= discover(join(home, 'core', 'formats'), 'folders').then(({ found }) =>
     found.map(({ value }) => value as Format),

@@ -16,7 +16,7 @@ export interface NamedAddress {
 /** Number of bytes that are searched at once. */
 const stretch = 64 * 1024;
 
-/** False where JSON contains no such address, by a fast search of the unparsed text. */
+/** Returns false when JSON contains no such address, by a fast search of the unparsed text. */
 export function mayNameAddress(text: string | Buffer): boolean {
   if (typeof text === 'string') return addressSign.test(text) || text.includes('\\u00');
   for (let from = 0; from < text.length; from += stretch)
@@ -103,7 +103,7 @@ function add(address: NamedAddress, found: NamedAddress[]): void {
 /** Number of characters in which a scheme is searched, without white space and control characters, which URL parsers ignore. */
 const head = 200;
 
-/** True for a text in a member of this row that only the operator can allow. */
+/** Returns true for a text in a member of this row that only the operator can allow. */
 function isAddress(value: string, { judged }: AddressRow): boolean {
   if (value === '') return false;
   if (judged === 'all') return true;
@@ -118,7 +118,7 @@ function isAddress(value: string, { judged }: AddressRow): boolean {
 /** Schemes that a provider reads without the operator's credentials. */
 const web: ReadonlySet<string> = new Set(['http', 'https', 'data']);
 
-/** True for a text that is neither the id of a file nor base64. Base64 of a JPEG begins with a slash. */
+/** Returns true for a text that is neither the id of a file nor base64. Base64 of a JPEG begins with a slash. */
 function isPath(value: string, start: string): boolean {
   if (start.startsWith('/') && !start.startsWith('/9j/')) return true;
   return /[^\w+/=\s-]/.test(value);

@@ -31,7 +31,7 @@ export function refusedAddress(
   );
 }
 
-/** True for an entry that equals the address, or that ends in a slash and is a prefix of it. */
+/** Returns true for an entry that equals the address, or that ends in a slash and is a prefix of it. */
 function allows(entry: string, address: string): boolean {
   const value = withSmallScheme(address);
   if (!entry.endsWith('/')) return value === withSmallScheme(entry);

@@ -50,7 +50,7 @@ function canonical(address: string): string | undefined {
   return bytes.join('.');
 }
 
-/** True for an address that is public and not one of this machine, or that the operator allows. */
+/** Returns true for an address that is public and not one of this machine, or that the operator allows. */
 export function isOpenAddress(address: string, allowed: AddressList): boolean {
   const plain = canonical(address);
   if (plain === undefined) return false;
@@ -86,7 +86,7 @@ export function hostOf(url: URL): string {
   return host.endsWith('.') ? host.slice(0, -1) : host;
 }
 
-/** True for a URL whose host and port are allowed. The addresses of a name must be checked with {@link isOpenAddress}. */
+/** Returns true for a URL whose host and port are allowed. The addresses of a name must be checked with {@link isOpenAddress}. */
 export function mayConnect(url: URL, allowed: AddressList): boolean {
   const port = url.port === '' ? 80 : Number(url.port);
   // Ports below 1024 belong to services that are no web servers: mail, remote shells, file shares.

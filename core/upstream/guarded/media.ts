@@ -130,7 +130,7 @@ function wasGivenUp(error: unknown): boolean {
   return error instanceof GatewayError && error.code === 'client_closed_request';
 }
 
-/** True for a call that has ended, for which `onEnd` runs its callback at once. */
+/** Returns true for a call that has ended, for which `onEnd` runs its callback at once. */
 function hasEnded(call: Pick<Call, 'onEnd'>): boolean {
   let over = false;
   const forget = call.onEnd(() => (over = true));

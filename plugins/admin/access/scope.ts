@@ -17,7 +17,7 @@ export interface Scope {
   /** Throws unless the actor may give a key these owners. */
   checkKeyOwners(key: OwnedKey): void;
   seesOwner(owner: Owner): boolean;
-  /** True when the actor may change the owner, or make it. */
+  /** Returns true when the actor may change the owner, or make it. */
   managesOwner(owner: Pick<Owner, 'kind' | 'organisation'> & { readonly id?: string }): boolean;
   /** True when the actor may set price rules. One of a team also decides what its calls take of the organisation's budget. */
   readonly setsPrices: boolean;
@@ -71,7 +71,7 @@ export function scopeOf(actor: Actor, owners: Owners): Scope {
     setsPrices: isOfAll && role === 'admin',
   };
 
-  /** True when one of the owners belongs to another organisation than that of the scope. */
+  /** Returns true when one of the owners belongs to another organisation than that of the scope. */
   function reachesOut({ team, member: of }: OwnedKey): boolean {
     if (keys?.organisation === undefined) return false;
     return [team, of].some((id) => id !== undefined && owners.find(id)?.organisation !== keys.organisation);

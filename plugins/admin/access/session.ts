@@ -23,7 +23,7 @@ export interface SessionParts {
   readonly throttle: LoginThrottle;
 }
 
-/** The routes about the session of the admin password, and of sessions in general. */
+/** Returns the routes about the session of the admin password, and of sessions in general. */
 export function sessionHandlers({
   tools: { log, adminRoutes },
   password,
@@ -57,7 +57,7 @@ export function sessionHandlers({
   };
 }
 
-/** A session, whose it is, and what its actor may do. */
+/** Returns a session, whose it is, and what its actor may do. */
 export function sessionView(
   { id, csrfToken, expiresAt }: Session,
   actor: Actor,

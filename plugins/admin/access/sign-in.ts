@@ -18,7 +18,7 @@ interface Proof {
   readonly outcome?: CodeCheck | undefined;
 }
 
-/** The routes of users about their own sign-in. */
+/** Returns the routes of users about their own sign-in. */
 export function signInHandlers(
   parts: SessionParts,
 ): Handlers<
@@ -92,7 +92,7 @@ export function signInHandlers(
   };
 }
 
-/** The routes of users about their own account. */
+/** Returns the routes of users about their own account. */
 function accountHandlers(
   { tools: { users }, audit }: SessionParts,
   own: SignIn,
@@ -113,7 +113,7 @@ function accountHandlers(
   };
 }
 
-/** The routes of users about their second factor. */
+/** Returns the routes of users about their second factor. */
 function factorHandlers(
   { tools: { credentials }, audit, throttle }: SessionParts,
   own: SignIn,
@@ -150,7 +150,7 @@ function factorHandlers(
   };
 }
 
-/** The routes of users about their own sessions. */
+/** Returns the routes of users about their own sessions. */
 function sessionHandlers(
   { sessions, audit }: SessionParts,
   own: SignIn,

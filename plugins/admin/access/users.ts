@@ -15,7 +15,7 @@ type UserTools = Pick<InternalTools, 'users' | 'credentials' | 'settings' | 'api
 
 type UserQuery = Parameters<Handlers<'listUsers'>['listUsers']>[0]['query'];
 
-/** The routes about users. */
+/** Returns the routes about users. */
 export function userHandlers(
   tools: UserTools,
   audit: Audit,
@@ -169,7 +169,7 @@ function pageOf(
   return { users: page.map(viewOf), next: start + limit < all.length ? page.at(-1)?.id : undefined };
 }
 
-/** True when the user is among those whom an administrator or auditor sees. */
+/** Returns true when the user is among those whom an administrator or auditor sees. */
 function sees({ organisation }: Actor, user: User): boolean {
   return organisation === undefined || user.organisation === organisation;
 }
@@ -191,7 +191,7 @@ function checkReach(
     );
 }
 
-/** True when the changes are about what the user may do, or about how it signs in. */
+/** Returns true when the changes are about what the user may do, or about how it signs in. */
 function changesAccess(current: User, wanted: UserChanges): boolean {
   const { email = current.email, role = current.role, organisation } = wanted;
   return email !== current.email || role !== current.role || organisation !== current.organisation;

@@ -25,7 +25,7 @@ type ConfigRoute =
   | 'listConfigHistory'
   | 'undoConfig';
 
-/** The routes about run-time configuration. */
+/** Returns the routes about run-time configuration. */
 export function configHandlers(
   { runtimeConfig, calls, format }: Pick<InternalTools, 'runtimeConfig' | 'calls' | 'format'>,
   audit: Audit,

@@ -67,7 +67,7 @@ export class Directory {
     return same === undefined || this.userRows.get(same.id) !== undefined ? undefined : same;
   }
 
-  /** The team of a group; undefined for a team that SCIM does not manage. */
+  /** Returns the team of a group; undefined for a team that SCIM does not manage. */
   group(id: string): Owner | undefined {
     const team = this.owners.find(id);
     return team?.kind === 'team' && this.groupRows.get(id) !== undefined ? team : undefined;
@@ -89,7 +89,7 @@ export class Directory {
     return found;
   }
 
-  /** A user in SCIM's words. `base`: the address that stands before `/Users`. */
+  /** Returns a user in SCIM's words. `base`: the address that stands before `/Users`. */
   userResource(user: User, base: string): JsonObject {
     const fields = this.userFields(user, base);
     const changed = Math.max(user.createdAt, this.userRows.get(user.id)?.changedAt ?? 0);
@@ -154,7 +154,7 @@ export class Directory {
   }
 }
 
-/** The emails of the row, as long as the one to sign in with is still among them. */
+/** Returns the emails of the row, as long as the one to sign in with is still among them. */
 function emailsOf({ email }: User, row: UserRow | undefined): readonly Email[] {
   if (row?.emails.some(({ value }) => value.toLowerCase() === email) === true) return row.emails;
   if (row !== undefined && row.emails.length === 0 && row.userName.toLowerCase() === email) return [];

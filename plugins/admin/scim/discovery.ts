@@ -4,7 +4,7 @@ import { groupAttributes, groupSchema, userAttributes, userSchema, type Attribut
 
 const coreSchemas = 'urn:ietf:params:scim:schemas:core:2.0';
 
-/** The features of this service. */
+/** Returns the features of this service. */
 export function serviceProviderConfig(base: string): JsonObject {
   return {
     schemas: [`${coreSchemas}:ServiceProviderConfig`],
@@ -26,7 +26,7 @@ export function serviceProviderConfig(base: string): JsonObject {
   };
 }
 
-/** The kinds of resources. */
+/** Returns the kinds of resources. */
 export function resourceTypes(base: string): readonly JsonObject[] {
   const kinds = [
     { name: 'User', endpoint: '/Users', description: 'Person who signs in.', schema: userSchema },
@@ -40,7 +40,7 @@ export function resourceTypes(base: string): readonly JsonObject[] {
   }));
 }
 
-/** The schemas of the resources. */
+/** Returns the schemas of the resources. */
 export function schemas(base: string): readonly JsonObject[] {
   const shown: readonly (readonly [string, string, string, readonly Attribute[]])[] = [
     [userSchema, 'User', 'Person who signs in.', userAttributes],

@@ -237,7 +237,7 @@ export function booleanOf(value: JsonValue | undefined): boolean | undefined {
   return text === 'true' ? true : text === 'false' ? false : undefined;
 }
 
-/** The values at a path, those of all elements of multi-valued attributes. */
+/** Returns the values at a path, those of all elements of multi-valued attributes. */
 export function elementsAt(resource: JsonValue, path: string): JsonValue[] {
   let values: JsonValue[] = [resource];
   for (const step of path.split('.')) values = values.flatMap((value) => memberOf(value, step));
@@ -253,7 +253,7 @@ function memberOf(value: JsonValue, name: string): JsonValue[] {
   return Array.isArray(member) ? [...(member as readonly JsonValue[])] : [member];
 }
 
-/** The value that stands for an element in comparisons. */
+/** Returns the value that stands for an element in comparisons. */
 function plainValue(element: JsonValue): JsonValue {
   if (typeof element !== 'object' || element === null || Array.isArray(element)) return element;
   return (element as JsonObject)['value'] ?? null;

@@ -157,7 +157,7 @@ export class ScimGroups {
     await note('user-update', id, { before: accessShown(user), after: accessShown(changed) });
   }
 
-  /** True when the user leads the team, where a rule is about that. */
+  /** Returns true when the user leads the team, where a rule is about that. */
   #ledBy({ team, lead }: TeamMembership): TeamMembership {
     const name = this.#directory.group(team)?.name;
     const rule = this.#options.rules.find((one) => one.group === name && one.lead !== undefined);

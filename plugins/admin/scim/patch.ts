@@ -268,7 +268,7 @@ function setSub(
   else object[sub.name] = plain(sub, value);
 }
 
-/** The parts of a complex value that are known. A plain value stands for its `value`. */
+/** Returns the parts of a complex value that are known. A plain value stands for its `value`. */
 function complex(attribute: Attribute, value: JsonValue | undefined): JsonObject {
   const object: Record<string, JsonValue> = {};
   if (typeof value === 'string' && attribute.multiValued) return { value };

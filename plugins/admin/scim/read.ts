@@ -80,21 +80,21 @@ export function readGroup(body: JsonValue): GivenGroup {
   };
 }
 
-/** The email to sign in with: the primary one, or else the first, or else a user name that is one. */
+/** Returns the email to sign in with: the primary one, or else the first, or else a user name that is one. */
 export function emailOf({ emails, userName }: Pick<GivenUser, 'emails' | 'userName'>): string {
   const email = (emails.find(({ primary }) => primary === true) ?? emails[0])?.value ?? userName;
   if (!/^[^\s@]+@[^\s@]+$/.test(email)) throw invalid('The user needs an email, or a userName that is one.');
   return email;
 }
 
-/** The name that the page shows. */
+/** Returns the name that the page shows. */
 export function nameToShow({ displayName, name, userName }: GivenUser): string {
   const parts = [name?.givenName, name?.familyName].filter((part) => part !== undefined).join(' ');
   const shown = displayName ?? name?.formatted ?? (parts === '' ? userName : parts);
   return shown.slice(0, 100);
 }
 
-/** The members that are known, under the names of the schema. Nulls count as absent. */
+/** Returns the members that are known, under the names of the schema. Nulls count as absent. */
 function fieldsOf(body: JsonValue, attributes: readonly Attribute[]): Record<string, JsonValue> {
   if (!isObject(body)) throw new ScimError(400, 'The body must be a JSON object.', 'invalidSyntax');
   const fields: Record<string, JsonValue> = {};

@@ -200,7 +200,7 @@ function groupList(directory: Directory, query: URLSearchParams, base: string): 
   return listResponse(listed, list, wanted);
 }
 
-/** The query that a search by POST means (RFC 7644, section 3.4.3). */
+/** Returns the query that a search by POST means (RFC 7644, section 3.4.3). */
 function searchOf(body: JsonValue): URLSearchParams {
   const query = new URLSearchParams();
   if (typeof body !== 'object' || body === null || Array.isArray(body))

@@ -105,7 +105,7 @@ export class ScimUsers {
       throw new ScimError(409, 'Another user has this externalId.', 'uniqueness');
   }
 
-  /** True when the member that owns the user's keys is switched on. */
+  /** Returns true when the member that owns the user's keys is switched on. */
   #hasKeys({ member }: User): boolean {
     return this.#directory.owners.find(member)?.enabled === true;
   }

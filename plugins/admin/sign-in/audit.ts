@@ -15,7 +15,7 @@ export async function noteAccess(audit: Audit, author: Author, { user, before }:
   });
 }
 
-/** A user as the audit log shows it: without the stamp of its sessions. */
+/** Returns a user as the audit log shows it: without the stamp of its sessions. */
 export function shown({ stamp: _stamp, ...rest }: User): JsonObject {
   return rest as unknown as JsonObject;
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 const text = z.string().trim().min(1).max(500);
 
-/** True for addresses of this machine, to which plain HTTP is allowed. */
+/** Returns true for addresses of this machine, to which plain HTTP is allowed. */
 const isLoopback = ({ hostname }: URL): boolean => /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 
 /** Access that the members of a group get. */

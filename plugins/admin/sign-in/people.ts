@@ -95,7 +95,7 @@ function checkDomain(person: Person, { allowedDomains }: ProviderOptions): void 
     throw new SignInRefused('email', 'The email is not verified, or not of an allowed domain.');
 }
 
-/** The user of this identity, or one that the operator lets the person be linked to. */
+/** Returns the user of this identity, or one that the operator lets the person be linked to. */
 function knownUser(person: Person, { linksByEmail }: ProviderOptions, users: Users): User | undefined {
   const own = users.byIdentity({ issuer: person.issuer, subject: person.subject });
   if (own !== undefined) return own;

@@ -126,7 +126,7 @@ export class Provider {
     }).href;
   }
 
-  /** The issuer as its discovery document writes it, which is kept for a while. */
+  /** Returns the issuer as its discovery document writes it, which is kept for a while. */
   async issuer(): Promise<string> {
     return (await this.#metadata()).issuer;
   }
@@ -146,7 +146,7 @@ export class Provider {
     }
   }
 
-  /** A new configuration for each use, because each fetches the keys anew: a provider may change them at any time. */
+  /** Returns a new configuration for each use, because each fetches the keys anew: a provider may change them at any time. */
   async #configuration(): Promise<Configuration> {
     const { clientId, clientSecret, issuer } = this.options;
     const oidc = this.#oidc;

@@ -19,7 +19,7 @@ export interface TokenTools {
   readonly defaultDays: number;
 }
 
-/** The routes about tokens of the admin API. */
+/** Returns the routes about tokens of the admin API. */
 export function tokenHandlers(
   { tokens, owners, defaultDays }: TokenTools,
   audit: Audit,

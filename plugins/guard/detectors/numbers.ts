@@ -69,7 +69,7 @@ export function remainder(decimal: string, divisor: number): number {
   return rest;
 }
 
-/** A digit that is the weighted sum of others modulo 11, where 10 counts as 0 (CPF). */
+/** Returns a digit that is the weighted sum of others modulo 11, where 10 counts as 0 (CPF). */
 export function weightedMod11(digits: readonly number[]): number {
   const sum = digits.reduce((total, digit, index) => total + digit * (digits.length + 1 - index), 0);
   return ((sum * 10) % 11) % 10;

@@ -32,7 +32,7 @@ export function complement(set: CharSet): CharSet {
   return out;
 }
 
-/** True where a code unit is in the set. */
+/** Returns true when a code unit is in the set. */
 export function contains(set: CharSet, unit: number): boolean {
   let low = 0;
   let high = set.length / 2 - 1;

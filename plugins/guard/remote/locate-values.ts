@@ -62,7 +62,7 @@ class Trie {
     return finds;
   }
 
-  /** True where a value was in no text that was searched, not even as a part of another value. */
+  /** Returns true when a value was in no text that was searched, not even as a part of another value. */
   hasUnseen(): boolean {
     for (const node of this.#order.toReversed())
       if (this.#seen.has(node)) this.#seen.add(this.#ends[this.#fails[node] ?? 0] ?? 0);

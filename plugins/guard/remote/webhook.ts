@@ -35,7 +35,7 @@ export function signatureOf(key: string, body: string, at: number): string {
   return `t=${at},v1=${createHmac('sha256', key).update(`${at}.${body}`).digest('hex')}`;
 }
 
-/** A service of the operator's own, by the contract in docs/guides/guard.md. */
+/** Returns a service of the operator's own, by the contract in docs/guides/guard.md. */
 export function webhook(options: z.output<typeof schema>, { http, timeout }: JudgeTools): Judge {
   const { url, secret: key, headers } = options;
   return async ({ side, texts, call, signal }) => {

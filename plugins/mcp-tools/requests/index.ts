@@ -21,17 +21,17 @@ const readers: ReadonlyMap<string, RequestReader> = new Map([
   ['responses', readResponses],
 ]);
 
-/** The reader of a format; undefined for formats in which no tools of servers are offered. */
+/** Returns the reader of a format; undefined for formats in which no tools of servers are offered. */
 export function readerOf(format: string): RequestReader | undefined {
   return readers.get(format);
 }
 
-/** True for a call whose request names servers. */
+/** Returns true for a call whose request names servers. */
 export function asksForServers({ outline }: Call): boolean {
   return isChat(outline) && asks(outline);
 }
 
-/** True for a call whose earlier turns hold calls of servers' tools, in items that only the format of the client knows. */
+/** Returns true for a call whose earlier turns hold calls of servers' tools, in items that only the format of the client knows. */
 export function remembersServers({ outline }: Call): boolean {
   return isChat(outline) && outline.messages.some(({ content }) => content.some(isMcpBlock));
 }
@@ -47,7 +47,7 @@ function asks({ tools, extra, format }: ChatRequest): boolean {
   );
 }
 
-/** True for an item of an earlier turn that is about a server's tools. */
+/** Returns true for an item of an earlier turn that is about a server's tools. */
 export function isMcpBlock(block: Block): boolean {
   if (block.type !== 'opaque') return false;
   const { type } = block.value;

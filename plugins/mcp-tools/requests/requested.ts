@@ -13,9 +13,9 @@ export interface RequestedServer {
   readonly headers: Readonly<Record<string, string>>;
   /** Path in the request, for errors. */
   readonly at: string;
-  /** True for a tool that the client allows. */
+  /** Returns true for a tool that the client allows. */
   allows(tool: ServedTool): boolean;
-  /** True for a tool that may run only after the client has approved the call. */
+  /** Returns true for a tool that may run only after the client has approved the call. */
   needsApproval(tool: ServedTool): boolean;
 }
 
@@ -90,7 +90,7 @@ export function readUrl(value: JsonValue | undefined, path: string): string | un
   return optionalText(value, path, longestUrl);
 }
 
-/** True for a tool that its server declares to change nothing. */
+/** Returns true for a tool that its server declares to change nothing. */
 function isReadOnly(tool: ServedTool): boolean {
   return tool.annotations?.readOnlyHint === true;
 }

@@ -4,9 +4,9 @@ import type { McpOptions, ServedConfig } from '../options.ts';
 
 /** Rights of one key. */
 export interface Rights {
-  /** True when the key may use anything of the server. */
+  /** Returns true when the key may use anything of the server. */
   mayUse(server: ServedConfig): boolean;
-  /** True when the key may use a tool, prompt or the like: `name` is the server's, `exposed` the one that callers see. */
+  /** Returns true when the key may use a tool, prompt or the like: `name` is the server's, `exposed` the one that callers see. */
   mayCall(server: ServedConfig, name: string, exposed: string): boolean;
 }
 

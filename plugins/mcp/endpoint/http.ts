@@ -50,7 +50,7 @@ export class OpenStreams {
   }
 }
 
-/** True for a request whose response is a stream of notifications without an end. */
+/** Returns true for a request whose response is a stream of notifications without an end. */
 export function isEndless(method: string, body: unknown): boolean {
   return (
     method === 'GET' ||

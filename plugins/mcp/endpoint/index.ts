@@ -168,7 +168,7 @@ class Endpoint {
     }
   }
 
-  /** True when the sessions of a caller have connections of their own, and the state behind them, in one worker. */
+  /** Returns true when the sessions of a caller have connections of their own, and the state behind them, in one worker. */
   #isBound(call: Call): boolean {
     const rights = rightsOf(call.get(caller), this.#options);
     return this.#shared.some(({ config }) => config.connection === 'session' && rights.mayUse(config));

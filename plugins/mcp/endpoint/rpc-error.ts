@@ -28,7 +28,7 @@ export function rpcError(error: unknown, { ProtocolError, ProtocolErrorCode }: M
   });
 }
 
-/** True for what no caller and no server has caused. */
+/** Returns true for what no caller and no server has caused. */
 export function isDefect(error: unknown, { ProtocolError }: McpServerSdk): boolean {
   return !(error instanceof ProtocolError) && !(error instanceof GatewayError);
 }

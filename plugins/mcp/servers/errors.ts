@@ -50,7 +50,7 @@ function isDenied(error: unknown, sdk: McpSdk): boolean {
   return error instanceof sdk.SdkHttpError && (error.status === 401 || error.status === 403);
 }
 
-/** True for the answer of a server that no longer knows the connection's session: it has not run the request. */
+/** Returns true for the answer of a server that no longer knows the connection's session: it has not run the request. */
 export function isLostSession(error: unknown, sdk: McpSdk): boolean {
   return error instanceof sdk.SdkHttpError && error.status === 404;
 }

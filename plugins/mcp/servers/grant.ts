@@ -35,7 +35,7 @@ export function readGrant(text: string): Grant | undefined {
   }
 }
 
-/** True where the grant is for servers of the address's origin: no other one gets its tokens. */
+/** Returns true when the grant is for servers of the address's origin: no other one gets its tokens. */
 export function isGrantFor(text: string, address: string): boolean {
   const grant = readGrant(text);
   return grant !== undefined && URL.parse(grant.url)?.origin === URL.parse(address)?.origin;

@@ -19,7 +19,7 @@ const camel: Readonly<Record<string, string>> = {
 /** Counts that proto JSON may write as strings. */
 const counts = setOf('minItems maxItems minProperties maxProperties minLength maxLength');
 
-/** A schema of generateContent's subset as plain JSON Schema, which every other format takes. */
+/** Returns a schema of generateContent's subset as plain JSON Schema, which every other format takes. */
 export function fromSchemaSubset(schema: JsonObject, depth = 0): JsonObject {
   if (depth > deepest) return {};
   const written: MutableObject = {};

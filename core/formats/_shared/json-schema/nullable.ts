@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 
-/** A schema that takes `null` besides. Returns the schema itself where it does already. */
+/** Returns a schema that takes `null` besides. Returns the schema itself where it does already. */
 export function admitNull(schema: JsonObject): JsonObject {
   const { type, anyOf } = schema;
   const values = Array.isArray(schema.enum) ? (schema.enum as readonly JsonValue[]) : undefined;

@@ -33,7 +33,7 @@ export interface SubsetOptions {
   readonly inlined?: Inlined;
 }
 
-/** True for an object schema that names no property: generateContent refuses it, so that no schema at all is sent. */
+/** Returns true for an object schema that names no property: generateContent refuses it, so that no schema at all is sent. */
 export function isEmptyObject(schema: JsonObject): boolean {
   const type = typeof schema.type === 'string' ? schema.type.toLowerCase() : undefined;
   if (type !== 'object' && !(type === undefined && Object.keys(schema).length === 0)) return false;
@@ -45,13 +45,13 @@ export function isEmptyObject(schema: JsonObject): boolean {
   );
 }
 
-/** True for a number, a word or a boolean. */
+/** Returns true for a number, a word or a boolean. */
 function isPlain(value: JsonValue | undefined): boolean {
   return value !== undefined && value !== null && typeof value !== 'object';
 }
 
 /**
- * A JSON Schema in generateContent's Schema subset: references inlined, `oneOf` → `anyOf`, `const` → `enum`, `null` types → `nullable`,
+ * Returns a JSON Schema in generateContent's Schema subset: references inlined, `oneOf` → `anyOf`, `const` → `enum`, `null` types → `nullable`,
  * everything else that the subset lacks left out and reported. Undefined for an object schema with no properties.
  */
 export function toSchemaSubset(schema: JsonObject, options: SubsetOptions): JsonObject | undefined {

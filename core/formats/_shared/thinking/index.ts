@@ -95,7 +95,7 @@ function effortWanted({ effort, budget }: Reasoning): Effort | undefined {
   return effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
 }
 
-/** The effort itself where the model has it, else the nearest lower one, else the lowest. The format knows none below `low`. */
+/** Returns the effort itself where the model has it, else the nearest lower one, else the lowest. The format knows none below `low`. */
 function nearest(wanted: Effort, allowed: readonly string[] = efforts): string {
   const known = efforts.slice(efforts.indexOf('low')).filter((effort) => allowed.includes(effort));
   return nearestEffort(wanted, known) ?? 'low';

@@ -18,7 +18,7 @@ export interface ThinkingWords {
   readonly isThought: (block: JsonObject) => boolean;
 }
 
-/** True for thinking of the kind that forbids sampling settings. */
+/** Returns true for thinking of the kind that forbids sampling settings. */
 export function thinks(thinking: JsonValue | undefined): boolean {
   return isObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive');
 }
@@ -46,7 +46,7 @@ export function makeRoomForThinking(
 }
 
 /**
- * True when the history forbids thinking for this turn: it ends with a prefilled assistant turn, or (for `enabled`) inside a tool
+ * Returns true when the history forbids thinking for this turn: it ends with a prefilled assistant turn, or (for `enabled`) inside a tool
  * loop whose assistant turn does not begin with reasoning that the provider would know again.
  */
 export function historyForbidsThinking(body: JsonObject, words: ThinkingWords): boolean {

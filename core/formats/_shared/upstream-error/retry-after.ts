@@ -54,7 +54,7 @@ function bounded(seconds: number): number {
   return Math.min(Math.max(0.02, seconds), 86_400);
 }
 
-/** The value of a header; undefined for one that is not there, or empty. */
+/** Returns the value of a header; undefined for one that is not there, or empty. */
 export function header(headers: Headers, name: string): string | undefined {
   const value = headers[name];
   const text = typeof value === 'string' ? value : value?.[0];

@@ -46,7 +46,7 @@ function parse(text: string): JsonValue | undefined {
   }
 }
 
-/** The data of the first event, for upstreams that answer an error status with a stream. */
+/** Returns the data of the first event, for upstreams that answer an error status with a stream. */
 function sseData(text: string): string {
   const line = text.split('\n').find((candidate) => candidate.startsWith('data:'));
   return line === undefined ? '' : line.slice(5).trim();
@@ -102,7 +102,7 @@ function errorCodeIn(details: JsonValue | undefined): { readonly errorCode?: str
   return isString(code) && /^[a-z0-9_]{1,64}$/.test(code) ? { errorCode: code } : {};
 }
 
-/** The error that this one only quotes: a JSON text as message, or an aggregator's `metadata.raw`. */
+/** Returns the error that this one only quotes: a JSON text as message, or an aggregator's `metadata.raw`. */
 function quoted(error: JsonObject, depth: number): ErrorShape | undefined {
   if (depth >= deepest) return undefined;
   const raw = isObject(error.metadata) ? error.metadata.raw : undefined;
@@ -135,7 +135,7 @@ function readPlain(body: JsonObject, depth: number): ErrorShape {
   };
 }
 
-/** The words of a `detail` that is an object, or a list of them. */
+/** Returns the words of a `detail` that is an object, or a list of them. */
 function detailWords(detail: JsonValue | undefined): readonly (JsonValue | undefined)[] {
   const list: readonly JsonValue[] = Array.isArray(detail) ? detail.slice(0, 10) : [detail ?? null];
   return list.filter(isObject).flatMap(({ type, code, status }) => [type, code, status]);
@@ -149,7 +149,7 @@ function sentence(value: JsonValue | undefined): string {
   return listed(value);
 }
 
-/** The sentences of a validation list. */
+/** Returns the sentences of a validation list. */
 function listed(value: JsonValue | undefined): string {
   if (!Array.isArray(value)) return '';
   const parts: string[] = [];

@@ -124,7 +124,7 @@ export function encodeWhole({ body }: ReplyContext): WholeEncoder {
   };
 }
 
-/** A provider's word for its bytes, where it names a kind of sound and can stand in a header. */
+/** Returns a provider's word for its bytes, where it names a kind of sound and can stand in a header. */
 function declaredType(mimeType: string): string {
   return /^audio\/[\w.+-]+(?: *;[ -~]*)?$/i.test(mimeType) ? mimeType : 'application/octet-stream';
 }

@@ -29,7 +29,7 @@ function refused(sentence: string): GatewayError {
   return new GatewayError('invalid_value', sentence, { param: 'file' });
 }
 
-/** True when nothing but printable characters stands at the beginning. */
+/** Returns true when nothing but printable characters stands at the beginning. */
 function isText(head: Buffer): boolean {
   return head.every((byte) => byte === 9 || byte === 10 || byte === 13 || (byte >= 32 && byte < 127));
 }

@@ -12,7 +12,7 @@ import { diarizedSegments, verboseSegments } from './segments.ts';
 import { asSrt, asVtt } from './subtitles.ts';
 import { formatName, plainTranscripts } from '../wire.ts';
 
-/** A provider's JSON as events. */
+/** Returns a provider's JSON as events. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { text, language, duration, segments, words, logprobs, usage, task: _, ...rest } = body;
@@ -85,7 +85,7 @@ function usageOfDuration(duration: number | undefined): Usage | undefined {
   return duration === undefined ? undefined : { ...noUsage, units: { seconds: duration } };
 }
 
-/** The usage object for a client. */
+/** Returns the usage object for a client. */
 export function writeUsage({ format, raw, input, output, units }: Usage): JsonObject {
   if (format === formatName && raw !== undefined) return raw;
   if (input === 0 && output === 0 && units?.seconds !== undefined)

@@ -107,7 +107,7 @@ export function requestedFormat(replyFormat: string, traits: ModelTraits): strin
   return undefined;
 }
 
-/** True when the client's form can pass through: it has no unofficial fields, and the model supports its response format. */
+/** Returns true when the client's form can pass through: it has no unofficial fields, and the model supports its response format. */
 export function passesTranscript(body: JsonObject, traits: ModelTraits): boolean {
   const format = typeof body.response_format === 'string' ? body.response_format : 'json';
   return !given(body.instructions) && requestedFormat(format, traits) === format;
@@ -174,7 +174,7 @@ export function expectedOfRecording({ file, prompt = '' }: TranscribeRequest): E
   };
 }
 
-/** True for a transcript that is no JSON. */
+/** Returns true for a transcript that is no JSON. */
 export function wantsPlain(body: JsonObject): boolean {
   return typeof body.response_format === 'string' && Object.hasOwn(plainTranscripts, body.response_format);
 }

@@ -43,12 +43,12 @@ export function readDetail(entry: JsonObject): Detail {
   return { text, ...callId, proof: { format, kind, value } };
 }
 
-/** True for a proof whose maker the entries have a word for, so that it needs no container. */
+/** Returns true for a proof whose maker the entries have a word for, so that it needs no container. */
 export function isTagged(proof: Proof): boolean {
   return proof.format === formatName || proof.format in spellings;
 }
 
-/** An entry that carries a proof to the client, which sends it back with the next turn. `index` is the running number of the reasoning. */
+/** Returns an entry that carries a proof to the client, which sends it back with the next turn. `index` is the running number of the reasoning. */
 export function writeDetail(
   proof: Proof,
   position: {
@@ -71,7 +71,7 @@ export function writeDetail(
   return { type: 'reasoning.text', text: position.text ?? '', signature: value, format, index };
 }
 
-/** The signature that Google's endpoint of this dialect hangs on a tool call. */
+/** Returns the signature that Google's endpoint of this dialect hangs on a tool call. */
 export function extraContentSignature(call: JsonObject): Proof | undefined {
   const google = isObject(call.extra_content) ? call.extra_content.google : undefined;
   const value = isObject(google) ? google.thought_signature : undefined;

@@ -188,7 +188,7 @@ function writeMeasure(
   if (clamped !== undefined) body.reasoning_effort = clamped;
 }
 
-/** The tokens of a wish, within the range that the model states; undefined where it states none, or the wish gives no measure. */
+/** Returns the tokens of a wish, within the range that the model states; undefined where it states none, or the wish gives no measure. */
 function budgetFor(wanted: Reasoning, { thinkingBudget }: ModelTraits, drop: Drop): number | undefined {
   if (thinkingBudget === undefined) return undefined;
   const { budget, effort } = wanted;

@@ -44,7 +44,7 @@ export class FunctionCallIds {
   }
 }
 
-/** An assistant turn: reasoning, then text and refusal, then calls, whatever the order of the fields. */
+/** Returns an assistant turn: reasoning, then text and refusal, then calls, whatever the order of the fields. */
 export function decodeAssistant(message: JsonObject, index: number, ids: FunctionCallIds): Message {
   const at = `messages[${index}]`;
   const left = leftovers().take(message, messageFields);
@@ -69,7 +69,7 @@ function decodeRefusal(message: JsonObject, at: string): readonly Block[] {
   return text === undefined ? [] : [{ type: 'refusal', text, at: `${at}.refusal` }];
 }
 
-/** The sound of an earlier answer, kept by the provider under an id. */
+/** Returns the sound of an earlier answer, kept by the provider under an id. */
 function decodeAudio(message: JsonObject, at: string, left: Leftovers): readonly Block[] {
   const audio = optionalObject(message.audio, `${at}.audio`);
   if (audio === undefined) return [];

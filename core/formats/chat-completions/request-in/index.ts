@@ -33,7 +33,7 @@ const bodyFields = new Set([
 const messageFields = setOf('role content');
 const toolFields = setOf('role content tool_call_id name');
 
-/** A client's chat request in neutral words. Throws 400 with the client's path. */
+/** Returns a client's chat request in the neutral model. Throws 400 with the client's path. */
 export function decodeRequest(body: JsonObject): ChatRequest {
   const { model, stream } = peek(body);
   const left = leftovers().take(body, bodyFields);

@@ -106,7 +106,7 @@ function allowedChoice(value: JsonObject, path: string): ToolChoice {
   return { type: 'allowed', mode, names };
 }
 
-/** A tool choice in this format's words. `custom`: the named tool takes free text. `spell` turns a tool's name into the provider's spelling. */
+/** Returns a tool choice in this format. `custom`: the named tool takes free text. `spell` turns a tool's name into the provider's spelling. */
 export function writeChoice(
   choice: ToolChoice,
   custom: boolean,

@@ -105,7 +105,7 @@ function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   return finishPiece(call, block, scope, ['function', 'custom']);
 }
 
-/** True when the call's proof goes back in the place where this format's client had it. */
+/** Returns true when the call's proof goes back in the place where this format's client had it. */
 function bringsProof(block: ToolCallBlock): boolean {
   const { $detail, $extra_content, extra_content } = own(block.extra);
   return $detail !== undefined || $extra_content !== undefined || extra_content !== undefined;
@@ -178,7 +178,7 @@ function writeForeign(block: ReasoningBlock, hasCalls: boolean, details: JsonObj
   return block.text;
 }
 
-/** The client's own entries whose block is still there, with that block's text. One sealed by the gateway is another vendor's: it stays here. */
+/** Returns the client's own entries whose block is still there, with that block's text. One sealed by the gateway is another vendor's: it stays here. */
 function keptDetails(message: Message, scope: Scope): readonly JsonObject[] {
   const entries = objectsOf(own(message.extra).$reasoning_details);
   if (entries.length === 0) return entries;

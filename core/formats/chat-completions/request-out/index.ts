@@ -45,7 +45,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   };
 }
 
-/** The client's unknown fields, without those inside an object that is not sent. */
+/** Returns the client's unknown fields, without those inside an object that is not sent. */
 function restOf(request: ChatRequest, body: JsonObject, drop: (path: string) => void): JsonObject {
   const rest = own(request.extra);
   const gone = Object.keys(rest).filter((key) => {

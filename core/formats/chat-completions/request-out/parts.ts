@@ -38,7 +38,7 @@ function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   }
 }
 
-/** True for media that must be fetched by the gateway, because audio and files have no URL in this format. */
+/** Returns true for media that must be fetched by the gateway, because audio and files have no URL in this format. */
 export function wantsBytes({ type }: MediaBlock, traits: ModelTraits): boolean {
   return traits.fetchesUrls === false || type === 'audio' || type === 'file';
 }

@@ -24,7 +24,7 @@ export function writeTools(request: ChatRequest, body: MutableObject, scope: Sco
   writeToolChoice(request, body, scope);
 }
 
-/** True for a definition that may end a cached part of the input. */
+/** Returns true for a definition that may end a cached part of the input. */
 function takesMark({ type }: Tool, { target }: Scope): boolean {
   const { marksTools, cacheMark } = target.traits;
   return marksTools === true && cacheMark === 'cache_control' && (type === 'function' || type === 'custom');

@@ -11,7 +11,7 @@ import { idOf, dropBeside, dropField, markFor, withCache, type Scope } from '../
 import { markFailed, labelledOutput } from '../../_openai/calls.ts';
 import { listOf, objectsOf, textOf } from '../../_shared/fields.ts';
 
-/** The whole history in this format's messages. */
+/** Returns the whole history in this format's messages. */
 export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {
   const wire: JsonObject[] = [];
   for (const message of request.system) {

@@ -57,7 +57,7 @@ export class ChoiceDecoder {
     return strays;
   }
 
-  /** The events of one delta, in the order reasoning, text, refusal, calls, whatever the order of its fields. */
+  /** Returns the events of one delta, in the order reasoning, text, refusal, calls, whatever the order of its fields. */
   delta(delta: JsonObject, logprobs: JsonValue | undefined): GatewayEvent[] {
     const events: GatewayEvent[] = [];
     this.#reasoning(delta, events);
@@ -255,7 +255,7 @@ function isLonger(value: JsonValue | undefined, ending: string): boolean {
   return isText(value) && value.length > ending.length && value.endsWith(ending);
 }
 
-/** The texts of some fields, changed. */
+/** Returns the texts of some fields, changed. */
 function pick(object: JsonObject, fields: readonly string[], change: (text: string) => string): JsonObject {
   return Object.fromEntries(fields.map((field) => [field, change(textOf(object[field]))]));
 }

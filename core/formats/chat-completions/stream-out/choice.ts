@@ -58,7 +58,7 @@ export class ChoiceEncoder {
     return this.#calledWord(this.#tools.size > 0 ? 'tool_calls' : 'stop');
   }
 
-  /** The delta that an event becomes; undefined for one that puts nothing on the wire. */
+  /** Returns the delta that an event becomes; undefined for one that puts nothing on the wire. */
   delta(event: Exclude<ChoiceEvent, EventOf<'finish'>>): JsonObject | undefined {
     switch (event.type) {
       case 'text-start':

@@ -123,7 +123,7 @@ export class ChatStreamEncoder extends ChunkEncoder<ChoiceEncoder> {
   }
 }
 
-/** The computed delta with what the provider wrote beside it: its empty fields first, its unknown ones last. */
+/** Returns the computed delta with what the provider wrote beside it: its empty fields first, its unknown ones last. */
 function deltaOf(delta: JsonObject, fields: JsonObject): JsonObject {
   if (fields.$delta === undefined && fields.delta === undefined) return delta;
   const { $delta, delta: unknown } = fields;

@@ -181,7 +181,7 @@ function addDetails(joined: JsonValue[], value: JsonValue | undefined): JsonValu
   return joined;
 }
 
-/** The answer's own list of this name, which may be added to. */
+/** Returns the answer's own list of this name, which may be added to. */
 function listOf({ lists }: Answer, name: string): JsonValue[] {
   let list = lists.get(name);
   if (list === undefined) lists.set(name, (list = []));

@@ -39,7 +39,7 @@ export function unfold(body: JsonObject): JsonObject[] {
   return chunks;
 }
 
-/** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
+/** Returns the events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[] {
   const choices = choicesByNumber(body);
   const events = unfolded(formatName, body, unfold(body), new ChatStreamDecoder(traits));

@@ -24,12 +24,12 @@ const topFields: ReadonlySet<string> = new Set([
 ]);
 const toolFields = setOf('tools toolChoice');
 
-/** The model that the path names. Throws 400 when it names none. */
+/** Returns the model that the path names. Throws 400 when it names none. */
 export function modelOf(params: RouteParams): string {
   return requiredModel(params.model);
 }
 
-/** A client's body as a neutral request. Throws 400 with the path for every field that the gateway reads and cannot understand. */
+/** Returns a client's body as a neutral request. Throws 400 with the path for every field that the gateway reads and cannot understand. */
 export function decodeRequest(
   body: JsonObject,
   params: RouteParams,

@@ -27,7 +27,7 @@ export function decodeBlocks(list: JsonValue | undefined, path: string): Block[]
   return readBlocks(list, path, { block: decodeBlock, signature: bareSignature, cache: cacheOf });
 }
 
-/** The mark that a cache point makes; undefined for a block of another kind, and for a point that only this format understands. */
+/** Returns the mark that a cache point makes; undefined for a block of another kind, and for a point that only this format understands. */
 export function cacheOf(block: JsonObject, at: string): { readonly ttl?: string } | undefined {
   const point = optionalObject(block.cachePoint, `${at}.cachePoint`);
   if (point === undefined || point.type !== 'default' || Object.keys(block).length > 1) return undefined;
@@ -179,7 +179,7 @@ function readMedia(kind: MediaKind, { wire, path, left }: Opened): Block | undef
 const sourceFields = setOf('bytes text s3Location');
 const locationFields = setOf('uri');
 
-/** Undefined for a source that only this format knows (blocks as a document's content). */
+/** Returns undefined for a source that only this format has (blocks as a document's content). */
 function decodeSource(
   kind: MediaKind,
   wire: JsonObject,

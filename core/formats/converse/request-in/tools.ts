@@ -14,7 +14,7 @@ import { cacheOf } from './parts.ts';
 import { defined, setOf } from '../../_shared/fields.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
 
-/** The request's tools. A cache point marks the tool before it. Throws 400 with the path. */
+/** Returns the request's tools. A cache point marks the tool before it. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {
   const tools: Tool[] = [];
   readObjects(value, 'toolConfig.tools', (wire, at) => {

@@ -8,7 +8,7 @@ import { requestPathOf, refuse } from '../../_shared/writing.ts';
 import type { Writing } from './scope.ts';
 import { defined } from '../../_shared/fields.ts';
 
-/** The block of a medium, by its key; undefined when the operator lets what cannot be carried drop. */
+/** Returns the block of a medium, by its key; undefined when the operator lets what cannot be carried drop. */
 export function encodeMedia(
   block: MediaBlock,
   writing: Writing,

@@ -20,7 +20,7 @@ import { cachePoint, type Writing } from './scope.ts';
 
 const nothing: readonly JsonObject[] = [];
 
-/** A block in wire words, with the cache point behind it; empty for one that is left out (empty text, another vendor's reasoning). */
+/** Returns a block in wire words, with the cache point behind it; empty for one that is left out (empty text, another vendor's reasoning). */
 export function encodeBlock(block: Block, writing: Writing): readonly JsonObject[] {
   const wire = wireOf(block, writing);
   if (wire === undefined) {
@@ -72,7 +72,7 @@ function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined 
   return finish({ citationsContent: { content, citations } }, kept, ['citationsContent']);
 }
 
-/** The words as the client divided them, where they are still the same. */
+/** Returns the words as the client divided them, where they are still the same. */
 function contentParts(parts: JsonValue | undefined, text: string): JsonValue {
   if (!Array.isArray(parts)) return [{ text }];
   return textsIn(parts).join('') === text ? parts : [{ text }];

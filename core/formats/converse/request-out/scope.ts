@@ -8,7 +8,7 @@ export interface Writing extends HistoryWriting {
   readonly documents: Map<string, number>;
 }
 
-/** The cache point that stands behind a marked piece. */
+/** Returns the cache point that stands behind a marked piece. */
 export function cachePoint(
   cache: { readonly ttl?: string } | undefined,
   at: string,

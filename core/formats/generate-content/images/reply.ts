@@ -9,7 +9,7 @@ import { readUsage } from '../usage.ts';
 import { formatName, official } from '../wire.ts';
 import { objectsOf, defined, setOf } from '../../_shared/fields.ts';
 
-/** A provider's reply as events: contents with pictures in them, or predictions. */
+/** Returns a provider's reply as events: contents with pictures in them, or predictions. */
 export function readImages(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { images, text, refused } = Array.isArray(body.predictions) ? inPredictions(body) : inContents(body);

@@ -17,7 +17,7 @@ export class CallPairs {
   readonly #numbered = new Map<string, Queue>();
   #count = 0;
 
-  /** The id of a call, its own or `call_<n>`. */
+  /** Returns the id of a call, its own or `call_<n>`. */
   call(name: string, id: string | undefined): string {
     const numbered = id === undefined || id === '';
     const called = numbered ? this.#number() : id;
@@ -28,7 +28,7 @@ export class CallPairs {
     return called;
   }
 
-  /** The call that a result answers. `id` undefined: by name, in order. The name is known when the call was seen. */
+  /** Returns the call that a result answers. `id` undefined: by name, in order. The name is known when the call was seen. */
   result(
     name: string | undefined,
     id: string | undefined,

@@ -72,7 +72,7 @@ function checkInstructions(blocks: readonly Block[]): void {
   if (wrong !== undefined) throw wrongValue(wrong.at ?? 'systemInstruction', 'a text part');
 }
 
-/** The turns; system contents that stand before the first turn are instructions. */
+/** Returns the turns; system contents that stand before the first turn are instructions. */
 function decodeContents(
   value: JsonValue | undefined,
   calls: CallPairs,

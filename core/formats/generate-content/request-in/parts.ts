@@ -97,7 +97,7 @@ function readCall(part: JsonObject, at: string, extras: Leftovers, calls: CallPa
 
 const callFields = setOf('id name args');
 
-/** The parts of a content; a single part in place of the list is tolerated. Throws 400 with the path. */
+/** Returns the parts of a content; a single part in place of the list is tolerated. Throws 400 with the path. */
 export function decodeParts(value: JsonValue | undefined, at: string, calls: CallPairs): readonly Block[] {
   if (!given(value)) throw missingValue(at);
   if (isObject(value)) return [decodePart(value, at, calls)];

@@ -23,7 +23,7 @@ export const hosted = {
 } as const;
 
 /**
- * The tools of all entries, in order. `$entry` remembers how they were grouped; entries with nothing in them are remembered in the request's
+ * Returns the tools of all entries, in order. `$entry` remembers how they were grouped; entries with nothing in them are remembered in the request's
  * `$tools`. Throws 400 with the path.
  */
 export function decodeTools(value: JsonValue | undefined, request: Leftovers): readonly Tool[] {

@@ -122,7 +122,7 @@ function encodeSettings(body: MutableObject, request: ChatRequest, writing: Writ
   }
 }
 
-/** True where a model with these traits accepts the setting as a client of this format spelled it. */
+/** Returns true when a model with these traits accepts the setting as a client of this format spelled it. */
 function standsAsWritten(
   name: string,
   { reasoning, responseFormat }: ChatSettings,

@@ -20,7 +20,7 @@ import { formatName, own } from '../wire.ts';
 import { defined } from '../../_shared/fields.ts';
 import { dropProof, requestPathOf, refuse } from '../../_shared/writing.ts';
 
-/** A block of a message as parts: usually one, none for what is dropped. Throws 400 for content that cannot be carried. */
+/** Returns a block of a message as parts: usually one, none for what is dropped. Throws 400 for content that cannot be carried. */
 export function encodeBlock(block: Block, writing: Writing): readonly MutableObject[] {
   const { drop } = writing.target;
   reportForeign(block.extra, formatName, block.at, drop);

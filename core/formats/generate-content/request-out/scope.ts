@@ -34,7 +34,7 @@ export function startWriting(request: ChatRequest, target: EncodeTarget): Writin
   };
 }
 
-/** True for models that take a thinking level (3 and later): these require signatures, and accept media in results and a resolution per part. */
+/** Returns true for models that take a thinking level (3 and later): these require signatures, and accept media in results and a resolution per part. */
 export function asksByLevel({ target: { traits } }: Writing): boolean {
   return traits.reasoning === undefined || traits.reasoning === 'level';
 }

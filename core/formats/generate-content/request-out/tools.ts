@@ -145,7 +145,7 @@ function encodeToolChoice(body: MutableObject, request: ChatRequest, writing: Wr
   else putAt(body, 'toolConfig.functionCallingConfig', calling);
 }
 
-/** True when the body declares functions: the provider refuses a function choice without any. */
+/** Returns true when the body declares functions: the provider refuses a function choice without any. */
 function declares(body: MutableObject): boolean {
   return (
     Array.isArray(body.tools) &&
@@ -153,7 +153,7 @@ function declares(body: MutableObject): boolean {
   );
 }
 
-/** Undefined when the choice names no function: hosted tools cannot be chosen here. */
+/** Returns undefined when the choice names no function: hosted tools cannot be chosen here. */
 function writeCalling(
   choice: ToolChoice,
   { tools }: ChatRequest,

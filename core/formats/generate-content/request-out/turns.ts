@@ -14,7 +14,7 @@ interface Turn {
   readonly parts: MutableObject[];
 }
 
-/** The history as `contents`: turns of other formats alternate, those of a native client stay as they are. */
+/** Returns the history as `contents`: turns of other formats alternate, those of a native client stay as they are. */
 export function writeContents(messages: readonly Message[], writing: Writing): MutableObject[] {
   const { native, unproved } = writing;
   const turns: Turn[] = [];

@@ -98,7 +98,7 @@ export class PartialArguments {
     return { chain, known, last: keys.at(-1) ?? '' };
   }
 
-  /** True when the text can go on with a new member there: all that it lies in is open, and lists have their elements in order. */
+  /** Returns true when the text can go on with a new member there: all that it lies in is open, and lists have their elements in order. */
   #follows(chain: readonly Container[], known: number, keys: readonly Key[]): boolean {
     return chain.every((holder, depth) => {
       if (depth < known && depth > 0 && this.#open[depth] !== holder) return false;
@@ -179,7 +179,7 @@ function valueOf(partial: JsonObject): JsonValue | undefined {
 
 const step = /\.([^.[\]]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|\['((?:[^'\\]|\\.)*)'\]/y;
 
-/** The keys of a JSONPath to one place. One that is no such path is a name as it stands, so that its value is not lost. */
+/** Returns the keys of a JSONPath to one place. One that is no such path is a name as it stands, so that its value is not lost. */
 function keysOf(path: string): readonly Key[] {
   const keys: Key[] = [];
   let at = path.startsWith('$') ? 1 : path.length;

@@ -118,7 +118,7 @@ export class PartReader {
     this.#events.produce({ type: `${kind}-end`, block, choice, proof, ...extra });
   }
 
-  /** The open block of this kind, or a new one. */
+  /** Returns the open block of this kind, or a new one. */
   #openText(candidate: Candidate, kind: OpenBlock['kind'], chunk: number): OpenBlock {
     const { open } = candidate;
     if (open?.kind === kind && open.chunk !== chunk) {

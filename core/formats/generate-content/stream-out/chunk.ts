@@ -23,7 +23,7 @@ export class Chunk {
     return draft;
   }
 
-  /** The fields of a candidate, which is in this chunk from now on. */
+  /** Returns the fields of a candidate, which is in this chunk from now on. */
   fields(choice: number): MutableObject {
     return this.#candidate(choice).fields;
   }
@@ -32,7 +32,7 @@ export class Chunk {
     this.#candidate(choice).parts.push(part);
   }
 
-  /** The part of a block of words, begun when this chunk has none. */
+  /** Returns the part of a block of words, begun when this chunk has none. */
   wordsOf(choice: number, block: number, kind: 'text' | 'reasoning'): MutableObject {
     const { parts, partOf } = this.#candidate(choice);
     let part = partOf.get(block);

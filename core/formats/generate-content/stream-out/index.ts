@@ -137,7 +137,7 @@ export class ReplyEncoder implements StreamEncoder {
     return choice;
   }
 
-  /** The choice of an event, unless it has finished already. */
+  /** Returns the choice of an event, unless it has finished already. */
   #live(event: { readonly choice: number }): Choice | undefined {
     const choice = this.#choice(event.choice);
     return choice.finished ? undefined : choice;

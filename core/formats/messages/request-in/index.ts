@@ -23,7 +23,7 @@ const topFields = new Set([
 const configFields = setOf('effort format');
 const metadataFields = setOf('user_id');
 
-/** A client's body as a neutral request. Throws 400 with the path for every field that the gateway reads and cannot understand. */
+/** Returns a client's body as a neutral request. Throws 400 with the path for every field that the gateway reads and cannot understand. */
 export function decodeRequest(body: JsonObject, operation: ChatRequest['operation']): ChatRequest {
   const left = leftovers().take(body, topFields);
   const stream = optionalBoolean(body.stream, 'stream');

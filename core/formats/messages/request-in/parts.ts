@@ -24,7 +24,7 @@ import { defined, isText, setOf } from '../../_shared/fields.ts';
 /** Content as blocks, and whether it was one string. */
 export type Content = Pick<Message, 'content' | 'plain'>;
 
-/** A message's content: a string or blocks. Throws 400 with the path. */
+/** Returns a message's content: a string or blocks. Throws 400 with the path. */
 export function decodeContent(value: JsonValue | undefined, path: string): Content {
   if (!given(value)) throw missingValue(path);
   return contentOf(value, path, (list) => readBlocks(list, path, reader));
@@ -99,7 +99,7 @@ function readMedia(
 
 const sourceFields = setOf('type data url file_id media_type');
 
-/** The neutral source; undefined for one that only this format knows (blocks as a document's content). */
+/** Returns the neutral source; undefined for one that only this format has (blocks as a document's content). */
 function decodeSource(
   type: 'image' | 'file',
   wire: JsonObject,

@@ -23,7 +23,7 @@ const nameLimit = 128;
 /** Settings that span several fields and are written here, and the number of answers: one is what there is anyway. */
 const handled = setOf('reasoning responseFormat parallelTools choices');
 
-/** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
+/** Returns a request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
   const writing: Writing = {
     ...writingOf(formatName, request, target, nameLimit),

@@ -28,7 +28,7 @@ export function encodeSource(block: MediaBlock, writing: Writing): EncodedSource
   }
 }
 
-/** True for a URL that the gateway must fetch: only PDF files can be given by URL, other documents are sent as text. */
+/** Returns true for a URL that the gateway must fetch: only PDF files can be given by URL, other documents are sent as text. */
 export function wantsBytes({ type, source }: MediaBlock, traits: ModelTraits): boolean {
   if (type === 'audio' || type === 'video' || source.kind !== 'url') return false;
   const hasText = type === 'file' && source.mimeType !== undefined && source.mimeType !== 'application/pdf';
@@ -78,7 +78,7 @@ function bareType(mimeType: string, data: string): string {
   return bare === '' || bare === 'application/octet-stream' ? (sniffBase64(data) ?? bare) : bare;
 }
 
-/** True for types whose content is text. */
+/** Returns true for types whose content is text. */
 function isText(mimeType: string): boolean {
   return mimeType.startsWith('text/') || mimeType === 'application/json' || mimeType === 'application/xml';
 }

@@ -59,7 +59,7 @@ function withThought(message: JsonObject): JsonObject {
   return { ...message, content: [standIn, ...blocks] };
 }
 
-/** True for a thought with words, or with the provider's proof in their place. */
+/** Returns true for a thought with words, or with the provider's proof in their place. */
 function isThought({ type, thinking, signature }: JsonObject): boolean {
   if (type === 'redacted_thinking') return true;
   return type === 'thinking' && [thinking, signature].some((text) => typeof text === 'string' && text !== '');

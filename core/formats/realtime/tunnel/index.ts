@@ -58,7 +58,7 @@ export const translations: TunnelRoute = {
   watch: () => new TranslationWatch(),
 };
 
-/** The query, as a body. A deployment is a model by another name. */
+/** Returns the query, as a body. A deployment is a model by another name. */
 function readHandshake(query: URLSearchParams): JsonObject {
   if (query.has('call_id')) {
     throw new GatewayError(

@@ -15,7 +15,7 @@ const naming: ReadonlyMap<string, 'session' | 'response'> = new Map([
 /** Provider messages that tell the session with its model. */
 const telling: ReadonlySet<string> = new Set(['session.created', 'session.updated']);
 
-/** False for a message that cannot name a model, as sound never does. An escape could spell the name of the member too. */
+/** Returns false for a message that cannot name a model, as sound never does. An escape could spell the name of the member too. */
 function mayName(data: Buffer): boolean {
   return data.includes('"model"') || data.includes('\\u');
 }
@@ -50,7 +50,7 @@ export function namesOf(client: string, provider: string): TunnelNames {
   };
 }
 
-/** The session or answer with the provider's name, also where a transcription names the same model. The same object when nothing changes. */
+/** Returns the session or answer with the provider's name, also where a transcription names the same model. The same object when nothing changes. */
 function renamed(holder: JsonObject, client: string, provider: string): JsonObject {
   if (client === provider) return holder;
   let changed = holder;

@@ -25,7 +25,7 @@ const clientOutputFields = new Set([...outputFields, 'max_output_length']);
 /** Fields of an item that only its own format has a use for. */
 const formal = ['type', 'id', 'status', 'namespace'];
 
-/** The neutral call that an item makes; undefined when the item is no call that the client answers. Throws 400 with the path. */
+/** Returns the neutral call that an item makes; undefined when the item is no call that the client answers. Throws 400 with the path. */
 export function decodeCall(item: JsonObject, type: string, at: string): Block | undefined {
   if (type === 'function_call' || type === 'custom_tool_call')
     return decodeNamedCall(item, type === 'custom_tool_call', at);
@@ -63,7 +63,7 @@ function decodeNamedCall(item: JsonObject, custom: boolean, at: string): Block {
   };
 }
 
-/** The id that pairs a call of a client-run tool with its output: some clients send the item's own id only. */
+/** Returns the id that pairs a call of a client-run tool with its output: some clients send the item's own id only. */
 function idOf(item: JsonObject, at: string): string {
   const id = optionalString(item.call_id, `${at}.call_id`) ?? optionalString(item.id, `${at}.id`);
   if (id === undefined) throw missingValue(`${at}.call_id`);
@@ -78,7 +78,7 @@ const clientOutputs: ReadonlyMap<string, (output: JsonValue | undefined, path: s
   ['apply_patch_call_output', (output, path) => optionalString(output, path) ?? ''],
 ]);
 
-/** The turn that brings a tool's result; undefined when the item is no such result, or names no call. Throws 400 with the path. */
+/** Returns the turn that brings a tool's result; undefined when the item is no such result, or names no call. Throws 400 with the path. */
 export function decodeOutput(item: JsonObject, type: string, at: string): Message | undefined {
   if (type === 'function_call_output' || type === 'custom_tool_call_output')
     return given(item.call_id) ? namedOutput(item, type === 'custom_tool_call_output', at) : undefined;

@@ -115,7 +115,7 @@ type Drafted = Omit<ChatSettings, 'reasoning'> & {
   readonly reasoning: ChatSettings['reasoning'] | undefined;
 };
 
-/** The settings after every `configuration_update` in the input. */
+/** Returns the settings after every `configuration_update` in the input. */
 function updated(settings: Drafted, asides: readonly Aside[]): Drafted {
   let { reasoning, responseFormat } = settings;
   for (const { index, item } of asides) {

@@ -20,7 +20,7 @@ const typeOnly = setOf('type');
 const containerFields = setOf('type container');
 const grammarFields = setOf('type syntax definition');
 
-/** The tools of a list, those in namespaces each for itself. Throws 400 with the path. */
+/** Returns the tools of a list, those in namespaces each for itself. Throws 400 with the path. */
 export function decodeToolList(value: JsonValue | undefined, path: string, left: Leftovers): readonly Tool[] {
   return (optionalArray(value, path) ?? []).flatMap((tool, index) =>
     decodeTool(tool, `${path}[${index}]`, left),
@@ -102,7 +102,7 @@ function readChoice(value: Exclude<JsonValue, null>, left: Leftovers): ToolChoic
   return undefined;
 }
 
-/** The neutral name of a tool that a choice names; undefined for a hosted one. The nested spelling of chat completions is accepted. */
+/** Returns the neutral name of a tool that a choice names; undefined for a hosted one. The nested spelling of chat completions is accepted. */
 function chosenName(choice: JsonObject, type: string): string | undefined {
   if (Object.hasOwn(clientTools, type)) return type;
   if (type !== 'function' && type !== 'custom') return undefined;

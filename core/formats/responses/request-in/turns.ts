@@ -96,7 +96,7 @@ function proveText(messages: Message[], proof: Proof): boolean {
   return true;
 }
 
-/** The type of an item: a message may leave it out, and so may a reference, which has nothing but an id. */
+/** Returns the type of an item: a message may leave it out, and so may a reference, which has nothing but an id. */
 function typeOf(item: JsonObject, at: string): string {
   const type = optionalString(item.type, `${at}.type`);
   if (type !== undefined) return type;

@@ -99,7 +99,7 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
   return unwrapTool;
 }
 
-/** True when `reasoning` can be sent as the client of this format spelled it. */
+/** Returns true when `reasoning` can be sent as the client of this format spelled it. */
 function reasoningIsUnchanged(request: ChatRequest, { target, foreign }: Scope): boolean {
   const { reasoning } = request.settings;
   const { traits } = target;
@@ -123,7 +123,7 @@ function writeReasoningOptions(request: ChatRequest, body: MutableObject, scope:
   body.reasoning = { ...fieldsBeside(held, reasoningMembers), ...written };
 }
 
-/** True when `text.format` can be sent as the client of this format spelled it. */
+/** Returns true when `text.format` can be sent as the client of this format spelled it. */
 function formatStands(request: ChatRequest, scope: Scope): boolean {
   const { responseFormat } = request.settings;
   const { traits } = scope.target;

@@ -52,7 +52,7 @@ function imagePart(block: MediaBlock, scope: Scope): MutableObject {
   return part;
 }
 
-/** True for media that the gateway must fetch: audio has no URL in this format. Video is not supported, and not fetched. */
+/** Returns true for media that the gateway must fetch: audio has no URL in this format. Video is not supported, and not fetched. */
 export function wantsBytes({ type }: MediaBlock, traits: ModelTraits): boolean {
   return type === 'audio' || (type !== 'video' && traits.fetchesUrls === false);
 }

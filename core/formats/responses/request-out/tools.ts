@@ -9,7 +9,7 @@ import { refuseTool } from '../../_shared/refuse.ts';
 
 const noArguments: JsonObject = { type: 'object', properties: {} };
 
-/** True when tools go as the client of this format wrote them: in their namespaces, and in the items that hold some. */
+/** Returns true when tools go as the client of this format wrote them: in their namespaces, and in the items that hold some. */
 export function toolsAsWritten({ foreign, names, wrapped }: Scope): boolean {
   return !foreign && names === undefined && wrapped.size === 0;
 }

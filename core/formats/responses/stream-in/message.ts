@@ -105,7 +105,7 @@ export class MessageDecoder extends ItemDecoder {
     return item === undefined ? {} : { $item: item, ...unknown(item, messageFields) };
   }
 
-  /** The open part; begun here when the upstream forgot to. */
+  /** Returns the open part; begun here when the upstream forgot to. */
   #need(kind: Part['kind'], frame: JsonObject, out: GatewayEvent[]): Part {
     const part = this.#part;
     const index = frame.content_index;

@@ -142,7 +142,7 @@ export class OutputWriter {
   }
 
   /**
-   * The open item of this kind. A block opens one with its first word, so that none stays empty; `joins`: unless its provider added one, it
+   * Returns the open item of this kind. A block opens one with its first word, so that none stays empty; `joins`: unless its provider added one, it
    * goes on in the item before it.
    */
   #need<Item extends OpenItem>(type: string, Kind: new (begun: ItemStart) => Item, joins = false): Item {
@@ -154,7 +154,7 @@ export class OutputWriter {
     return this.#open(type, added, (begun) => new Kind(begun));
   }
 
-  /** The message with its open part. */
+  /** Returns the message with its open part. */
   #part(kind: 'output_text' | 'refusal'): MessageItem {
     const start = this.#start;
     const message = this.#need('message', MessageItem, true);

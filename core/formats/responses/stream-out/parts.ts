@@ -143,7 +143,7 @@ export class MessageItem extends TextItem {
     this.emitAdded({ ...item, id: this.id, content: [] });
   }
 
-  /** False where the open part takes no annotation. */
+  /** Returns false when the open part takes no annotation. */
   annotate(write: (length: number) => JsonObject | undefined): boolean {
     const { part } = this;
     const annotation = part?.kind === 'output_text' ? write(part.text.length) : undefined;
@@ -195,7 +195,7 @@ export class ReasoningItem extends TextItem {
   }
 }
 
-/** The parts as written, with unknown fields of those that the provider finished. */
+/** Returns the parts as written, with unknown fields of those that the provider finished. */
 function finished(parts: readonly JsonObject[], done: JsonValue | undefined): readonly JsonObject[] {
   const theirs = objectsOf(done);
   return theirs.length === 0 ? parts : parts.map((part, index) => ({ ...theirs[index], ...part }));

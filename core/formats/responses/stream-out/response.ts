@@ -20,7 +20,7 @@ export interface Snapshot {
   readonly provider?: JsonObject | undefined;
 }
 
-/** The response object, with every field that typed clients expect. */
+/** Returns the response object, with every field that typed clients expect. */
 export function responseObject(snapshot: Snapshot, context: ReplyContext): JsonObject {
   const { id, created, status, output, provider } = snapshot;
   const top = { id, object: 'response', created_at: created };
@@ -84,7 +84,7 @@ function echo({ body, model }: ReplyContext): MutableObject {
 }
 
 /**
- * A tool as the response shows it. A function has the members that the official type and the Open Responses schema require: null where the
+ * Returns a tool as the response shows it. A function has the members that the official type and the Open Responses schema require: null where the
  * client sent none. The credentials for an MCP server are left out, because responses are stored.
  */
 function shownTool(tool: JsonValue): JsonValue {

@@ -5,7 +5,7 @@ import { clientToolOfCall, isClientTool } from './client.ts';
 import { textOf } from '../../_shared/fields.ts';
 import { neutralName, type ToolSpelling } from './spelling.ts';
 
-/** The field of a call of this type that holds its arguments as an object; undefined for calls whose arguments are text. */
+/** Returns the field of a call of this type that holds its arguments as an object; undefined for calls whose arguments are text. */
 export function actionField(type: string): 'action' | 'operation' | undefined {
   return clientToolOfCall(type)?.payload;
 }
@@ -70,7 +70,7 @@ function isCommand(value: unknown): boolean {
   return Array.isArray(value) && value.every((word) => typeof word === 'string');
 }
 
-/** The text of a free-text call that came wrapped as the one member of an object. */
+/** Returns the text of a free-text call that came wrapped as the one member of an object. */
 export function unwrapInput(input: string): string {
   const value = parseObject(input);
   return typeof value?.input === 'string' ? value.input : input;

@@ -65,13 +65,13 @@ export const clientTools: Readonly<Record<string, ClientTool>> = {
   },
 };
 
-/** The tool whose calls have this `type`, with its name; undefined for every other type. */
+/** Returns the tool whose calls have this `type`, with its name; undefined for every other type. */
 export function clientToolOfCall(type: string): (ClientTool & { readonly name: string }) | undefined {
   for (const [name, tool] of Object.entries(clientTools)) if (tool.call === type) return { ...tool, name };
   return undefined;
 }
 
-/** True for a tool that the client itself runs. A `shell` in a container of the provider's is not one. */
+/** Returns true for a tool that the client itself runs. A `shell` in a container of the provider's is not one. */
 export function isClientTool(type: string, tool: JsonObject): boolean {
   if (!Object.hasOwn(clientTools, type)) return false;
   const { environment } = tool;

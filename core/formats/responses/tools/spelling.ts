@@ -13,7 +13,7 @@ export interface ToolSpelling {
 }
 
 /**
- * The neutral name of a tool in a namespace, unique among those of a request. Tools outside of namespaces keep their own names; the
+ * Returns the neutral name of a tool in a namespace, unique among those of a request. Tools outside of namespaces keep their own names; the
  * client-run built-in ones (`local_shell`, `shell`, `apply_patch`) are named like their type.
  */
 export function neutralName(name: string, namespace: string | undefined): string {

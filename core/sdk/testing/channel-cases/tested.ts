@@ -13,7 +13,7 @@ export type { Lack } from '../../../conformance/trial.ts';
  * channelCases({ channel: ({ url, key }) => mine({ baseUrl: `${url}/v1`, key, models: ['test-model'] }), lacks: ['images'] })
  */
 export interface ChannelUnderTest {
-  /** The channel as an operator writes it, at this address, with this key. It must serve `test-model`, or the `model` below. */
+  /** Returns the channel as an operator writes it, at this address, with this key. It must serve `test-model`, or the `model` below. */
   channel(at: { readonly url: string; readonly key: string }): ChannelEntry;
   /** A model that the channel serves. Default `test-model`. */
   readonly model?: string;
