@@ -56,7 +56,7 @@ export default httpChannel({
   },
 });
 
-/** The models of OpenAI take what they take elsewhere, in chat completions. */
+/** Returns the traits of a model of OpenAI: the same as at OpenAI for chat completions. */
 function ofOpenai(name: string): ModelTraits {
   const { reasoning, systemRole, efforts, refuses = [], refusedMembers = [] } = openaiTraits(name);
   const thinks = reasoning !== undefined && reasoning !== 'none';

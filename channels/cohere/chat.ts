@@ -110,7 +110,7 @@ function fieldsIn(schema: JsonValue | undefined, depth = 0): number {
   return Object.values(schema).reduce<number>((sum, one) => sum + fieldsIn(one, depth + 1), named);
 }
 
-/** A schema of answers is always kept: it must be in the part of JSON Schema that Cohere takes. */
+/** Marks the schema of the answer as strict, because Cohere always enforces it, and so supports only a part of JSON Schema. */
 function withStrictAnswer(request: ChatRequest): ChatRequest {
   const { responseFormat } = request.settings;
   if (responseFormat?.type !== 'json-schema' || responseFormat.schema === undefined) return request;

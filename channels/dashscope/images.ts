@@ -76,7 +76,7 @@ function decode(body: JsonObject): readonly GeneratedImage[] {
   });
 }
 
-/** Codecs of images made from text. */
+/** Returns the codecs of images made from text. */
 export const dashscopeImages = (format: string): NonNullable<ChannelParts['codecs']> =>
   pictureCodecs({
     format,

@@ -76,7 +76,7 @@ const resolutions: ReadonlySet<string> = new Set(['480p', '720p', '1080p']);
 const freeWords: ReadonlySet<string> = new Set(['prompt_extend', 'watermark']);
 
 /**
- * The protocol of Wan 2.7 and later and of HappyHorse. dashscope 2.0.2, aigc/video_synthesis.py;
+ * Encodes a request in the protocol of Wan 2.7 and later, and of HappyHorse. dashscope 2.0.2, aigc/video_synthesis.py;
  * https://www.alibabacloud.com/help/model-studio/image-to-video-general-api-reference
  */
 function encodeVideo(request: VideoRequest, target: EncodeTarget): EncodedRequest {

@@ -14,7 +14,7 @@ export async function pause(call: Call, milliseconds: number): Promise<void> {
   clock.stop();
 }
 
-/** Error response in the client's format. */
+/** Returns an error response in the client's format. */
 export function refusal(call: Call, format: Format, error: GatewayError): Upstream {
   const { status, headers, body: envelope } = format.errorReply(error, requestId(call));
   return reply(
@@ -25,7 +25,7 @@ export function refusal(call: Call, format: Format, error: GatewayError): Upstre
   );
 }
 
-/** HTML page with an error status, as a failing reverse proxy sends it. */
+/** Returns an HTML page with an error status, as a failing reverse proxy sends it. */
 export function page(call: Call, status: number): Upstream {
   const text = `<html><head><title>${status}</title></head><body><h1>This is not an API</h1></body></html>`;
   return reply(call, status, { 'content-type': 'text/html' }, body(text));

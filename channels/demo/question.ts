@@ -79,7 +79,7 @@ export function textOf(content: readonly Block[]): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
 }
 
-/** Type, size and digest of an attachment, so that a test can see that every byte came through. */
+/** Returns the type, size and digest of an attachment, so that a test can see that every byte came through. */
 export function describeMedia({ type, source, name }: MediaBlock): string {
   const named = name === undefined ? '' : ` named ${name}`;
   switch (source.kind) {

@@ -43,7 +43,7 @@ export class Seals {
     return { format, kind: 'signature', value: this.#mac(`${format}\n${sealed}\n${content}`) };
   }
 
-  /** Reasoning that is not shown: only the proof remains. */
+  /** Returns the reasoning that is not shown: only the proof remains. */
   hide(format: string, text: string): Proof {
     const payload = Buffer.from(text).toString('base64url');
     return { format, kind: 'encrypted', value: `${payload}.${this.#mac(`${format}\nhidden\n${payload}`)}` };
@@ -119,7 +119,7 @@ export function callContent(call: Pick<ToolCallBlock, 'name' | 'input'>): string
   }
 }
 
-/** Index of the last user message with words of its own; tool results alone do not begin a new turn. */
+/** Returns the index of the last user message with words of its own; tool results alone do not begin a new turn. */
 export function lastUserText(messages: readonly Message[]): number {
   return messages.findLastIndex(
     ({ role, content }) => role === 'user' && content.some(({ type }) => type !== 'tool-result'),

@@ -56,7 +56,7 @@ export function inputUsage(request: ChatRequest): InputUsage {
   };
 }
 
-/** A hint that stands for the whole prompt: a cache key, or `cache_control` beside the messages. */
+/** Returns the cache hint for the whole prompt: a cache key, or `cache_control` beside the messages. */
 function wholeHint({
   settings,
   extra,

@@ -1,7 +1,7 @@
 /** The demo's token: up to twelve letters or digits, or one other character, with the space before it. */
 const token = /\s*(?:[\p{L}\p{N}_]{1,12}|[^\s\p{L}\p{N}_])|\s+$/gu;
 
-/** Text cut into the demo's tokens; put together they are the text again. */
+/** Returns the text cut into the demo's tokens; put together they are the text again. */
 export function pieces(text: string): string[] {
   return text.match(token) ?? [];
 }

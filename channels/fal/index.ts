@@ -61,7 +61,7 @@ const byMaskImage = /fooocus|gpt-image|iclight|z-image/;
 /** Models that know of quality and background, and of sizes by their names. */
 const finely = /gpt-image/;
 
-/** Each model has a page with its fields: https://fal.ai/models/fal-ai/flux-2-pro/edit/api */
+/** Encodes a request. The page of each model lists its fields: https://fal.ai/models/fal-ai/flux-2-pro/edit/api */
 function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
   const { model, drop } = target;
   const { prompt, images, mask, count, fileFormat, quality, background } = request;

@@ -16,7 +16,7 @@ import { inModelWords } from '../_kit/media/videos.ts';
 export const videoFormat = 'fal-videos';
 
 /**
- * Path of an application, below which its queued requests are found, whichever of its endpoints took them. https://github.com/fal-ai/fal-js
+ * Returns the path of an application, below which its queued requests are found, whichever of its endpoints took them. https://github.com/fal-ai/fal-js
  * (libs/client/src/queue.ts, utils.ts)
  */
 export function applicationOf(model: string): string {
@@ -32,7 +32,7 @@ const firstImages: readonly (readonly [model: RegExp, name: string])[] = [
 ];
 
 /**
- * Each model has fields of its own: https://github.com/fal-ai/fal-js (libs/client/src/types/endpoints.ts, 1.10.1). Those that take several
+ * Encodes a request. Each model has its own fields: https://github.com/fal-ai/fal-js (libs/client/src/types/endpoints.ts, 1.10.1). Those that take several
  * images (`…/reference-to-video`) get them from the metadata of a client alone.
  */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {

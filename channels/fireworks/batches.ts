@@ -77,7 +77,7 @@ function fileOf(id: string, { createTime, created_at: created, bytes, filename }
   };
 }
 
-/** A dataset is made first, and its file comes into it then. */
+/** Creates a dataset, and uploads its file. */
 async function uploaded(call: Call, request: UpstreamRequest, own: Open): ReturnType<Open> {
   const id = `sluice-${randomUUID()}`;
   const dataset = {

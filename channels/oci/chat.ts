@@ -35,7 +35,7 @@ export function beginChat(
   return { known, begun: { ...streaming(stream), ...renamed(known, settings) } };
 }
 
-/** Members that select streaming. A stream reports usage only on request. */
+/** Returns the members that select streaming. A stream reports usage only on request. */
 function streaming(stream: JsonValue | undefined): JsonObject {
   return stream === true ? { isStream: true, streamOptions: { isIncludeUsage: true } } : { isStream: false };
 }
@@ -61,7 +61,7 @@ export function imagePart({ url = '', detail }: JsonObject): JsonObject {
   return { type: 'IMAGE_URL', imageUrl: { url, ...how } };
 }
 
-/** A part of a message that there is no word for: refused, or reported as lost. */
+/** Rejects an unsupported part of a message, or reports it as dropped. */
 export function noPart({ type }: JsonObject, { unsupported, drop }: EncodeTarget): readonly JsonObject[] {
   if (unsupported === 'refuse')
     throw unsupportedContent('messages', `content of type ${String(type)}`, 'oci');

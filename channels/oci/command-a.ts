@@ -165,7 +165,7 @@ export function commandAReply(): DialectReply {
   };
 }
 
-/** Text, thinking, the plan before calls, citations and calls of a message, as far as there are any. The first call has this number. */
+/** Returns the text, thinking, the plan before calls, citations and calls of a message, as far as there are any. The first call has this number. */
 function messageMembers({ message }: JsonObject, first: number): JsonObject {
   const { content, toolPlan: plan, toolCalls, citations } = isObject(message) ? message : {};
   const words = (name: string): string =>

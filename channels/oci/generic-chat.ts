@@ -204,7 +204,7 @@ function toolCallsOf({ message }: JsonObject): readonly JsonObject[] {
   return isObject(message) ? objectsOf(message['toolCalls']) : [];
 }
 
-/** Text, reasoning and refusal of a choice, as far as there are any. */
+/** Returns the text, reasoning and refusal of a choice, as far as there are any. */
 function messageMembers({ message }: JsonObject): JsonObject {
   const { content, reasoningContent: thought, refusal, annotations } = isObject(message) ? message : {};
   const cited = citationsOf(annotations);

@@ -156,7 +156,7 @@ function atHome(path: string): string {
   return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path;
 }
 
-/** An INI file: sections of `name = value`, and lines that begin with `#` or `;` for people. */
+/** Parses an INI file: sections of `name = value`, with comments that begin with `#` or `;`. */
 function profilesOf(text: string): ReadonlyMap<string, Readonly<Record<string, string>>> {
   const profiles = new Map<string, Record<string, string>>();
   let entries: Record<string, string> = {};

@@ -39,7 +39,7 @@ function bodyHeaders(body: Buffer | string) {
   };
 }
 
-/** Signature in base64. Computed off the event loop, because it takes almost a millisecond. */
+/** Returns the signature in base64. Computed off the event loop, because it takes almost a millisecond. */
 function signed(text: string, key: KeyObject): Promise<string> {
   return new Promise((resolve, reject) => {
     sign('RSA-SHA256', Buffer.from(text), key, (error, signature) => {

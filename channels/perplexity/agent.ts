@@ -58,7 +58,7 @@ function split(object: JsonObject, names: readonly string[]): readonly [taken: J
 
 const isEmpty = (object: JsonObject): boolean => Object.keys(object).length === 0;
 
-/** A listed tool replaces the options of that tool in a preset, and leaves the preset's other tools. */
+/** Adds the search tool with its options. It replaces the options of that tool in a preset, and keeps the preset's other tools. */
 function withSearch(body: JsonObject, search: JsonObject): JsonObject {
   if (isEmpty(search)) return body;
   const tools = objectsOf(body['tools']);

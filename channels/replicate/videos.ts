@@ -33,7 +33,7 @@ export function endpointOf(model: string): { readonly path: string; readonly ver
     : { path: '/predictions', version };
 }
 
-/** Each model has a page with its fields: https://replicate.com/collections/text-to-video */
+/** Encodes a request. The page of each model lists its fields: https://replicate.com/collections/text-to-video */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   const { model } = target;
   const [, image = 'image'] = firstImages.find(([pattern]) => pattern.test(model)) ?? [];

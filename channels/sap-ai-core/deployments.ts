@@ -98,7 +98,7 @@ function modelIn(details: unknown): string | undefined {
 }
 
 /**
- * Names of the models that the orchestration service reaches.
+ * Returns the names of the models that the orchestration service reaches.
  * https://github.com/SAP/ai-sdk-js/blob/main/packages/ai-api/src/client/AI_CORE_API/scenario-api.ts
  */
 export async function orchestratedModels(

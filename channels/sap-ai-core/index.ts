@@ -114,7 +114,7 @@ export default defineChannel({
   },
 });
 
-/** The models of Azure OpenAI have the names that they have there; all others begin with their maker's and two dashes. */
+/** Returns true for models of Azure OpenAI. Names of all other models begin with their vendor and two dashes. */
 function ofAzure(model: string): boolean {
   return !model.includes('--');
 }

@@ -12,7 +12,7 @@ const ofPrompt = ['tools', 'response_format'];
 const ofMessage = ['role', 'content', 'refusal', 'tool_calls', 'tool_call_id'];
 
 /**
- * Chat through the orchestration service, version 2: chat completions inside an envelope. `modules` are the operator's own beside the
+ * Returns the chat through the orchestration service, version 2: chat completions inside an envelope. `modules` are the operator's own beside the
  * prompt's (`filtering`, `masking` …).
  * https://github.com/SAP/ai-sdk-js/blob/main/packages/orchestration/src/spec/api.yaml
  */
@@ -78,7 +78,7 @@ function withThoughts(choice: JsonObject): JsonObject {
 }
 
 /**
- * Messages are templates there. What looks like a placeholder in one stands for itself, so that a client's `{{?name}}` reaches the model as
+ * Returns placeholders for texts that look like placeholders, because messages are templates. Each one stands for itself, so that a client's `{{?name}}` reaches the model as
  * it was written.
  */
 function placeholdersIn(json: string): JsonObject | undefined {

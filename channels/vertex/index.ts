@@ -187,7 +187,7 @@ function onVertex(request: UpstreamRequest): UpstreamRequest {
   return { ...request, path: `/publishers/google${path}` };
 }
 
-/** The version stands in the body here. */
+/** Removes the header with the version, because the version is in the body here. */
 function withoutVersion(headers: UpstreamRequest['headers']): UpstreamRequest['headers'] {
   const { 'anthropic-version': _, ...rest } = headers;
   return rest;

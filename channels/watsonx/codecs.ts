@@ -76,7 +76,7 @@ export const chat = chatDialect({
   whole: (body) => named(refusedIn(body)),
 });
 
-/** A failure under a status of success: a list of errors in place of choices. */
+/** Returns the body. Throws when it has a list of errors in place of choices, which comes with a status of success. */
 function refusedIn(body: JsonObject): JsonObject {
   if (Array.isArray(body['errors'])) throw upstreamError(200, JSON.stringify(body));
   return body;

@@ -118,7 +118,7 @@ async function resultsOf(call: Call, request: UpstreamRequest, open: Open, id: s
   return fileOf(call, lines());
 }
 
-/** The reply stands under the name of the endpoint that has given it. */
+/** Returns a result line. The response is in a member with the name of its endpoint. */
 function lineOf({ batch_request_id: id, batch_result: result }: JsonObject): JsonObject {
   const { response, error } = isObject(result) ? result : {};
   const reply = isObject(response) ? Object.values(response).find(isObject) : undefined;

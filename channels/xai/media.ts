@@ -191,7 +191,7 @@ function encodeSpeech(request: SpeakRequest, { drop }: EncodeTarget): EncodedReq
 /** Speech. */
 export const speech = speechCodec(mediaFormat, encodeSpeech);
 
-/** A task that still runs is answered 202, sometimes without a word: @ai-sdk/xai 3.0.138, src/xai-video-model.ts */
+/** Handles the 202 for a running task, which can have an empty body: @ai-sdk/xai 3.0.138, src/xai-video-model.ts */
 export function withWaiting(parts: ChannelParts): ChannelParts {
   return {
     ...parts,

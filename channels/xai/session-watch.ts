@@ -153,7 +153,7 @@ export class XaiSessionWatch implements SessionWatch {
   }
 }
 
-/** Bytes of a second of audio in a format of either protocol; undefined where none is named. */
+/** Returns the bytes of a second of audio in a format of either protocol; undefined where none is named. */
 function rateOf(format: JsonValue | undefined): number | undefined {
   const { type, rate } = isObject(format) ? format : { type: format };
   if (type === 'audio/pcmu' || type === 'audio/pcma' || type === 'g711_ulaw' || type === 'g711_alaw')

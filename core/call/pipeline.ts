@@ -100,7 +100,7 @@ export function compose(plugins: readonly Running[], terminal: Next, checked: bo
   return next;
 }
 
-/** A handler need not be async: what it throws at once is a rejection to whoever called `next`, and a stream that it gives at once is awaited. */
+/** Returns the function `next` for a handler. A synchronous exception becomes a rejection, and a stream that is returned directly is accepted. */
 function step({ handler }: Running, next: Next): Next {
   return (call) => called(handler, call, next);
 }
@@ -223,7 +223,7 @@ function checkedStep({ name, handler }: Running, next: Next, following: Followin
   };
 }
 
-/** A rejection that nobody has to handle. */
+/** Returns a rejected promise that counts as handled. */
 function refused(misuse: Error): Promise<never> {
   const rejection = Promise.reject(misuse);
   rejection.catch(() => {});

@@ -131,7 +131,7 @@ export class PluginSetup {
     }
   }
 
-  /** Tools that all plugins have in common. */
+  /** Returns the tools that all plugins have in common. */
   #shared(): SharedTools {
     const {
       config: { settings },
@@ -179,7 +179,7 @@ export class PluginSetup {
     };
   }
 
-  /** Tools of one plugin. */
+  /** Returns the tools of one plugin. */
   #toolsFor(name: string, shared: SharedTools): Omit<InternalTools, keyof LateTools> {
     return {
       ...shared,

@@ -22,7 +22,7 @@ export interface WholeLoad extends ProcessLoad {
 export interface Gauges {
   /** Milliseconds of a monotonic clock. */
   now(): number;
-  /** Share of the memory that is full, 0 to 1. */
+  /** Returns the share of the memory that is full, 0 to 1. */
   memory(): number;
 }
 

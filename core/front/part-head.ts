@@ -48,7 +48,7 @@ export function refusedPart(reason: string): GatewayError {
   );
 }
 
-/** Header values by their names in lower case. A line that begins with a blank (a folded header) has no name. */
+/** Returns the header values by their names in lower case. A line that begins with a blank (a folded header) has no name. */
 function headersIn(text: string): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   for (const line of text.split('\r\n')) {

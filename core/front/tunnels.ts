@@ -144,7 +144,7 @@ function checkHandshake({ headers }: IncomingMessage): void {
     throw new GatewayError('invalid_request', 'The Sec-WebSocket-Key header is missing or invalid.');
 }
 
-/** Headers with one value each. */
+/** Returns the headers with one value each. */
 function flat(headers: IncomingMessage['headers']): Record<string, string | undefined> {
   const values: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(headers))

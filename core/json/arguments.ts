@@ -96,7 +96,7 @@ export class ArgumentsText {
     return last ?? piece.length;
   }
 
-  /** A string's characters. Returns the place of the last one that was read, or of one that cannot stand there. */
+  /** Reads the characters of a string. Returns the position of the last one, or of an invalid one. */
   #string(piece: string, from: number): number {
     let at = from;
     if (this.#escape === 0) {

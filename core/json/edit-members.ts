@@ -170,7 +170,7 @@ function namesIn(bytes: Buffer, edits: MemberEdits): ReadonlySet<string> {
   return names;
 }
 
-/** A value is not moved to a name that has a value already. */
+/** Returns true when the edit applies. A value is not moved to a name that already has a value. */
 function applies({ as, beside }: RefusedMember, names: ReadonlySet<string>): boolean {
   if (as !== undefined && names.has(plainMember(as))) return false;
   return beside === undefined || names.has(plainMember(beside));

@@ -83,7 +83,7 @@ export class KnownModels {
     };
   }
 
-  /** Names of the models for chat, retired ones too. */
+  /** Returns the names of the models for chat, retired ones too. */
   chats(): readonly string[] {
     const names = this.#byProvider.flatMap((models) =>
       Object.entries(models).flatMap(([name, { operation = 'chat' }]) =>
@@ -93,7 +93,7 @@ export class KnownModels {
     return [...new Set(names)];
   }
 
-  /** Names of models that are for one of these operations and not retired. */
+  /** Returns the names of models that are for one of these operations and not retired. */
   names(speaks: { readonly [O in Operation]?: unknown }): readonly string[] {
     return this.#byProvider.flatMap((models) =>
       Object.entries(models)

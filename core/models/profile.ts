@@ -85,7 +85,7 @@ export function thinksAtAll({ reasoning, thinksByDefault, stopsThinking }: Model
   return reasoning !== 'none' || thinksByDefault === true || stopsThinking === false;
 }
 
-/** An answer is no longer than the context: a general output limit may be, beside the context of exactly this model. */
+/** Limits the output to the context length, because a general output limit can exceed the context of this model. */
 function withOwnLimit(profile: ModelTraits): ModelTraits {
   const { inputLimit, outputLimit } = profile;
   if (inputLimit === undefined || outputLimit === undefined || outputLimit <= inputLimit) return profile;

@@ -57,7 +57,7 @@ export interface Format {
   readonly codecs: Codecs;
   /** Returns the error before anything was sent. */
   errorReply(error: GatewayError, requestId: string): ErrorReply;
-  /** Response headers every reply of this format carries. */
+  /** Returns the headers of every response in this format. */
   replyHeaders(requestId: string): Readonly<Record<string, string>>;
   /** Returns headers with the state of the gateway's rate limits. `retryMs`: set when they rejected the call. Absent if the format has no such headers. */
   rateHeaders?(standings: readonly RateStanding[], retryMs?: number): Readonly<Record<string, string>>;

@@ -62,7 +62,7 @@ export class InFlight<T extends object> {
     return value;
   }
 
-  /** All of them as they are now, oldest first; `most`: no more than so many, the newest. */
+  /** Returns a copy of the items, oldest first. `most`: maximum number; keeps the newest. */
   values(most = this.#size): T[] {
     const values: T[] = [];
     for (let entry = this.#last; entry !== undefined && values.length < most; entry = entry.before)

@@ -9,7 +9,7 @@ import type { JsonObject } from '../model/json.ts';
  * const cursor = sealer.seal('my-plugin cursor', call.get(caller)?.id ?? '', { position: 20 });
  */
 export interface Sealer {
-  /** Text that is safe in JSON and in headers. `purpose` keeps one kind of sealed text from passing for another. */
+  /** Returns the text that is safe in JSON and in headers. `purpose` keeps one kind of sealed text from passing for another. */
   seal(purpose: string, owner: string, value: JsonObject): string;
   /** Returns undefined when the text is no seal of this gateway, for this purpose and this owner. */
   open(purpose: string, owner: string, text: string): JsonObject | undefined;

@@ -250,7 +250,7 @@ function changesOwner(before: ApiKey, changes: ApiKeyChanges): boolean {
   return (['team', 'member'] as const).some((name) => name in changes && changes[name] !== before[name]);
 }
 
-/** A key that a member makes is the member's own, unless it is one of a team that the member leads. */
+/** Sets the member as the owner of a key that the member creates, unless the key belongs to a team that the member leads. */
 function ownedBy<Body extends { readonly team?: string; readonly member?: string }>(
   { role, member, teams }: Actor,
   body: Body,

@@ -157,7 +157,7 @@ function lookSoon(waiting: Waiting): void {
   waiting.dueAt = 0;
 }
 
-/** Budgets of end users raise nothing: there may be very many, and their names come from clients. */
+/** Returns the key without budgets of end users, which raise no alerts, because there may be very many and clients choose their names. */
 function withoutEndUsers(key: ApiKey): ApiKey {
   return { ...key, budgets: (key.budgets ?? []).filter(({ owner }) => owner?.scope === undefined) };
 }

@@ -62,7 +62,7 @@ export class Outage {
     this.#alert = this.#notify(before?.state === 'firing' ? before : begun, now);
   }
 
-  /** The database is up. Returns the alert of the outage that has ended, for the list; undefined where there was none. */
+  /** Ends an outage, because the database is up. Returns its alert for the list; undefined if there was none. */
   up(now: number): Alert | undefined {
     this.#looks = 0;
     if (this.#alert?.state !== 'firing') return undefined;

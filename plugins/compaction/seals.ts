@@ -25,7 +25,7 @@ export function compactionItem(sealer: Sealer, owner: string, id: string, compac
   return { id, type: 'compaction', encrypted_content: sealer.seal(purpose, owner, value) };
 }
 
-/** Text that replaces the summarised items in the context. */
+/** Returns the text that replaces the summarised items in the context. */
 export function asContext({ summary, kept }: Pick<Compacted, 'summary' | 'kept'>): readonly Item[] {
   return [
     { type: 'message', role: 'developer', content: [{ type: 'input_text', text: preamble + summary }] },

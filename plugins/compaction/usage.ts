@@ -1,6 +1,6 @@
 import type { JsonObject, Usage } from 'sluice';
 
-/** Usage as the object of a compaction shows it. */
+/** Returns the usage in the form of a compaction object. */
 export function written({ input, output, cacheRead, cacheWrite, reasoning }: Usage): JsonObject {
   return {
     input_tokens: input,

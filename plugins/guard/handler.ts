@@ -86,12 +86,12 @@ async function answered<Reply>(reply: Promise<Reply>, pending: Promise<void> | u
   return reply;
 }
 
-/** A provider may keep earlier turns of this API, in which other values have the same numbers. */
+/** Returns true for an API whose providers may store earlier turns, in which other values can have the same numbers. */
 function mayKeepTurns({ format }: Call): boolean {
   return format.name === 'responses';
 }
 
-/** Labels that may stand in placeholders of a check which restores. */
+/** Returns the labels that may stand in placeholders of a check which restores. */
 function labelsOf({ restore, patterns, remote }: Check): readonly string[] {
   if (!restore) return [];
   return remote === undefined ? patterns.map(({ label }) => label) : [anyLabel];

@@ -113,7 +113,7 @@ function pathOf(location: string | undefined, name: string): string {
   return (names[0] === 'body' && names.length > 1 ? names.slice(1) : names).join('.');
 }
 
-/** An output limit is never dropped. In chat completions its value moves to the other name of the limit. */
+/** Returns the edit for a rejected output limit, which is never dropped. In chat completions its value moves to the other name of the limit. */
 function renamedLimit(member: RefusedMember, format: string): RefusedMember {
   const as = format === 'chat-completions' ? limits[member.path] : undefined;
   return as === undefined ? member : { ...member, as };

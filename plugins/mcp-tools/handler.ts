@@ -134,7 +134,7 @@ export class McpTools {
     return loop.begin();
   }
 
-  /** Labels that clients choose are no series. */
+  /** Returns the label for metrics. Labels that clients choose have no series of their own. */
   #labelOf(label: string): string {
     return Object.hasOwn(this.#options.servers, label) ? label : 'client';
   }

@@ -26,7 +26,7 @@ export default definePlugin({
   },
 });
 
-/** An offer names servers that there are. */
+/** Returns the schema of the options, which checks that offers name existing servers. */
 function checked() {
   return options.superRefine(({ servers, offer }, context) => {
     offer.forEach((one, index) => {

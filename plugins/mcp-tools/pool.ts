@@ -59,7 +59,7 @@ export class ServerPool {
   }
 }
 
-/** Tools for servers of clients: public addresses alone, and no line for each connection. */
+/** Returns the tools for servers of clients: public addresses alone, and no line for each connection. */
 function guarded({ fetchClientUrl, log, stores }: PluginTools): ConnectionTools {
   return {
     stores,

@@ -130,7 +130,7 @@ export class RequestLines {
     return passed.take();
   }
 
-  /** The file has ended, and its last line is complete. Returns that line. */
+  /** Ends the file, and returns its last line. */
   flush(): Buffer {
     const line = this.#lines.take();
     return (this.isKnown ? this.#tried(() => this.#line(line)) : undefined) ?? line;

@@ -38,7 +38,7 @@ export async function withoutStrangers(
   );
 }
 
-/** An account accepts encrypted reasoning of any of its models, and a model accepts its signatures wherever it is served. */
+/** Returns true when the target rejects the signature. An account accepts encrypted reasoning of all its models, and a model its signatures at any account. */
 function refuses(target: Target, maker: Maker, proof: Proof): boolean {
   if (isAccountOf(maker, target)) return false;
   const { channel, model } = target;

@@ -119,7 +119,7 @@ function holdClient({ gate, inputGate }: Call): void {
   void opened.then(() => inputGate.open());
 }
 
-/** Headers with one value each. */
+/** Returns the headers with one value each. */
 function flat(headers: Call['wire']['headers']): Record<string, string | undefined> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),

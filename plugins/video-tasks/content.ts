@@ -111,7 +111,7 @@ function targetOf(task: Task, { catalog }: ContentTools['tools']): Target {
   return { channel, key, model: task.upstreamModel, traits: channel.traits(task.upstreamModel) };
 }
 
-/** Headers that select a range of the file. */
+/** Returns the headers that select a range of the file. */
 function rangeHeaders({ wire: { headers } }: Call): Readonly<Record<string, string>> {
   const { range, 'if-range': ifRange } = headers;
   return {
@@ -140,7 +140,7 @@ function passed({ status, headers, bytes }: Upstream): Observable<GatewayEvent> 
   return concat(of(answer), bytes.pipe(map((chunk): GatewayEvent => ({ type: 'bytes', bytes: chunk }))));
 }
 
-/** A page in the place of a video would run as the gateway's own. */
+/** Returns the media type for the client. Only types of video, because an HTML page would run with the origin of the gateway. */
 function mediaType(type: string | string[] | undefined): string {
   if (type === undefined) return 'video/mp4';
   return typeof type === 'string' && /^(video|image)\/[\w.+-]+$/i.test(type) && !/svg/i.test(type)

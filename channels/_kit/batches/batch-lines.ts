@@ -16,7 +16,7 @@ import {
 /** Maximum length of a line, in bytes. */
 const longestLine = 16 * 1024 * 1024;
 
-/** Line of a result file for a request that succeeded. `reply` is the body of its response. */
+/** Returns a line of a result file for a request that succeeded. `reply` is the body of its response. */
 export function resultLine(id: JsonValue | undefined, reply: JsonObject): JsonObject {
   return {
     id: `batch_req_${String(id)}`,
@@ -26,12 +26,12 @@ export function resultLine(id: JsonValue | undefined, reply: JsonObject): JsonOb
   };
 }
 
-/** Line of an error file for a request that failed. */
+/** Returns a line of an error file for a request that failed. */
 export function failureLine(id: JsonValue | undefined, code: JsonValue, message: JsonValue): JsonObject {
   return { id: `batch_req_${String(id)}`, custom_id: id ?? null, response: null, error: { code, message } };
 }
 
-/** Response whose body is a JSON Lines file, written while it is read, with backpressure. */
+/** Returns a response whose body is a JSON Lines file, written while it is read, with backpressure. */
 export function fileOf(call: Call, lines: AsyncIterable<readonly JsonObject[]>): Upstream {
   async function* pieces(): AsyncGenerator<Buffer> {
     for await (const some of lines) {

@@ -71,7 +71,7 @@ export const chat = chatDialect({
   reply: () => new MistralReply(),
 });
 
-/** Members of a last turn that is a beginning. */
+/** Returns the members of a last turn that is a beginning. */
 function begunIn(last: JsonObject | undefined): string | undefined {
   if (last?.['prefix'] !== true) return undefined;
   const { content } = last;

@@ -34,7 +34,7 @@ export function dropOfEmbed(
   if (user !== undefined) drop('user');
 }
 
-/** Events of a response: vectors, and the number of input tokens where the provider states it. */
+/** Returns the events of a response: vectors, and the number of input tokens where the provider states it. */
 export function embedded(
   list: readonly JsonValue[],
   tokens: JsonValue | undefined,

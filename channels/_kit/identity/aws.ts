@@ -159,7 +159,7 @@ function isNothing(error: unknown): boolean {
   return error instanceof Error && error.message.includes('from any providers');
 }
 
-/** A link that was set up and is passed over all the same, as half of it is missing or what it runs has failed. */
+/** Returns the configured part of the credential chain that is skipped because it is incomplete, or because its command fails. */
 async function setUpLink(): Promise<string | undefined> {
   if ((env('AWS_ACCESS_KEY_ID') === undefined) !== (env('AWS_SECRET_ACCESS_KEY') === undefined))
     return 'fromEnv';
@@ -172,7 +172,7 @@ async function setUpLink(): Promise<string | undefined> {
   return texts.some((text) => /^\s*credential_process\s*=/m.test(text)) ? 'fromProcess' : undefined;
 }
 
-/** Tokens and keys are long runs of letters and digits; names and addresses are not. */
+/** Masks tokens and keys: long sequences of letters and digits, which names and addresses are not. */
 function withoutSecrets(message: string): string {
   return message.replaceAll(/[\w+/=-]{32,}/g, '…').slice(0, 300);
 }

@@ -159,7 +159,7 @@ export class LiveReplies {
     }
   }
 
-  /** Sound as the client wants it. Gemini gives 24,000 samples a second: https://ai.google.dev/gemini-api/docs/live-guide */
+  /** Returns the sound as the client wants it. Gemini gives 24,000 samples a second: https://ai.google.dev/gemini-api/docs/live-guide */
   #sound(base64: string): string {
     const { rate, law } = soundFormat(outputOf(this.#session())['format']) ?? { rate: 24_000 };
     if (rate === 24_000 && law === undefined) return base64;

@@ -172,12 +172,12 @@ export function isManual(session: JsonObject): boolean {
   return !isObject(turns) || turns['create_response'] === false;
 }
 
-/** Settings of the client's audio. */
+/** Returns the settings of the client's audio. */
 export function inputOf({ audio }: JsonObject): JsonObject {
   return isObject(audio) && isObject(audio['input']) ? audio['input'] : {};
 }
 
-/** Settings of the model's audio. */
+/** Returns the settings of the model's audio. */
 export function outputOf({ audio }: JsonObject): JsonObject {
   return isObject(audio) && isObject(audio['output']) ? audio['output'] : {};
 }

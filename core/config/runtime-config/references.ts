@@ -113,7 +113,7 @@ function referencesOf(schema: z.ZodType, value: JsonValue): ReadonlyMap<string, 
   return found;
 }
 
-/** Names of variables and paths of files are taken as they are: only those that a list has are read. */
+/** Returns the parsed reference. Names of variables and paths of files are not checked, because only listed ones are read. */
 function parsedReference({ form, name }: EntryReference): SecretReference | undefined {
   return form === 'from' ? parseSecretReference(name) : { text: `${form}:${name}`, source: form, name };
 }

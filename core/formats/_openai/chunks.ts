@@ -39,7 +39,7 @@ export abstract class ChunkDecoder<Answer extends { readonly finished: boolean }
     this.#mostHeld = mostHeld;
   }
 
-  /** Members of the response's head that only this format has. */
+  /** Returns the members of the response's head that only this format has. */
   protected abstract head(chunk: JsonObject, choice: JsonObject | undefined): Kept;
   /** The events of a chunk's answers; `isFirst`: the reply begins with it. */
   protected abstract read(
@@ -235,7 +235,7 @@ export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }
     return nothing;
   }
 
-  /** The reply begins, if it has not begun. */
+  /** Begins the response if it has not begun. */
   protected begin(head?: HeadEvent, own: JsonObject = noFields): Head {
     return (this.#head ??= {
       id: completionId(this.#words.prefix, head?.id ?? ''),
@@ -262,7 +262,7 @@ export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }
     return { json: top };
   }
 
-  /** A chunk that only this format knows goes as it came, under this reply's name. */
+  /** Returns an original chunk with the id and model of this response. */
   protected renamed(value: JsonObject, choices: readonly JsonObject[]): WireFrame {
     return this.chunk(this.#named({ ...value }), choices);
   }

@@ -41,7 +41,7 @@ export function scopeOf(format: string, request: ChatRequest, target: EncodeTarg
   return { format, target, inlined: { characters: 0 }, foreign, names, wrapped, wantsReasoning };
 }
 
-/** Tool names of up to 64 letters, digits, underscores and hyphens; only built where a name may have to change. */
+/** Returns the tool names of up to 64 letters, digits, underscores and hyphens; only built where a name may have to change. */
 function toolNamesFor(request: ChatRequest, target: EncodeTarget, foreign: boolean): ToolNames | undefined {
   const limit = target.traits.toolNameLimit;
   if (limit === undefined && !foreign) return undefined;
@@ -51,7 +51,7 @@ function toolNamesFor(request: ChatRequest, target: EncodeTarget, foreign: boole
   return names;
 }
 
-/** Names of free-text tools that must be sent as functions, because the model's trait `refuses` has `customTools`. */
+/** Returns the names of free-text tools that must be sent as functions, because the model's trait `refuses` has `customTools`. */
 function wrappedTools(request: ChatRequest, target: EncodeTarget): ReadonlySet<string> {
   if (target.traits.refuses?.includes('customTools') !== true) return new Set();
   return new Set(request.tools.filter((tool) => tool.type === 'custom').map((tool) => tool.name));

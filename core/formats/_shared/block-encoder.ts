@@ -40,7 +40,7 @@ export abstract class BlockEncoder extends FloorEncoder {
   protected abstract emitDelta(index: number, delta: JsonObject, extra?: Extra): void;
   /** Says that a block has ended. */
   protected abstract emitStop(index: number, extra: Extra | undefined): void;
-  /** Content of the first frame of a tool call. */
+  /** Returns the content of the first frame of a tool call. */
   protected abstract call(id: string, event: EventOf<'tool-start'>): JsonObject;
   /** Says reasoning that only its provider can read. */
   protected abstract hide(current: OpenBlock, value: string): void;

@@ -70,7 +70,7 @@ export function readObjects<Item>(
   });
 }
 
-/** JSON text of a client's value, its keys in their order. Throws 400 for one nested too deeply to be written. */
+/** Returns the JSON text of a client's value, its keys in their order. Throws 400 for one nested too deeply to be written. */
 export function jsonText(value: JsonValue, path: string): string {
   try {
     return JSON.stringify(value);

@@ -24,7 +24,7 @@ function typeOf({ status, code }: GatewayError): string {
   return types[status] ?? (status < 500 ? 'ValidationException' : 'InternalServerException');
 }
 
-/** Headers that every reply carries; the SDKs read the second. */
+/** Returns the headers that every reply carries; the SDKs read the second. */
 export function replyHeaders(requestId: string): Readonly<Record<string, string>> {
   return { 'x-request-id': requestId, 'x-amzn-requestid': requestId };
 }

@@ -11,7 +11,7 @@ export function fieldsBeside(object: JsonObject, names: ReadonlySet<string>): Mu
   return fields;
 }
 
-/** Names in one string, separated by white space, as a set. */
+/** Returns the names in one string, separated by white space, as a set. */
 export function setOf(list: string): ReadonlySet<string> {
   return new Set(list.trim().split(/\s+/));
 }

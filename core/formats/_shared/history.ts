@@ -187,7 +187,7 @@ export class HistoryWriter<W extends Writing> {
   }
 }
 
-/** The model shows nothing and hands nothing over, and only the model calls tools. */
+/** Returns true for a block in a wrong role: media and tool results of the model, and tool calls of others. */
 function isMisplaced(block: Block, role: Message['role']): boolean {
   if (role === 'assistant') return 'source' in block || block.type === 'tool-result';
   return block.type === 'tool-call';

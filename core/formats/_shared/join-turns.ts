@@ -59,7 +59,7 @@ function resultId({ content: [block] }: Message): string {
   return block?.type === 'tool-result' ? block.id : '';
 }
 
-/** An assistant message with nothing to report that a joined one would lose. */
+/** Returns true for an assistant message that can be joined without losing anything that must be reported. */
 function isItem({ role, extra, cache }: Message): boolean {
   if (role !== 'assistant' || cache !== undefined) return false;
   return Object.values(extra ?? {}).every((fields) =>
@@ -82,7 +82,7 @@ function joined(messages: readonly Message[]): readonly Message[] {
   });
 }
 
-/** An assistant message with nothing of its own that a joined one would lose. */
+/** Returns true for an assistant message without members that joining would lose. */
 function isPiece({ role, extra, cache }: Message): boolean {
   return role === 'assistant' && extra === undefined && cache === undefined;
 }
@@ -112,7 +112,7 @@ function joinedPair(before: Block, after: Block, joins: Joins): Block | undefine
   return joins(before, after) ? { ...after, ...before, text: before.text + after.text } : undefined;
 }
 
-/** A proof ends a block: what comes behind it is another. */
+/** Returns true for a block that can be continued: one without a signature, because a signature ends its block. */
 function isBare(block: TextBlock | ReasoningBlock): boolean {
   return block.proof === undefined && isPlain(block);
 }

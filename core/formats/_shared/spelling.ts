@@ -2,7 +2,7 @@
 import type { Extra } from '../../model/extra.ts';
 import type { JsonObject } from '../../model/json.ts';
 
-/** Key of `extra` under which a format notes the spelling. A key of its own, so that no field of a client can imitate such a note. */
+/** Returns the key of `extra` under which a format notes the spelling. A key of its own, so that no field of a client can imitate such a note. */
 const spellingKey = (format: string): string => `$${format}`;
 
 /**

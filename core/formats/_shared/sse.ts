@@ -41,7 +41,7 @@ export class SseCutter {
   /** Last bytes of earlier reads, because a blank line may begin in them. */
   #seam: Buffer | undefined;
 
-  /** Whole frames up to the last blank line, or undefined when none is complete yet. Throws when one frame outgrows `frameLimit`. */
+  /** Returns the whole frames up to the last blank line, or undefined when none is complete yet. Throws when one frame outgrows `frameLimit`. */
   push(chunk: Buffer): Buffer | undefined {
     const cut = this.#cutIn(chunk);
     if (cut <= 0) {

@@ -225,12 +225,12 @@ export function videoObject(
   };
 }
 
-/** Unix seconds at which the task was made. */
+/** Returns the Unix seconds at which the task was made. */
 export function createdOf({ task }: VideoReport, { created }: ReplyContext): number {
   return task === undefined ? created : Math.floor(task.createdAt / 1000);
 }
 
-/** Error for a provider that created a task but returned no id. */
+/** Returns an error for a provider that created a task but returned no id. */
 export function noTask(): GatewayError {
   return unusableResponse('named no task');
 }

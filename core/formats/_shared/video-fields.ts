@@ -37,7 +37,7 @@ export function optionalInteger(value: JsonValue | undefined, path: string): num
   return number;
 }
 
-/** Width and height as `1280x720`; undefined when not given. Throws 400 naming `path`. */
+/** Returns the width and height as `1280x720`; undefined when not given. Throws 400 naming `path`. */
 export function optionalSize(value: JsonValue | undefined, path: string): string | undefined {
   const text = optionalString(value, path);
   if (text === undefined || text === '') return undefined;

@@ -94,7 +94,7 @@ export function asFunction(
   return { ...named, type: 'function', schema: freeTextSchema };
 }
 
-/** Stop sequences with visible characters: providers refuse others. Undefined when none is left. */
+/** Returns the stop sequences with visible characters: providers refuse others. Undefined when none is left. */
 export function visibleStops(stops: JsonValue | undefined, { target }: Writing): JsonValue | undefined {
   const all = listOf(stops);
   const visible = all.filter((stop) => typeof stop === 'string' && stop.trim() !== '');

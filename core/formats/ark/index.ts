@@ -38,7 +38,7 @@ const codes = lookupTable<string>({
   insufficient_quota: 'QuotaExceeded',
 });
 
-/** The response to a new task has only its id. */
+/** Decodes the state of a task. The response to a new task has only its id. */
 function readReport({ id, status, content, error, duration }: JsonObject): VideoReport {
   if (!isText(id)) throw noTask();
   const state = status === undefined ? 'queued' : states.read(status);

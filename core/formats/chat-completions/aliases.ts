@@ -35,7 +35,7 @@ function withoutVersion(query: URLSearchParams): URLSearchParams {
 }
 
 /**
- * Chat completions of Vertex AI, for all models of its model garden:
+ * Returns the chat completions of Vertex AI, for all models of its model garden:
  * https://cloud.google.com/vertex-ai/generative-ai/docs/start/openai
  */
 function openApi(prefix: string): PathAlias {

@@ -125,7 +125,7 @@ const parts = new Map<unknown, 'start' | 'delta' | 'stop'>([
   ['contentBlockStop', 'stop'],
 ]);
 
-/** The matched stop sequence is sent to clients that request it. */
+/** Returns the matched stop sequence for clients that request it. */
 function sequenceField(
   sequence: string | undefined,
   { additionalModelResponseFieldPaths: paths }: JsonObject,

@@ -35,7 +35,7 @@ function longLived(details: JsonValue | undefined): number {
   return sum;
 }
 
-/** Neutral usage as the members of `metadata`: as they were when this format wrote them, else computed. */
+/** Returns the neutral usage as the members of `metadata`: as they were when this format wrote them, else computed. */
 export function encodeUsage(usage: Usage): JsonObject {
   if (usage.format === formatName && usage.raw !== undefined) return usage.raw;
   const { input, output, cacheRead, cacheWrite, cacheWriteLong = 0 } = usage;

@@ -55,7 +55,7 @@ function decodeCount(wire: JsonObject, params: RouteParams): ChatRequest {
   }
 }
 
-/** The paths of a wrapped request begin with the wrapper. */
+/** Adds the wrapper to the path in an error of a wrapped request. */
 function inWrapper(error: unknown): unknown {
   if (!(error instanceof GatewayError) || error.param === undefined || error.param === 'model') return error;
   const param = `generateContentRequest.${error.param}`;

@@ -116,7 +116,7 @@ function readContent(content: JsonObject, at: string): EmbedInput {
   return { type: 'opaque', format: formatName, value: content };
 }
 
-/** Requests of a batch may differ where other formats have one setting for all: what differs is theirs alone. */
+/** Keeps settings that differ between the requests of a batch, because other formats have one setting for all. */
 function withDifferences({ input, purpose, title, dimensions }: One, first: One): EmbedInput {
   const differing: JsonObject = {
     ...(purpose === first.purpose ? {} : { taskType: purpose ?? null }),

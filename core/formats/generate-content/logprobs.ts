@@ -24,7 +24,7 @@ function readToken(value: JsonValue): Logprob {
   };
 }
 
-/** Tokens as a `logprobsResult`. */
+/** Returns the tokens as a `logprobsResult`. */
 export function writeLogprobs(tokens: readonly Logprob[]): JsonObject {
   return {
     chosenCandidates: tokens.map(writeToken),

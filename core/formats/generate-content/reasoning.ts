@@ -99,7 +99,7 @@ function effortFor(
   return effort;
 }
 
-/** Path of the setting that cannot be fulfilled: the whole setting if the client switches reasoning off. */
+/** Returns the path of the setting that cannot be fulfilled: the whole setting if the client switches reasoning off. */
 function spelledBy({ mode, effort }: Reasoning): string {
   if (mode === 'off') return 'settings.reasoning';
   return `settings.reasoning.${effort === undefined ? 'budget' : 'effort'}`;

@@ -65,7 +65,7 @@ function checkFile(
   return kind === 'image/png' ? pngSize(head, param) : undefined;
 }
 
-/** Width and height, which stand in the first chunk of a PNG. */
+/** Returns the width and height, which stand in the first chunk of a PNG. */
 function pngSize(head: Buffer, param: string): readonly [number, number] {
   if (head.length < 24 || head.toString('latin1', 12, 16) !== 'IHDR')
     throw new GatewayError('invalid_value', `${param} is a damaged PNG.`, { param });

@@ -5,7 +5,7 @@ import { chat } from './codec.ts';
 import { profileListing } from './models.ts';
 import { name } from './wire.ts';
 
-/** The model's name may be an address with slashes and colons, written as one part of the path. */
+/** Returns a route of a model. The name can be an ARN with slashes and colons, as one segment of the path. */
 function method(path: string, stream: boolean): Route {
   return {
     method: 'POST',

@@ -33,7 +33,7 @@ export function errorBody(error: GatewayError, requestId: string): JsonObject {
   };
 }
 
-/** Headers that every reply carries; the format's SDKs read the first. */
+/** Returns the headers that every reply carries; the format's SDKs read the first. */
 export function replyHeaders(requestId: string): Readonly<Record<string, string>> {
   return { 'request-id': requestId, 'x-request-id': requestId };
 }

@@ -75,7 +75,7 @@ function requestBody(message: JsonObject): JsonObject {
   return { ...fields, ...(prepares ? { generate: false } : {}), stream: true };
 }
 
-/** The official word for it where the cache is the point. */
+/** Returns true for the official option to warm up the prompt cache. */
 function prewarms({ prompt_cache_options: options }: JsonObject): boolean {
   return isObject(options) && options.prewarm === true;
 }

@@ -8,7 +8,7 @@ import { formatName } from './wire.ts';
 
 const readTokens = usageReader(formatName, 'input_tokens', 'output_tokens');
 
-/** Usage in the neutral meaning; `raw` keeps every detail for clients of this format. `response` is the one that has it. */
+/** Returns the usage in the neutral meaning; `raw` keeps every detail for clients of this format. `response` is the one that has it. */
 export function readUsage(raw: JsonObject, response: JsonObject = {}): Usage {
   const units = servicesIn(response);
   const usage = readTokens(raw, response);

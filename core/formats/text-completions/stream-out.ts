@@ -60,7 +60,7 @@ export class TextStreamEncoder extends ChunkEncoder<Answer> {
     return this.#frame(index, '', 'stop', noFields);
   }
 
-  /** An answer begins with its prompt, where the client wants to see it again. */
+  /** Returns the state of an answer. Begins a new answer with its prompt, if the client requested the echo. */
   protected answer(index: number, frames: WireFrame[]): Answer {
     const known = this.answers.get(index);
     if (known !== undefined) return known;

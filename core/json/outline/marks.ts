@@ -147,7 +147,7 @@ export class MarkedTexts {
     return bytes;
   }
 
-  /** JSON with the words in the place of those marks that stand in a text that is JSON itself. */
+  /** Returns the JSON with the words in the place of those marks that stand in a text that is JSON itself. */
   #withInner(json: string): string {
     if (!json.includes(`\\${escaped}`)) return json;
     return withoutMarks(json, (number, slashes) => {

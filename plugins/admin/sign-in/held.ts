@@ -71,7 +71,7 @@ export class HeldSessions {
     return { held, tokens: this.tokens(session, held) };
   }
 
-  /** Records by session id. */
+  /** Returns the records by session id. */
   async all(): Promise<ReadonlyMap<string, HeldSession>> {
     const found = new Map<string, HeldSession>();
     for await (const [id, held] of entriesOf(this.#kept)) if (held !== undefined) found.set(id, held);

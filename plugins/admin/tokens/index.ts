@@ -73,7 +73,7 @@ export function tokenHandlers(
     },
   };
 
-  /** A token that a token makes must not outlive it, except that of one command, because a process with the database may do everything. */
+  /** Returns the expiry of a new token. It must not outlive the token that creates it, except for a token of a command with access to the database. */
   async function lastMoment(actor: Actor, wanted: number, given: number | undefined): Promise<number> {
     if (actor.kind !== 'token') return wanted;
     const maker = await tokens.byId(actor.id);

@@ -85,7 +85,7 @@ export class SemanticIndex {
     this.#changed(() => this.#questions.forget(digest));
   }
 
-  /** The index of one worker throws where it fails. That of a database never does. */
+  /** Runs a change of the index, and handles its errors. Only the index in memory throws. */
   #changed(change: () => void): void {
     try {
       change();

@@ -10,7 +10,7 @@ export function digitsOf(text: string): readonly number[] {
   return digits;
 }
 
-/** The Luhn formula (ISO/IEC 7812-1, annex B). */
+/** Checks digits with the Luhn formula (ISO/IEC 7812-1, annex B). */
 export function passesLuhn(digits: readonly number[]): boolean {
   let sum = 0;
   for (let index = 0; index < digits.length; index += 1) {

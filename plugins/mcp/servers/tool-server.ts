@@ -40,7 +40,7 @@ export interface ToolCallOptions extends RequestBounds {
 /** One MCP server that the operator configured, or that a client named. */
 export interface ToolServer {
   readonly name: string;
-  /** Tools, from a cache that lives `toolsTtl` and ends with a list_changed. Rejects with GatewayError. */
+  /** Returns the tools, from a cache that lives `toolsTtl` and ends with a list_changed. Rejects with GatewayError. */
   listTools(signal?: AbortSignal): Promise<readonly ServedTool[]>;
   /** Runs a tool. Rejects with GatewayError; a tool that failed is a result with `isError`. */
   callTool(name: string, args: JsonObject, options?: ToolCallOptions): Promise<ToolResult>;

@@ -141,7 +141,7 @@ function detailWords(detail: JsonValue | undefined): readonly (JsonValue | undef
   return list.filter(isObject).flatMap(({ type, code, status }) => [type, code, status]);
 }
 
-/** Text of a value that should be a sentence; validation lists (`[{loc, msg}]`) are joined. */
+/** Returns the text of a value that should be a sentence; validation lists (`[{loc, msg}]`) are joined. */
 function sentence(value: JsonValue | undefined): string {
   if (isString(value)) return value;
   // `{"message": {"detail": [...]}}` of validators.

@@ -28,7 +28,7 @@ function noSpeech(): GatewayError {
   return unusableResponse('gave no speech');
 }
 
-/** JSON in place of sound can only be an error. */
+/** Throws the error in a JSON body, because JSON in place of audio is always an error. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   throw noSpeech();
@@ -90,7 +90,7 @@ export class SpeechStreamDecoder implements StreamDecoder {
   }
 }
 
-/** Media type of raw samples, with their rate: `audio/L16;codec=pcm;rate=24000`. */
+/** Returns the media type of raw samples, with their rate: `audio/L16;codec=pcm;rate=24000`. */
 function rateOf(mimeType: string | undefined): number | undefined {
   if (mimeType === undefined || !/^audio\/(l16|pcm)\b/i.test(mimeType)) return undefined;
   const rate = Number(/rate=(\d{1,6})\b/.exec(mimeType)?.[1] ?? pcmRate);

@@ -74,7 +74,7 @@ function readSegment({ start, end, text, speaker, ...rest }: JsonObject): Transc
   };
 }
 
-/** Usage by tokens, or by the length of the recording. */
+/** Returns the usage by tokens, or by the length of the recording. */
 export function readUsage(usage: JsonObject): Usage {
   const seconds = secondsIn(usage.seconds);
   const known = seconds === undefined ? {} : { units: { seconds } };

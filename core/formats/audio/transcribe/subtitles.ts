@@ -21,7 +21,7 @@ export function asVtt(segments: readonly TranscriptSegment[]): string {
   return ['WEBVTT\n', ...cues].join('\n');
 }
 
-/** A blank line would end a cue in its middle. */
+/** Removes blank lines, because a blank line ends a cue. */
 function linesOf(text: string): string {
   return text.trim().replaceAll(/\s*[\r\n]\s*/g, '\n');
 }

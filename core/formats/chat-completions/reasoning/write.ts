@@ -11,7 +11,7 @@ import { readReasoning } from './index.ts';
 type Dialect = 'effort' | 'thinking' | 'object' | 'enable-thinking' | 'template' | 'none';
 type Drop = (path: string) => void;
 
-/** Form of reasoning requests for this model. */
+/** Returns the form of reasoning requests for this model. */
 function dialectOf({ reasoning }: ModelTraits): Dialect {
   switch (reasoning) {
     case 'thinking':

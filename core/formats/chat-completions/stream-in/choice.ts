@@ -200,7 +200,7 @@ export class ChoiceDecoder {
     });
   }
 
-  /** A proof that names a call of this chunk, or (Google's) of one to come, waits for its call. */
+  /** Returns true for a signature of a call in this chunk, or, from Google, of a later call. Such a signature waits for its call. */
   #isOfCall(detail: Detail, entry: JsonObject, called: ReadonlySet<JsonValue | undefined>): boolean {
     if (detail.proof === undefined || detail.callId === undefined || detail.on === 'text') return false;
     const named = called.has(detail.callId);

@@ -141,7 +141,7 @@ function isRoleOnly(delta: JsonObject): boolean {
   return true;
 }
 
-/** Members that every choice repeats beside its delta, such as `logprobs: null`. */
+/** Returns the members that every choice repeats beside its delta, such as `logprobs: null`. */
 function sharedOf(choice: JsonObject): JsonObject {
   const { logprobs, ...shared } = fieldsBeside(choice, choiceFields);
   return logprobs === null ? { logprobs, ...shared } : shared;

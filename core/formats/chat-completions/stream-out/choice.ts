@@ -200,7 +200,7 @@ export class ChoiceEncoder {
     return { tool_calls: [call] };
   }
 
-  /** A call without arguments gets the text of an empty object, unless a provider of this format sent none. */
+  /** Ends a call. A call without arguments gets the text of an empty object, unless a provider of this format sent none. */
   #closeTool(event: EventOf<'tool-end'>): JsonObject | undefined {
     const tool = this.#tools.get(event.block);
     if (tool === undefined || tool.ended) return undefined;

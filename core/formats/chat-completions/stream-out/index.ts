@@ -61,7 +61,7 @@ export class ChatStreamEncoder extends ChunkEncoder<ChoiceEncoder> {
     return frames;
   }
 
-  /** An answer begins with its role chunk. */
+  /** Returns the encoder of an answer. Begins a new answer with its role chunk. */
   protected answer(index: number, frames: WireFrame[]): ChoiceEncoder {
     const known = this.answers.get(index);
     if (known !== undefined) return known;

@@ -70,7 +70,7 @@ export class MediaEncoder {
   }
 }
 
-/** Members of the audio that a provider of this format sent. */
+/** Returns the members of the audio that a provider of this format sent. */
 function audioOf({ extra }: EventOf<'media-start' | 'media-delta' | 'media-end'>): JsonObject | undefined {
   const { $audio } = own(extra);
   return isObject($audio) ? $audio : undefined;

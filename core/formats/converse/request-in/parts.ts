@@ -22,7 +22,7 @@ import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../parts.ts';
 import { formatName, leftovers } from '../wire.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
 
-/** Content blocks. A cache point marks the block before it. Throws 400 with the path. */
+/** Returns the content blocks. A cache point marks the block before it. Throws 400 with the path. */
 export function decodeBlocks(list: JsonValue | undefined, path: string): Block[] {
   return readBlocks(list, path, { block: decodeBlock, signature: bareSignature, cache: cacheOf });
 }

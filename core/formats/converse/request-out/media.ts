@@ -65,7 +65,7 @@ function dataOf(block: MediaBlock, data: string, mimeType: string, writing: Writ
   };
 }
 
-/** A file that holds an image is one. */
+/** Returns the kind of a medium. A file with an image counts as an image. */
 function kindOf({ type }: MediaBlock, mimeType: string): MediaKind {
   const wanted = type === 'file' && mimeType.startsWith('image/') ? 'image' : type;
   return mediaKinds[wanted];

@@ -31,7 +31,7 @@ export function encodeTools(body: MutableObject, request: ChatRequest, writing: 
   return freeTextTools(allowed);
 }
 
-/** The format knows no choice of none: tools that must not be called are left out. */
+/** Returns the tools that may be called. Omits the others, because the format has no tool choice `none`. */
 function callableTools(request: ChatRequest, writing: Writing): readonly Tool[] {
   const { tools, toolChoice, messages } = request;
   const { target } = writing;
@@ -84,7 +84,7 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
   }
 }
 
-/** A history with calls needs tools beside it: where the client gave none, those that it names, as much as is known of them. */
+/** Returns the tools for the calls in the history, if the client sent none, because the API requires tools with such a history. */
 function namedInHistory({ messages }: ChatRequest, writing: Writing): readonly JsonObject[] {
   return [...new Set(callsIn(messages))].map((name) => ({
     toolSpec: {

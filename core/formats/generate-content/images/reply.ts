@@ -93,7 +93,7 @@ function nothing(refused: string | undefined, text: string): GatewayError {
   return unusableResponse(`gave no image${words}`);
 }
 
-/** Tokens without the modality of images count as text. */
+/** Returns the token counts. Tokens without the modality of images count as text. */
 function readTokens(usage: JsonObject): ImageTokens {
   const { input, output } = readUsage(usage);
   const inputImage = Math.min(input, imagesIn(usage.promptTokensDetails));

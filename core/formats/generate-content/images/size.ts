@@ -43,7 +43,7 @@ export function writeSize(
   };
 }
 
-/** The ordinary size needs no word. */
+/** Returns the field for the size; empty for the default size. */
 function classOf(wanted: number, largest: number, drop: (path: string) => void): JsonObject {
   if (wanted > largest) drop('size');
   const [name = '1K'] = sizes[Math.min(wanted, largest)] ?? [];

@@ -122,7 +122,7 @@ function encodeSource(block: MediaBlock, writing: Writing): MutableObject | unde
   }
 }
 
-/** The provider wants a type for addresses too; JPEG is the likeliest image. */
+/** Returns the type of a medium by URL, because the provider requires one. Default for images: JPEG. */
 function typeOf({ type }: MediaBlock, { url, mimeType }: Source & { kind: 'url' }): string | undefined {
   if (mimeType !== undefined) return officialType(mimeType);
   return typeOfAddress(url) ?? (type === 'image' ? 'image/jpeg' : undefined);

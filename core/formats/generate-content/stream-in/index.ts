@@ -259,7 +259,7 @@ function parse(data: string): unknown {
   }
 }
 
-/** An error object in place of a chunk. */
+/** Returns the error of an error object in place of a chunk. */
 function failure(chunk: JsonObject): GatewayError {
   const code = isObject(chunk.error) ? Number(chunk.error.code) : Number.NaN;
   return upstreamError(code >= 400 && code < 600 ? code : 200, replyText(chunk));

@@ -84,7 +84,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     return events;
   }
 
-  /** A whole reply inside a stream: upstreams without streaming send one. */
+  /** Decodes a complete response inside of a stream, which providers without streaming send. */
   #whole(reply: JsonObject): readonly GatewayEvent[] {
     return unfold(reply).flatMap((frame) => this.json(frame));
   }

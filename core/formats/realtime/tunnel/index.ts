@@ -81,7 +81,7 @@ function readHandshake(query: URLSearchParams): JsonObject {
   return intent === '' ? { model } : { model, intent };
 }
 
-/** Session at a provider. The first message of a transcription session has its model. */
+/** Returns a session at a provider. The first message of a transcription session has its model. */
 export function dial({ intent }: JsonObject, model: string, headers: Headers): Omit<EncodedRequest, 'body'> {
   return {
     path: providerPath,
@@ -91,7 +91,7 @@ export function dial({ intent }: JsonObject, model: string, headers: Headers): O
   };
 }
 
-/** The two dialects are never translated: the provider decides whether it still speaks the old one. */
+/** Returns true when the client requests the beta version. Sluice does not translate between both versions; the provider must support it. */
 function wantsBeta(headers: Headers): boolean {
   const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim()) ?? [];
   return offered.includes(betaProtocol) || headers[betaHeader]?.toLowerCase().includes(betaValue) === true;

@@ -39,7 +39,7 @@ export const decodeContent = contentReader({
   },
 });
 
-/** Members of a response beside its text that are not sent: empty lists have no meaning, and models do not use log probabilities. */
+/** Returns the members of a response beside its text that are not sent: empty lists have no meaning, and models do not use log probabilities. */
 function decodeText(part: JsonObject, at: string, left: Leftovers): Block {
   left.put('$part', part.type ?? null);
   const { annotations, logprobs } = part;

@@ -54,7 +54,7 @@ function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
   }
 }
 
-/** The neutral model spells a grammar as chat completions does, one level deeper. */
+/** Flattens a grammar, because the neutral model has it one level deeper, as chat completions do. */
 function flatGrammar(format: JsonObject): JsonObject {
   return isObject(format.grammar) ? { type: 'grammar', ...format.grammar } : format;
 }

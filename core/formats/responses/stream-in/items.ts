@@ -7,7 +7,7 @@ import { defined, fieldsBeside, isText, objectsOf, textOf, setOf } from '../../_
 import { readCall } from '../tools/calls.ts';
 import { formatName, withExtra, unknown } from '../wire.ts';
 
-/** A frame that only this format knows. */
+/** Returns the event for a frame that only this format has. */
 export function opaqueFrame(value: JsonObject): GatewayEvent {
   return { type: 'opaque', format: formatName, value, choice: 0 };
 }

@@ -19,7 +19,7 @@ export type ProviderAction =
 /** Milliseconds after which written bytes have arrived. */
 const arrival = 20;
 
-/** A `step` that sends every piece at once. */
+/** `step` that sends every piece at once. */
 export const going = async (): Promise<'on'> => 'on';
 
 const eventsOf = (script: Script): readonly GatewayEvent[] =>

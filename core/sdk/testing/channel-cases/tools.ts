@@ -6,7 +6,7 @@ import { going } from './provider-actions.ts';
 import type { MakeCase } from './scene.ts';
 import type { ChannelCase, Lack } from './tested.ts';
 
-/** Tools: called, answered, streamed. */
+/** Returns the cases about tools: calls, results and streams. */
 export function toolCases(one: MakeCase, lacks: readonly Lack[]): readonly ChannelCase[] {
   const weather = {
     type: 'function',
