@@ -64,7 +64,7 @@ function endOfRun(text: string, start: number, run: RegExp): number {
   return end;
 }
 
-/** Where lines go. `flushSync` writes what waits before it returns. */
+/** Destination of log lines. `flushSync` writes all buffered lines before it returns. */
 type Destination = DestinationStream & { flushSync?(): void };
 
 /**
@@ -100,7 +100,7 @@ function shownArguments(args: readonly unknown[]): readonly unknown[] {
   return args.map((arg) => (typeof arg === 'string' ? shownText(arg) : arg));
 }
 
-/** What children carry in all their lines is shown as the fields of a line are. */
+/** Applies the formatting of a line's fields to the fields that child loggers add to all their lines. */
 function withShownBindings(logger: Logger): Log {
   const child = logger.child.bind(logger);
   return Object.assign(logger, {

@@ -48,7 +48,7 @@ const ports = new Map<unknown, Port>();
  * - A connection cannot be sent, or arrives without its descriptor because the worker has as many as it may have. It is sent once more, to
  *   any worker, and then closed.
  *
- * So node:cluster is told at once that a worker has taken a connection, and it waits here. A worker gets one at a time, when it has
+ * So node:cluster is notified at once that a worker has taken a connection, and it waits here. A worker gets one at a time, when it has
  * acknowledged the one before: Node sends no second one earlier, and a busy worker gets fewer. The worker is told how long a connection has
  * waited, because a process that has too much to do sees the least of it: most of the time passes here.
  *

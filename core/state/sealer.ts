@@ -65,7 +65,7 @@ export async function openSealer(
   };
 }
 
-/** What a seal is bound to besides its key. As JSON, so that no two pairs of names mean the same bytes. */
+/** Returns the associated data of a seal. It is JSON, so that no two pairs of names have the same bytes. */
 function bound(purpose: string, owner: string): Buffer {
   return Buffer.from(JSON.stringify([prefix, purpose, owner]));
 }

@@ -2,17 +2,17 @@
 export interface Kept {
   /** A name for metrics: lower-case words with hyphens. */
   readonly what: string;
-  /** What is kept for how long, as a sentence for the operator. */
+  /** Kind and retention of the data, as a sentence for the operator. */
   readonly rule: string;
   /** How many there are, where that is known. */
   readonly rows?: number;
   /** For how many seconds the oldest that should have gone, or the oldest work that should have been done, is overdue. */
   readonly overdueSeconds: number;
-  /** What the operator should know or do, as a sentence. */
+  /** Sentence about what the operator should know or do. */
   readonly warning?: string;
 }
 
-/** What this process knows of everything that is kept. Whoever keeps something says how it stands. */
+/** State of all stored data, as this process knows it. Each part that stores data reports its own state. */
 export class Upkeep {
   readonly #kept = new Map<string, Kept>();
 
@@ -25,7 +25,7 @@ export class Upkeep {
     return [...this.#kept.values()].toSorted((one, other) => (one.what < other.what ? -1 : 1));
   }
 
-  /** What of all that is kept there is a warning about. */
+  /** Returns the stored data with a warning. */
   get warned(): readonly (Kept & { readonly warning: string })[] {
     return this.all().flatMap((kept) =>
       kept.warning === undefined ? [] : [{ ...kept, warning: kept.warning }],

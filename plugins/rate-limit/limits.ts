@@ -75,7 +75,7 @@ export interface LimiterOptions {
   readonly output: number;
   /** The targets to which a call may go. */
   readonly targets: (call: Call) => readonly Target[];
-  /** Whose fault a refusal is: one of the gateway's lets routing try another channel. Such limits are not told to callers. */
+  /** Whose fault a refusal is: one of the gateway's lets routing try another channel. Callers do not see such limits. */
   readonly origin: 'client' | 'gateway';
 }
 
@@ -107,7 +107,7 @@ interface LimitOptions {
   readonly output: number;
   /** The most requests to providers in which a call is sent. */
   readonly requests: (call: Call) => number;
-  /** Whose fault a refusal is: one of the gateway's lets routing try another channel. Such limits are not told to callers. */
+  /** Whose fault a refusal is: one of the gateway's lets routing try another channel. Callers do not see such limits. */
   readonly origin: 'client' | 'gateway';
 }
 

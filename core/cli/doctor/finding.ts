@@ -6,7 +6,7 @@ export interface Finding {
   readonly check: string;
   readonly status: 'ok' | 'warning' | 'error';
   readonly message: string;
-  /** What to do. */
+  /** Sentence about what to do. */
   readonly fix?: string;
 }
 

@@ -12,7 +12,7 @@ export interface Accounted {
   readonly attempts: Pick<CallAttempts, 'firstAttemptAt' | 'answered'>;
   readonly usage: Usage | undefined;
   readonly cost: CallCost | undefined;
-  /** What was settled apart from the call. */
+  /** Usage that was settled apart from the call. */
   readonly apart: Charge | undefined;
 }
 

@@ -186,7 +186,7 @@ export class Allotments {
     return this.#all.has(id);
   }
 
-  /** Returns what the database is to be told; undefined when there is nothing. Then {@link returned} or {@link failed} must be called. */
+  /** Returns the changes to write to the database; undefined when there are none. After the write call {@link returned} or {@link failed}. */
   returns(): AllotmentReturns | undefined {
     const dirty = [...this.#all.values()].filter(({ isDirty }) => isDirty);
     if (dirty.length === 0) return undefined;
@@ -199,12 +199,12 @@ export class Allotments {
     };
   }
 
-  /** The database was told. */
+  /** The changes were written. */
   returned({ ended }: AllotmentReturns): void {
     for (const id of ended) this.#all.delete(id);
   }
 
-  /** The database could not be told: it is told again. */
+  /** The write failed: the changes are written again. */
   failed({ resized, ended }: AllotmentReturns): void {
     for (const id of [...resized.map((one) => one.id), ...ended]) {
       const allotment = this.#all.get(id);
@@ -212,7 +212,7 @@ export class Allotments {
     }
   }
 
-  /** True when the database is to be told something. */
+  /** True when there are changes to write to the database. */
   get hasReturns(): boolean {
     for (const { isDirty } of this.#all.values()) if (isDirty) return true;
     return false;

@@ -119,7 +119,7 @@ export function reservationOf(
   granted: {
     readonly keyId: string;
     readonly states: readonly (HeldBudget & Taken)[];
-    /** What the call gets: `most`, or what it can be held to. */
+    /** Amount that is reserved for the call: `most`, or a smaller amount that it can be limited to. */
     readonly fitting: Amounts;
     readonly most: Amounts;
     readonly lease: number;

@@ -183,7 +183,7 @@ class ReservationQueues {
         ...(await windowed(session, together, now)),
       ];
       const claims: Reservation[] = [];
-      /** What this transaction has claimed of each holder's budgets. */
+      /** Amounts that this transaction has claimed of each holder's budgets. */
       const claimed = new Map<string, Amounts>();
       const short = new Set<string>();
       const outcomes = together.map((call) => {

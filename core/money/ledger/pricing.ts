@@ -7,7 +7,7 @@ import type { Prices } from '../prices/index.ts';
 import { OwnRow, type PricedUsage } from '../prices/own-row.ts';
 import type { CallBounds } from '../prices/row.ts';
 
-/** What a rule says of a model. */
+/** Effect of a price rule on a model. */
 export interface OwnPrice {
   /** Multiplies costs, where there is no row, or the row does not price them. */
   readonly factor: number;

@@ -46,7 +46,7 @@ export class ReservationWatch {
     on: {
       readonly report: (error: Error) => void;
       readonly release: (reservation: string) => void;
-      /** The database is to be told something of the allotments. */
+      /** True when there are changes of allotments to write to the database. */
       readonly changed: () => void;
     },
   ) {

@@ -1,4 +1,4 @@
-/** Millionths of a micro-dollar: the smallest price per token that is told apart. */
+/** Number of parts of a micro-dollar in which prices per token are counted: a millionth is the smallest difference. */
 export const PICO = 1_000_000n;
 
 /** Dollars as a whole number of 1e-12 dollars; what is finer is rounded up. `digits` is 6 for prices per million. */

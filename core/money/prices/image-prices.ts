@@ -12,7 +12,7 @@ interface SizeRow {
 /** Quality and size of an image for which the request names none, where a table has them: https://developers.openai.com/api/docs/api-reference/images */
 const usual = { quality: 'standard', pixels: 1024 * 1024 } as const;
 
-/** What a row says of images, in 1e-12 dollars. */
+/** Image prices of a row, in 1e-12 dollars. */
 export class ImagePrices {
   /** Price of an image of which neither quality nor size is known. */
   readonly plain: bigint;

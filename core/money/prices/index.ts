@@ -12,7 +12,7 @@ import { matchesModel } from '../../sdk/allowed-models.ts';
 export type { PricedChannels, ServedBy } from './channels.ts';
 export type { CallBounds, Many } from './row.ts';
 
-/** What a call cost. */
+/** Cost of a call. */
 export interface Cost {
   readonly microDollars: number;
   /** The row that was used, with its model pattern, and its `source` where that is not the config. */
@@ -29,7 +29,7 @@ export interface CostDifference {
   readonly ours: number;
 }
 
-/** What is told of prices, each for people. */
+/** Receivers of reports about prices. */
 export interface PriceReports {
   /** A model that was to be charged for and has no price; once for each. */
   readonly unknown?: (model: string) => void;
@@ -38,13 +38,14 @@ export interface PriceReports {
 }
 
 /**
- * What models cost. The config's table comes first: by the public name, an exact one before the longest pattern that fits. Where it says
- * nothing each channel that serves the model has a price of its own, as far as it is known.
+ * Prices of models. The config's table comes first: an exact public name before the longest pattern that matches. A model that is not in it
+ * has the known price of each channel that serves it.
  */
 export interface Prices {
   /**
-   * What a call cost at `servedBy`: as its provider states it, unless the config's row says otherwise; else each model of the usage at its own price; at the dearest channel that serves the model where that is not
-   * told, or serves it by a pattern alone and has no price for it. Undefined when there is none. Rounds up to whole micro-dollars.
+   * Returns the cost of a call at `servedBy`, rounded up to whole micro-dollars: the cost that the provider states, unless the config has a row
+   * for the model; else the sum over the models of the usage, each at its own price. Without `servedBy`, or where that serves the model by a
+   * pattern alone and has no price for it, the dearest channel that serves the model counts. Undefined when there is no price.
    */
   cost(model: string, usage: Usage, servedBy?: ServedBy): Cost | undefined;
   /**
@@ -82,7 +83,7 @@ export function createPrices(
   };
 
   const channelsById = new Map(catalog?.channels.map((channel) => [channel.id, channel]));
-  /** What the provider says that a call cost, in micro-dollars. What a call is estimated to have used goes beyond what it was told of. */
+  /** Cost that the provider reports, in micro-dollars. It does not cover usage that was estimated. */
   const statedCost = (model: string, { raw, estimated }: Usage, servedBy?: ServedBy): number | undefined => {
     if (raw === undefined || estimated === true || servedBy === undefined) return undefined;
     const dollars = channelsById.get(servedBy.channel)?.statedCost?.(raw);
@@ -148,9 +149,9 @@ export function createPrices(
 interface RowsOfModel {
   /** Each once: thousands of channels may have the same. */
   readonly rows: readonly Row[];
-  /** Whether they are enough to charge for it. */
+  /** True when they are enough to charge for the call. */
   readonly enough: boolean;
-  /** What the providers had said of prices when these were found. */
+  /** Prices that the providers had reported when these were found. */
   readonly asOf: readonly (readonly [channel: Channel, asOf: object | undefined])[];
 }
 
@@ -267,7 +268,7 @@ function sumOf(own: Cost | undefined, others: readonly Cost[]): Cost | undefined
 /** Cost of a call that no provider can mean: a stated cost above it is none. */
 const mostDollars = 100_000;
 
-/** The share of ours above which a difference is told. */
+/** Share of the calculated cost above which a difference is reported. */
 const tolerance = 0.05;
 
 /** Reports differences above 5 % of our price, each model once a day. Differences of a few micro-dollars are roundings. */

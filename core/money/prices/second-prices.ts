@@ -1,7 +1,7 @@
 import type { PriceRow } from '../../settings/prices.ts';
 import { largest, pico } from './amounts.ts';
 
-/** What a row says of seconds, in 1e-12 dollars. */
+/** Prices per second of a row, in 1e-12 dollars. */
 export class SecondPrices {
   /** Price of a second of which no resolution is known. */
   readonly plain: bigint;

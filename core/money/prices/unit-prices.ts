@@ -7,7 +7,7 @@ import { SecondPrices } from './second-prices.ts';
 
 type ByName = ReadonlyMap<string, bigint>;
 
-/** What a row says of what is not counted in tokens, in 1e-12 dollars. */
+/** Prices of a row for units other than tokens, in 1e-12 dollars. */
 export class UnitPrices {
   readonly #images: ImagePrices;
   readonly #seconds: SecondPrices;
@@ -36,7 +36,7 @@ export class UnitPrices {
     return (
       this.#callPrice(callsAt, calls) +
       costOf(images, imagesAt, this.#images) +
-      // Seconds are told in fractions: their price is that of the milliseconds begun.
+      // Providers report fractions of seconds: each started millisecond counts.
       (costOf(milliseconds(seconds), inMilliseconds(secondsAt), this.#seconds) + 999n) / 1000n +
       BigInt(count(characters)) * this.#character +
       BigInt(count(pages)) * this.#page +
@@ -51,7 +51,7 @@ export class UnitPrices {
     return this.cost(units) + BigInt(count(images - named)) * (this.#images.highest - this.#images.plain);
   }
 
-  /** What each further call of several may add: its fee, and what is rounded up. */
+  /** Maximum that each further call of several adds: its fee, and the amount by which it is rounded up. */
   get furtherCall(): bigint {
     return largest(this.#call, highest(this.#callAt)) + PICO + this.#seconds.highest / 1000n + 2n;
   }

@@ -18,7 +18,7 @@ export interface ObjectPage {
   readonly hasMore: boolean;
 }
 
-/** What is charged for a new object. */
+/** Charge for a new object. */
 export interface NewCharges {
   /** Time of the first request to the provider for costs that are charged later, in milliseconds since 1970. */
   readonly pollAt?: number;

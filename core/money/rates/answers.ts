@@ -1,4 +1,4 @@
-/** What the shared store is asked to count, and what it answers. */
+/** Requests to the shared store that counts calls, and its responses. */
 import type { RateCorrection, RateRule, RatesAnswer, SlotRule } from './index.ts';
 
 /** Part of a time of the store's for which something is used here: clocks do not run equally fast. */

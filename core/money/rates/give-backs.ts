@@ -1,4 +1,4 @@
-/** What a process gives back to the shared store, as calls of its script. */
+/** Script calls by which a process returns calls and slots to the shared store. */
 import { holdersOf, keyOf } from './store.ts';
 import type { RateCorrection } from './index.ts';
 

@@ -6,7 +6,7 @@ export type { RateGrant, RateRule, RateState, RateVerdict, SlotRule } from '../.
 
 /** Calls by the minute, and calls that run, shared by all gateways on one `shared` store. Nothing here takes longer than a second. */
 export interface Rates extends AuthorRates {
-  /** Whether the shared store answers: for health and metrics. */
+  /** True while the shared store responds: for health and metrics. */
   readonly state: 'ok' | 'degraded';
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface RateTimes {
   readonly lease?: number;
 }
 
-/** What a worker asks of the process that counts for all of them. */
+/** Request of a worker to the process that counts for all workers. */
 export type RatesQuestion =
   | {
       readonly kind: 'take';
@@ -53,7 +53,7 @@ export interface RateCorrection {
   readonly slice: number;
 }
 
-/** What it is answered when it took something. */
+/** Response to a request of kind `take`. */
 export interface RatesAnswer {
   readonly id: number;
   readonly verdict: Omit<RateVerdict, 'grant' | 'degraded'>;

@@ -18,7 +18,7 @@ const idle = 5_000;
 /** Pause in ms after messages could not be read. */
 const pause = 500;
 
-/** What {@link Recalls} works with. */
+/** Dependencies of {@link Recalls}. */
 export interface RecallsOptions {
   readonly store: RatesStore;
   /** Name of this process. */

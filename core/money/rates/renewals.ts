@@ -6,7 +6,7 @@ import { keyOf, type RatesStore } from './store.ts';
 /** Leases that are renewed with one command. */
 const renewedAtOnce = 500;
 
-/** What {@link renewSlots} needs to know. */
+/** Arguments of {@link renewSlots}. */
 export interface RenewalOptions {
   /** In milliseconds. */
   readonly lease: number;

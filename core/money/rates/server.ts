@@ -26,7 +26,7 @@ export class RatesServer {
   readonly #rates: MemoryRates;
   readonly #clock: Clock;
   readonly #send: (worker: number, news: RatesAnswer | RatesRecall) => void;
-  /** What each process holds: slots by subject. */
+  /** Slots that each process holds, by subject. */
   readonly #held = new Map<number, Map<string, number>>();
   /** By subject: for which processes something was counted ahead, and until when it may be free. */
   readonly #ahead = new Map<string, Map<number, number>>();

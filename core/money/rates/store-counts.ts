@@ -10,7 +10,7 @@ import type { RateRule, SlotRule } from './index.ts';
 /** Maximum number of times that a call is counted because the process stood still for longer than a lease while it was. */
 const countsPerCall = 2;
 
-/** What {@link StoreCounts} works with. */
+/** Dependencies of {@link StoreCounts}. */
 export interface StoreCountsOptions {
   readonly store: RatesStore;
   /** Name of this process. */

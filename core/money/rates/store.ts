@@ -1,4 +1,4 @@
-/** What rates need of the shared store: connections to it, and names in it. */
+/** Connections of rate limits to the shared store, and the names of their keys in it. */
 import { SharedLink, type ReportShared, type Script } from '../../state/links/shared-link.ts';
 import type { SharedStoreSettings } from '../../settings/shared.ts';
 
@@ -18,7 +18,7 @@ export function holdersOf(subject: string): string {
 /** Seconds that one request for a message waits in the store. Less than the time in which each command must be answered. */
 const messageWait = '0.2';
 
-/** What of a shared store rates need. Simulations put another one in its place. */
+/** Operations of the shared store that rate limits use. Simulations replace it. */
 export interface RatesStore {
   readonly isUp: boolean;
   /** Runs a script as one step. Rejects when the store does not answer soon. */
@@ -28,7 +28,7 @@ export interface RatesStore {
   close(): Promise<void>;
 }
 
-/** Told when a store can be reached, also for the first time, and when it no longer can. */
+/** Listeners that are called when a store becomes reachable, also for the first time, and when it becomes unreachable. */
 export interface StoreWatcher {
   up(): void;
   down(): void;

@@ -1,4 +1,4 @@
-/** What an index has of the records of a filter. */
+/** Entries of an index for the records of a filter. */
 import type { Source } from './narrowing.ts';
 import type { SubjectKind } from './subjects.ts';
 
@@ -10,7 +10,7 @@ export interface Candidates {
   select(columns: string, since: number, until: number, limit: number): Source;
   /** True when its entries come in the order of time, the newest first. */
   readonly isOrdered: boolean;
-  /** What it tells records apart by. Of all but measures the sums know how many there are. */
+  /** Property of records that the index is by. For all but measures the sums know the number of records. */
   readonly by: 'key' | 'owner' | 'names' | 'measure' | 'subject';
   /** Whose records it has, where it is by an owner or another subject. */
   readonly subject?: SubjectKind;

@@ -33,7 +33,7 @@ const foldsOf = (kind: Fold['kind'], ...rows: readonly Row[]): readonly Fold[] =
   }));
 
 const [short, middle, long] = [3 * day, 9 * day, 27 * day];
-/** What the last 30 and the last 7 days have in common whatever the hour is, but for the days that are left out by {@link foldGrace}. */
+/** Lengths of the whole days within the last 30 and the last 7 days at every hour, without days that are too recent because of {@link foldGrace}. */
 const [month, week] = [28 * day, 5 * day];
 
 /**

@@ -1,4 +1,4 @@
-/** What keys have spent lately, read from their sums of days. */
+/** Reads what keys have spent in the last days, from their sums of days. */
 import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { UsageLog } from './index.ts';

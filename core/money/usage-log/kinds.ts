@@ -1,4 +1,4 @@
-/** What many calls have in common is written once: names, formats, how they ended and the price. */
+/** Writes values that many calls have in common once: names, formats, how they ended and the price. */
 import { createHash } from 'node:crypto';
 
 const day = 86_400_000;
@@ -18,7 +18,7 @@ const columns = [
   'price',
 ] as const;
 
-/** What a call has in common with others: the values of these columns. */
+/** Values of a call that many calls have in common, by column. */
 export interface Kind {
   /** Made from the values, so that nobody has to ask for it. */
   readonly id: number;

@@ -33,11 +33,11 @@ export function isLevel(level: number): boolean {
   return levels.some((one) => one.level === level);
 }
 
-/** What tells sums apart, besides their times. Names come between the key and failure. */
+/** Columns that calls are grouped by, besides time. Names come between the key and failure. */
 export const dimensions = ['key_id', 'model', 'channel', 'format', 'operation', 'status', 'failed'] as const;
 export type Dimension = (typeof dimensions)[number];
 
-/** What is added up. */
+/** Columns that are added up. */
 export const amounts = [
   'input',
   'output',

@@ -39,7 +39,7 @@ export function openUsageLog(
   { slices = maxSlices, subjects = subjectLimits, fold = fewestFolded, inThread = false }: LogOptions = {},
 ): UsageLog {
   const ask = operatorReads(database);
-  /** What is removed or judged must not be some time behind. */
+  /** Reads from the primary server, because pruning must not decide by a replica that lags behind. */
   const askPrimary = longReads(database);
   const addRecords = createSumming(database, fold);
   const addOwned = createSubjectSumming(database, subjects);

@@ -86,7 +86,7 @@ function detailsIn({ details, price }: Row): JsonObject {
   return priceOfKind === undefined ? own : { ...own, price: priceOfKind };
 }
 
-/** What of the details has the shape that it was written in. */
+/** Returns the details that have the shape in which they were written. */
 function shapedDetails(details: JsonObject): object {
   const { reason, cause, price, losses, attempts, units, chargedMicroDollars } = details;
   return {

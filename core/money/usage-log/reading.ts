@@ -1,10 +1,10 @@
-/** What lists of records are read with. */
+/** Dependencies of the readers of record lists. */
 import type { Database } from '../../state/database/index.ts';
 import type { Ask } from '../../state/database/long-reads.ts';
 import type { RecordIndexes } from './record-indexes.ts';
 import type { Select } from './selecting.ts';
 
-/** What lists are read with. `slices`: maximum number of slices of records that one page reads. */
+/** Dependencies of a list reader. `slices`: maximum number of slices of records that one page reads. */
 export interface Reading {
   readonly ask: Ask;
   readonly kind: Database['kind'];

@@ -23,7 +23,7 @@ export interface Measured extends Source {
   readonly index: string;
 }
 
-/** What is known of the indexes of a database. */
+/** Indexes of a database, as far as they are known. */
 export interface RecordIndexes {
   /** False while older partitions of a server have none yet. Those by end users and tags are asked for by themselves. */
   areMade(of?: 'subjects'): Promise<boolean>;

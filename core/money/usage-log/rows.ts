@@ -152,7 +152,7 @@ export function insertRecordsInSqlite(
   return added;
 }
 
-/** What {@link insertRecordsInPostgres} needs of a connection: one that is inside a transaction. */
+/** Connection for {@link insertRecordsInPostgres}, inside a transaction. */
 export interface QueryingSession {
   query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
 }
@@ -216,8 +216,8 @@ async function writeOwners(session: QueryingSession, owners: readonly Owners[], 
 }
 
 /**
- * What only tells more of a record, as JSON. The price is part of its kind, where it has one. The charge is the last of it: `usage-charges.ts` of
- * the tables finds it there.
+ * Returns the details of a record as JSON. The price is part of the record's kind, where it has one. The charge is the last member, where
+ * `usage-charges.ts` of the tables finds it.
  */
 function detailsOf(record: UsageRecord, hasKind: boolean): string | null {
   const { reason, cause, price, losses, attempts, units, chargedMicroDollars } = record;

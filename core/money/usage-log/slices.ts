@@ -14,7 +14,7 @@ const day = 86_400_000;
 /** Numbers of entries that the first statement of a page reads, and the largest: a filter that many records fit needs few. */
 const [fewestLooks, mostLooks] = [300, 5_000];
 
-/** Maximum number of days without enough entries that are told apart. What is older is read together. */
+/** Maximum number of days without enough entries that are read one by one. Older days are read together. */
 const mostDays = 32;
 
 /** Number of entries that one statement counts for, because each is planned, with PostgreSQL for many partitions. */
@@ -85,7 +85,7 @@ export async function readSlices(
   for (let end = until; end > since && page.found.length < page.limit;) {
     if (isOver(page)) return end;
     const latest = Math.floor(Math.min(end - 1, Date.now()) / day) * day;
-    // A server plans for the partitions of the time that it is told.
+    // PostgreSQL plans only for the partitions of the time in the statement.
     const isAll = page.kind === 'sqlite' || days > mostDays;
     const from = isAll ? since : Math.max(since, latest + day - days * day);
     const most = Math.max(fewestLooks, Math.min(looks, page.left));

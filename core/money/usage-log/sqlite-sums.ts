@@ -33,7 +33,7 @@ interface Alike extends Sum {
   readonly failed: SqlValue;
 }
 
-/** What is to be added to one row of `usage_totals`. */
+/** Amounts to add to one row of `usage_totals`. */
 interface Addition extends Sum {
   readonly level: number;
   /** In milliseconds. */

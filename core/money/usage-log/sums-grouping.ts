@@ -9,7 +9,7 @@ const columns = {
   status: 'status',
 } as const;
 
-/** What rows are grouped by. */
+/** Grouping of rows. */
 export interface Group {
   /** Expressions of SQL, as GROUP BY has them. */
   readonly sql: string;

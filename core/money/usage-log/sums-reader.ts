@@ -6,10 +6,10 @@ import type { UsageGrouping, UsageLog, UsageSums } from './index.ts';
 import { createKeySpend } from './key-spend.ts';
 import { createSums } from './sums.ts';
 
-/** What is read of sums. */
+/** Methods of the usage log that read sums. */
 export type SumsReader = Pick<UsageLog, 'sums' | 'sumsInJson' | 'spentByKeys'>;
 
-/** What sums are read with. `askLarge`: for statements that add up very many rows. */
+/** Dependencies of the sums reader. `askLarge`: for statements that add up very many rows. */
 export interface SumsReads {
   readonly kind: Database['kind'];
   readonly ask: Ask;

@@ -208,7 +208,7 @@ function inRange(column: string, { from, before }: KeyRange): string {
   return `${from === undefined ? '' : ` AND ${column} >= ${Math.trunc(from)}`}${before === undefined ? '' : ` AND ${column} < ${Math.trunc(before)}`}`;
 }
 
-/** What sums are narrowed by: conditions of the table, and of names. */
+/** Conditions on sums: of the table, and of names. */
 function conditionsOf(
   { keyId, ...others }: UsageFilter,
   range: KeyRange = {},

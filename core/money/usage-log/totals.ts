@@ -74,7 +74,7 @@ export function olderTotalsIn(
   };
 }
 
-/** A condition for the rows of a level. The indexes by keys are for levels with keys alone, and SQLite wants to be told so in its own words. */
+/** Returns the condition for the rows of a level. SQLite uses the partial indexes by keys only if their own condition is repeated. */
 function ofLevelIn(level: number): string {
   const hasKeys = levels.some((one) => one.level === level && one.hasKeys);
   return `level = ${level}${hasKeys ? ' AND level >= 5' : ''}`;

@@ -73,7 +73,7 @@ export class KeyFinding implements Pick<ApiKeys, 'find' | 'isKnown' | 'lookUp' |
         ? this.#found(record, false)
         : this.#foundByOld(record, key.hash, false);
     if (this.#inUse.isStranger(row)) return undefined;
-    // Failures are told by the refreshing.
+    // `Refreshing` reports failures.
     this.#inUse.read(row).catch(() => {});
     return stateOf(this.#owners.effective(key));
   }

@@ -8,7 +8,7 @@ import type { ApiKeyChanges } from './records.ts';
 export type { FoundApiKey } from '../../sdk/author/api-keys.ts';
 export type { ApiKeyChanges } from './records.ts';
 
-/** What a new key is made of. A key is enabled, and `value` is random, unless said otherwise. */
+/** Fields of a new key. By default a key is enabled, and `value` is random. */
 export interface NewApiKey extends ApiKeyChanges {
   readonly name: string;
   /** A secret chosen by the operator: 16 to 256 visible ASCII characters. */

@@ -92,7 +92,7 @@ export class OldSecrets {
     });
   }
 
-  /** What is to be written beside a key whose secret is replaced. Throws an Error when too many old secrets work. */
+  /** Returns the entry to write beside a key whose secret is replaced. Throws an Error when too many old secrets are valid. */
   entryOf(before: ApiKey, current: string, graceMs: number): OtherEntry {
     const { id, hash, prefix, suffix } = before;
     if (graceMs <= 0) return { namespace: NAMESPACE, key: id };

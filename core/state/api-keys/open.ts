@@ -23,7 +23,7 @@ const LISTED = 500;
 const defaultLimits: KeyLimits = { keys: 10_000, strangers: 10_000, strangerMs: 30_000 };
 
 /**
- * The API keys kept in these stores. `report` is told about records that cannot be read (their keys do not work) and
+ * The API keys kept in these stores. `report` is called for records that cannot be read (their keys do not work) and
  * about a database that fails while the keys in memory go on working.
  */
 export function createApiKeys(

@@ -59,7 +59,7 @@ export function randomBase62(length: number): string {
   return Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
 }
 
-/** What is shown of a secret; a short one of the operator's must not be half told by it. */
+/** Returns the visible part of a secret. Of a short secret, which an operator may have chosen, it reveals less than half. */
 export function recognition(value: string): Pick<ApiKey, 'prefix' | 'suffix'> {
   return {
     prefix: value.slice(0, Math.min(7, Math.floor(value.length / 4))),
@@ -83,7 +83,7 @@ export function checkRecord(record: unknown): ApiKey {
   throw new Error(`The API key cannot be saved: ${sentenceOf(result.error)}.`);
 }
 
-/** What is wrong with a record, field by field. */
+/** Returns the errors of a record, by field. */
 export function sentenceOf(error: z.ZodError): string {
   return error.issues.map(({ path, message }) => [path.join('.') || 'record', message].join(': ')).join('; ');
 }
@@ -93,7 +93,7 @@ export function present(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** What somebody named a key by, as messages may show it: a mistyped secret must not end up in a log. */
+/** Returns a key id or name from a request in a form that messages may show, because a secret entered by mistake must not end up in a log. */
 export function shown(which: string): string {
   return which.length > 32 && which.startsWith('sk-') ? `${which.slice(0, 7)}…` : which;
 }

@@ -10,7 +10,7 @@ import { isObject } from '../../model/json.ts';
 /** The newest form of archives that this version reads, and the one that it writes. */
 const form = 1;
 
-/** What a row's column holds, in each kind of database. */
+/** Value of a column, in each kind of database. */
 export type Value = string | number | null;
 
 /** The first line of an archive. */
@@ -119,7 +119,7 @@ export class ArchiveWriter {
   }
 }
 
-/** What an archive says, in its order. */
+/** Parts of an archive, in their order. */
 export type ArchivePart =
   | { readonly kind: 'header'; readonly header: Header }
   | { readonly kind: 'table'; readonly table: string; readonly columns: readonly string[] }

@@ -15,7 +15,7 @@ import { openPostgresSource, openPostgresTarget } from './postgres.ts';
 import { openSqliteSource, openSqliteTarget } from './sqlite.ts';
 import { savedTables, stepsNamed } from './tables.ts';
 
-/** What an archive holds. */
+/** Contents of an archive. */
 export interface Contents {
   readonly header: Header;
   readonly tables: readonly TableCount[];

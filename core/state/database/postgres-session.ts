@@ -1,10 +1,10 @@
-/** What a statement can be given: `$1` is the first. Text that Postgres cannot hold (NUL) is replaced as UTF-8 decoders do. */
+/** Parameter of a statement: `$1` is the first. Characters that PostgreSQL cannot store (NUL) are replaced as UTF-8 decoders do. */
 export type PostgresValue = string | number | bigint | boolean | null | Buffer | readonly PostgresValue[];
 
 /** A row by the names of its columns. BIGINT comes as a number, NUMERIC (such as the SUM of a BIGINT) as text: cast it. */
 export type PostgresRow = Readonly<Record<string, unknown>>;
 
-/** Where statements are run: on any connection, or on the one of a transaction. */
+/** Runs statements: on any connection, or on the one of a transaction. */
 export interface PostgresSession {
   /**
    * The rows, which are none without SELECT or RETURNING. Rejects with {@link PostgresError}: at once when the server refuses, and when

@@ -1,4 +1,4 @@
-/** What a statement can be given, in either database. */
+/** Parameters of statements, in both databases. */
 export type SqlValue = string | number | null;
 
 /** A row as the driver gives it. */

@@ -83,12 +83,12 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
     return entries.map(() => true);
   }
 
-  /** Whether there was an entry to delete. */
+  /** True when there was an entry to delete. */
   async delete(key: string): Promise<boolean> {
     return writeInSqlite(this.#connection, this.#deleting(key));
   }
 
-  /** Whether any of the keys had an entry. */
+  /** True when any of the keys had an entry. */
   async deleteMany(keys: string[]): Promise<boolean> {
     const deletes = keys.map((key) => this.#deleting(key));
     return transactionInSqlite(this.#connection, () => deletes.map((remove) => remove()).includes(true));
@@ -100,7 +100,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
     await writeInSqlite(this.#connection, () => this.#statements.clear().run(space));
   }
 
-  /** Whether the key has an entry that has not expired. */
+  /** True when the key has an entry that has not expired. */
   async has(key: string): Promise<boolean> {
     return this.#has(key);
   }

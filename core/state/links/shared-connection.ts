@@ -42,7 +42,7 @@ export class SharedServers {
   }
 
   /**
-   * Connects to the server that has the key. `onError` is told when the connection ends, at most once it was made. Rejects with
+   * Connects to the server that has the key. `onError` is called when the connection ends, at most once it was made. Rejects with
    * {@link SharedStoreMistake} where the settings are at fault.
    */
   async connectTo(key: string, onError: (client: StoreClient, error: Error) => void): Promise<Connected> {

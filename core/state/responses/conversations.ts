@@ -192,7 +192,7 @@ function* readPage(
   return { found, hasMore: sizes.length > fitting };
 }
 
-/** Ids that clients invent may repeat; nothing that was said is lost for that. */
+/** Ids that clients invent may repeat. No message is lost because of that. */
 function withFreshId(item: JsonObject, stem: string): JsonObject {
   return { ...item, id: `${stem}_${randomBytes(12).toString('hex')}` };
 }

@@ -6,7 +6,7 @@ import { sweepResponses } from './tables.ts';
 import { createTurns } from './turns.ts';
 
 /**
- * Opens what the gateway's database keeps. Expired responses are removed while the database is open. `report` is told about damaged rows.
+ * Opens what the gateway's database keeps. Expired responses are removed while the database is open. `report` is called for damaged rows.
  */
 export function openResponseStore(stores: Stores, report: ReportError = () => {}): ResponseStore {
   const sql = sqlOf(stores.database);

@@ -34,7 +34,7 @@ const lock = {
   refusal: () => new GatewayError('conflict', 'Others change the configuration at the same time. Try again.'),
 };
 
-/** What the sealer binds values to. */
+/** Purpose that the sealer binds values to. */
 const purpose = 'runtime-config';
 
 /** Kinds whose values may hold credentials. */

@@ -1,8 +1,8 @@
 /** The contract of the store of users: people who sign in to the admin API and the page. */
 
 /**
- * What a user may do. An `admin` changes everything, an `auditor` reads everything; both within `organisation` alone where the user has
- * one. A `member` sees what is its own; of the teams that it leads it sees and manages everything.
+ * Role of a user. An `admin` changes everything, an `auditor` reads everything; both only within `organisation` where the user has one. A
+ * `member` sees its own data, and sees and manages everything of the teams that it leads.
  */
 export type UserRole = 'admin' | 'auditor' | 'member';
 

@@ -1,6 +1,6 @@
 import type { Step } from '../migrations.ts';
 
-/** What a write to a namespace of SQLite leaves behind: `entry` is the row that came, or that went. */
+/** SQL that records a change of a namespace of SQLite. `entry`: the row that was added (NEW) or removed (OLD). */
 const counted = (entry: 'NEW' | 'OLD'): string => `
         UPDATE keyv_revisions SET revision = revision + 1 WHERE namespace = ${entry}.namespace;
         INSERT INTO keyv_changes (namespace, key, revision)

@@ -1,8 +1,8 @@
 import type { Step } from '../migrations.ts';
 
 /**
- * What a key has spent in each period that began, and the claims of running calls. What is reserved is always the sum of the claims, so
- * that no counter can drift away from them. A claim knows the day and month in which it was made.
+ * Tables of the spend of each key by period, and of the claims of running calls. The reserved amount is always the sum of the claims, so
+ * that no counter can drift away from them. A claim has the day and month in which it was made.
  */
 const tables = `
   CREATE TABLE ledger_spent (

@@ -1,9 +1,9 @@
 import type { Step } from '../migrations.ts';
 
 /**
- * What providers keep for keys. The owner is part of the key, so that no question can be asked without one. `ask_at` stands where something
- * is still to be charged: whoever asks the provider then holds `lease` until `lease_until`. Times are Unix milliseconds. The large column
- * comes last.
+ * Tables of the objects that providers keep for API keys. The owner is part of the primary key, so that no query can leave it out. `ask_at` is
+ * set while an object is still to be charged: the process that queries the provider then holds `lease` until `lease_until`. Times are Unix
+ * milliseconds. The large column comes last.
  */
 const tables = `
   CREATE TABLE provider_objects (

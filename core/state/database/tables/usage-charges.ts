@@ -5,9 +5,10 @@ import { unsummed, unsummedColumns, unsummedOfKind } from './usage-log.ts';
 const name = '"chargedMicroDollars":';
 
 /**
- * What a call was charged beyond its cost, in micro-dollars: below zero where it was charged less, NULL where it was charged its cost. `row`: what
- * stands before the columns of `usage_records` or `usage_calls`. The details of a record end with its charge, see `detailsOf` of
- * `money/usage-log/rows.ts`. They are no `json` for PostgreSQL, because that refuses texts which clients may bring. No question mark may stand here.
+ * SQL for the charge of a call minus its cost, in micro-dollars: below zero where it was charged less, NULL where it was charged its cost. `row`:
+ * prefix of the columns of `usage_records` or `usage_calls`. The details of a record end with its charge, see `detailsOf` of
+ * `money/usage-log/rows.ts`. They are not parsed as `json` by PostgreSQL, which rejects texts that clients may send. The SQL must not contain a
+ * question mark, which stands for a parameter.
  */
 export const chargedMore: Readonly<Record<'sqlite' | 'postgres', (row: string) => string>> = {
   sqlite: (row) =>
