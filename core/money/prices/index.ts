@@ -43,8 +43,8 @@ export interface PriceReports {
  */
 export interface Prices {
   /**
-   * Returns the cost of a call at `servedBy`, rounded up to whole micro-dollars: the cost that the provider states, unless the config has a row
-   * for the model; else the sum over the models of the usage, each at its own price. Without `servedBy`, or where that serves the model by a
+   * Returns the cost of a call at `servedBy`, rounded up to whole micro-dollars: the cost that the provider states, unless the config's row
+   * for the model has `takesProviderCost: false`; else the sum over the models of the usage, each at its own price. Without `servedBy`, or where that serves the model by a
    * pattern alone and has no price for it, the dearest channel that serves the model counts. Undefined when there is no price.
    */
   cost(model: string, usage: Usage, servedBy?: ServedBy): Cost | undefined;
