@@ -66,7 +66,7 @@ export const accepted: readonly Accepted[] = [
   },
   {
     file: 'core/routing/catalog.ts',
-    source: 'if (found.length <= 1) return found.flatMap(({ targets: [target] }) => target ?? []);',
+    source: 'if (found.length <= 1) {',
     original: 'found.length <= 1',
     replacement: 'found.length < 1',
     reason: 'a list of one has one order; the line only spares the draw',
@@ -136,7 +136,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'the search begins behind the scheme of the URL, so that no slash is found at its first place',
   },
   {
-    file: 'core/money/ledger/sqlite.ts',
+    file: 'core/money/ledger/sqlite-reservations.ts',
     source: "const [day, month] = [periodStart('day', at), periodStart('month', at)];",
     original: "'month'",
     replacement: '""',
@@ -279,7 +279,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'the error of a first line becomes a response at once, which has neither member',
   },
   {
-    file: 'core/front/body.ts',
+    file: 'core/performance/give-back.ts',
     source:
       'if (buffer instanceof ArrayBuffer && buffer.byteLength === piece.byteLength) buffer.transfer(0);',
     original: 'buffer.transfer(0);',
@@ -344,14 +344,14 @@ export const accepted: readonly Accepted[] = [
   },
   {
     file: 'core/front/sockets.ts',
-    source: "request.url = resolvedUrl(resolveAlias, request.url ?? '');",
+    source: "request.url = resolvedUrl(this.#resolveAlias, request.url ?? '');",
     original: "''",
     replacement: '"Stryker was here!"',
     reason: 'Node gives every request a URL; the compiler asks for the default',
   },
   {
     file: 'core/front/sockets.ts',
-    source: "isServed(resolvedUrl(resolveAlias, request.url ?? '')),",
+    source: "this.#isServed(resolvedUrl(this.#resolveAlias, request.url ?? ''))",
     original: "''",
     replacement: '"Stryker was here!"',
     reason: 'Node gives every request a URL; the compiler asks for the default',
@@ -366,7 +366,7 @@ export const accepted: readonly Accepted[] = [
   },
   {
     file: 'core/front/tunnels.ts',
-    source: 'if (format === undefined) socket.destroy();',
+    source: 'if (path === undefined) socket.destroy();',
     original: 'socket.destroy();',
     replacement: ';',
     reason:
@@ -374,8 +374,8 @@ export const accepted: readonly Accepted[] = [
   },
   {
     file: 'core/front/tunnels.ts',
-    source: 'if (format === undefined) socket.destroy();',
-    original: 'format === undefined',
+    source: 'if (path === undefined) socket.destroy();',
+    original: 'path === undefined',
     replacement: 'false',
     reason:
       'the server of WebSockets is asked for paths alone that have a format; the compiler asks for the check',

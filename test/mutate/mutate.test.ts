@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { acceptedEntry, withoutMutant } from './accepted.ts';
+import { accepted, acceptedEntry, withoutMutant } from './accepted.ts';
 import { testsOf } from './coverage.ts';
 import { instrument, type Mutant } from './mutants.ts';
 import { readOptions } from './options.ts';
@@ -127,6 +127,14 @@ describe('a score', () => {
     expect(scoreLine(scoreOf('core', 70, tried))).toBe(
       'core: 3 of 5 killed (60 %, 95 % interval 23 to 88 %), of 70 mutants',
     );
+  });
+
+  test('that are accepted to survive are in lines of the code', () => {
+    const linesOf = (file: string): readonly string[] =>
+      readFileSync(join(import.meta.dirname, '../..', file), 'utf8')
+        .split('\n')
+        .map((line) => line.trim());
+    expect(accepted.filter(({ file, source }) => !linesOf(file).includes(source))).toEqual([]);
   });
 
   test('knows accepted survivors by file and code, and those whose code is gone', () => {
