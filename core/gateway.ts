@@ -16,7 +16,7 @@ import { EndedCalls } from './money/account/ended-calls.ts';
 import { accounted } from './money/account/followed.ts';
 import { accountOf } from './money/account/index.ts';
 import { createPrices, type Prices } from './money/prices/index.ts';
-import type { Surroundings } from './config/surroundings.ts';
+import type { GatewayServices } from './config/gateway-services.ts';
 import type { Gateway } from './front/gateway.ts';
 import { openChannels } from './config/open-channels.ts';
 import { PluginSetup, type Build } from './config/plugin-setup.ts';
@@ -24,9 +24,9 @@ import type { Log } from './log.ts';
 import type { Settings } from './settings/index.ts';
 
 /** Builds a gateway. Throws ConfigError with every problem of plugins and channels at once. */
-export async function createGateway(config: LoadedConfig, surroundings: Surroundings): Promise<Gateway> {
+export async function createGateway(config: LoadedConfig, services: GatewayServices): Promise<Gateway> {
   const { settings } = config;
-  const { log } = surroundings;
+  const { log } = services;
   const notices = new Notices(log);
   const ended = new EndedCalls();
   const closers: (() => void | Promise<void>)[] = [];
@@ -36,7 +36,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const formats = await loadFormats(problems);
   const build: Build = {
     config,
-    surroundings,
+    services,
     notices,
     problems,
     warnings,
@@ -44,7 +44,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     format: (name) => formats.find((one) => one.name === name),
     onClose: (job) => void closers.push(job),
   };
-  build.onClose(surroundings.health.follow((change) => notices.emit('health-changed', change)));
+  build.onClose(services.health.follow((change) => notices.emit('health-changed', change)));
   const { channels, discoveries } = await openChannels(build);
   const catalog = createCatalog(channels, Math.floor(Date.now() / 1000));
   const prices = pricesFor(settings.prices, catalog, log);
@@ -116,7 +116,7 @@ function pricesFor(table: Settings['prices'], catalog: InternalTools['catalog'],
 
 /** Composes the plugins into the handlers of calls, of which plugins get those by which they make calls. */
 function composeGateway(
-  { config, surroundings, notices }: Build,
+  { config, services: gatewayServices, notices }: Build,
   plugins: PluginSetup,
   { catalog, prices, ended }: Composed,
 ): Pick<Gateway, 'handle' | 'around' | 'identified'> {
@@ -139,16 +139,16 @@ function composeGateway(
   const attempts = createAttempts({
     catalog,
     notices,
-    health: surroundings.health,
-    load: surroundings.load,
+    health: gatewayServices.health,
+    load: gatewayServices.load,
     settings: config.settings.routing,
     translate: plugins.handlers.translation,
   });
   const services = {
-    bookkeeper: surroundings.bookkeeper,
+    bookkeeper: gatewayServices.bookkeeper,
     prices,
     ended,
-    report: createEndErrorReporter(surroundings.log, notices),
+    report: createEndErrorReporter(gatewayServices.log, notices),
   };
   const withAccount = (chosen: readonly Running[], terminal: Next): Next =>
     accounted(services, compose(chosen, terminal, checked));

@@ -23,11 +23,11 @@ import { checkSharedStore } from './state/links/shared-link.ts';
 import { openRuntimeConfigStore } from './state/runtime-config/store.ts';
 import { openStores, type Stores } from './state/stores.ts';
 import {
-  closeSurroundings,
-  openSurroundings,
+  closeGatewayServices,
+  openGatewayServices,
   type ProcessLines,
-  type Surroundings,
-} from './config/surroundings.ts';
+  type GatewayServices,
+} from './config/gateway-services.ts';
 
 /** A gateway that listens. */
 export interface RunningServer {
@@ -80,7 +80,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const { settings } = config;
   const { stores, apiKeys } = await openState(config, log);
-  const surroundings = openSurroundings(log, stores, apiKeys, settings, processes);
+  const services = openGatewayServices(log, stores, apiKeys, settings, processes);
   let gateway: Gateway | undefined;
   let runtimeConfig: RuntimeConfig | undefined;
   let secretsFollower: SecretsFollower | undefined;
@@ -89,7 +89,7 @@ export async function startServer(
       runtimeConfig?.close();
       secretsFollower?.stop();
       await gateway?.close();
-      await closeSurroundings(surroundings);
+      await closeGatewayServices(services);
       await stores.close();
     } finally {
       // A manager of secrets keeps the token of a process that does not revoke it.
@@ -98,30 +98,30 @@ export async function startServer(
   };
   try {
     const store = await openRuntimeConfigStore(stores);
-    const { upkeep } = surroundings;
+    const { upkeep } = services;
     const own = { store, file: config, processes, upkeep, log, tryConfig: problemsOfConfig };
     const made = new RuntimeConfig(own);
     runtimeConfig = made;
     const built = await buildWithRuntime(
       config,
       store,
-      (merged) => createGateway(merged, { ...surroundings, runtimeConfig: made }),
+      (merged) => createGateway(merged, { ...services, runtimeConfig: made }),
       isReload ? new Set(leftOut) : 'all',
     );
     ({ gateway } = built);
     made.setRunning(built.running);
     const firstKey = await makeFirstKey(apiKeys, settings.bootstrapKey);
     apiKeys.startRefreshing();
-    const app = createApp(gateway, surroundings);
+    const app = createApp(gateway, services);
     const server = serverOf(app, settings);
     const connections = new Connections(server, processes.waited);
     await listen(server, settings.listen.port, settings.listen.host, log);
     gateway.begin();
     made.follow();
-    secretsFollower = followSecrets(config, surroundings, onSecretsRead);
-    surroundings.overload.begin();
+    secretsFollower = followSecrets(config, services, onSecretsRead);
+    services.overload.begin();
     const { drain, reload } = settings.timeouts;
-    const ending = new Ending({ app, connections, drain, reload, detached: surroundings.detached, close });
+    const ending = new Ending({ app, connections, drain, reload, detached: services.detached, close });
     return {
       url: urlOf(server),
       gateway,
@@ -131,10 +131,10 @@ export async function startServer(
       runtimeRevision: built.running.revision,
       leftOut: built.leftOut,
       get isIdle() {
-        return surroundings.overload.running === 0;
+        return services.overload.running === 0;
       },
       get ended() {
-        return surroundings.overload.ended;
+        return services.overload.ended;
       },
       announce: () => app.announce(),
       close: () => ending.stop(),
@@ -202,7 +202,7 @@ function serverOf(app: ReturnType<typeof createApp>, settings: LoadedConfig['set
 /** Puts in force what was read until now, and reads it again from time to time. A gateway without references needs no follower. */
 function followSecrets(
   { secrets, settings }: LoadedConfig,
-  { processes, upkeep, log }: Surroundings,
+  { processes, upkeep, log }: GatewayServices,
   onRead: (() => void) | undefined,
 ): SecretsFollower | undefined {
   if (secrets === undefined) return undefined;

@@ -1,7 +1,7 @@
 /** Builds the gateway of a config without serving anything. */
 import { ConfigError, type LoadedConfig } from './config/config.ts';
 import { databaseUrl } from './config/database-of.ts';
-import { closeSurroundings, openSurroundings } from './config/surroundings.ts';
+import { closeGatewayServices, openGatewayServices } from './config/gateway-services.ts';
 import type { Gateway } from './front/gateway.ts';
 import { createGateway } from './gateway.ts';
 import { createLog } from './log.ts';
@@ -21,7 +21,7 @@ export async function tryGateway<Found>(
     vectors: async () => (isVectorStore ? noVectors : undefined),
   };
   try {
-    const surroundings = openSurroundings(
+    const services = openGatewayServices(
       createLog('silent'),
       stores,
       createApiKeys(stores),
@@ -29,14 +29,14 @@ export async function tryGateway<Found>(
       { ...config.settings, shared: { ...config.settings.shared, url: 'memory:' } },
     );
     try {
-      const gateway = await createGateway(config, surroundings);
+      const gateway = await createGateway(config, services);
       try {
         return await look(gateway);
       } finally {
         await gateway.close();
       }
     } finally {
-      await closeSurroundings(surroundings);
+      await closeGatewayServices(services);
     }
   } finally {
     await stores.close();

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { env } from '../settings/environment.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { accessOf, accessOptions } from './connect/access.ts';
-import type { Access, Agent, Places, Plan } from './connect/agent.ts';
+import type { Access, Agent, SettingsEnvironment, Plan } from './connect/agent.ts';
 import { agentNamed, agents } from './connect/agents/index.ts';
 import { shownDiff } from './connect/diff.ts';
 import { changeOf, checkMode, undo, write } from './connect/files.ts';
@@ -51,14 +51,14 @@ export const connect: Command = {
       throw new UsageError(
         `Unknown agent "${name}". Known agents: ${agents.map(({ name: word }) => word).join(', ')}.`,
       );
-    const places = placesOf(values.dir);
-    if (values.undo === true) return undoAll(agent, places);
+    const environment = environmentOf(values.dir);
+    if (values.undo === true) return undoAll(agent, environment);
     const access = await accessOf(values);
-    return carryOut(agent, agent.plan(access, places), access, values.write === true);
+    return carryOut(agent, agent.plan(access, environment), access, values.write === true);
   },
 };
 
-function placesOf(folder: string | undefined): Places {
+function environmentOf(folder: string | undefined): SettingsEnvironment {
   const { platform } = process;
   return folder === undefined
     ? { home: homedir(), platform, variable: (name) => env(name) }
@@ -89,11 +89,11 @@ function printPlan({ exports = {}, notes = [] }: Plan): void {
 }
 
 /** Undoes what any `sluice connect` has done to an agent's files. Throws an Error at the end when some could not be restored. */
-function undoAll(agent: Agent, places: Places): number {
+function undoAll(agent: Agent, environment: SettingsEnvironment): number {
   const unnamed: Access = { url: '', key: { value: 'x' }, model: '', smallModel: '' };
   const failures: unknown[] = [];
   let changed = 0;
-  for (const file of agent.plan(unnamed, places).files) {
+  for (const file of agent.plan(unnamed, environment).files) {
     try {
       const how = undo(file);
       if (how === 'untouched') continue;

@@ -31,7 +31,7 @@ import { servicePricesOf } from '../models/services.ts';
 import { matchesModel } from '../sdk/allowed-models.ts';
 
 /** Inputs of {@link makeChannel} besides the entry. */
-export interface Making {
+export interface ChannelBuildOptions {
   readonly settings: Settings;
   /** File, place and name of the entry, for sentences about it. */
   readonly where: string;
@@ -50,8 +50,8 @@ export interface Making {
 }
 
 /** Returns a channel of the config, checked and set up; undefined when something is wrong with it, which is added to `problems`. */
-export function makeChannel(entry: ChannelEntry, making: Making): Channel | undefined {
-  const { settings, where, problems, warnings, log, format, onClose } = making;
+export function makeChannel(entry: ChannelEntry, buildOptions: ChannelBuildOptions): Channel | undefined {
+  const { settings, where, problems, warnings, log, format, onClose } = buildOptions;
   const { spec } = entry;
   const schema = optionsSchema(entry);
   // Before the options are validated.
@@ -118,7 +118,7 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const isListed = parts.listsPrices === true && options.discover !== false;
   const discovery =
     listModels !== undefined && !isForwarding && (servesAll || fills || isListed)
-      ? making.discovery(cacheKeyOf(spec.name, options, keys), listModels, channelLog)
+      ? buildOptions.discovery(cacheKeyOf(spec.name, options, keys), listModels, channelLog)
       : undefined;
   return channelOf(spec, { options, models, known, servesAll, keys, parts, discovery, isForwarding });
 }
@@ -127,7 +127,7 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
 function connectionsOf(
   options: ChannelOptions,
   settings: Settings,
-  onClose: Making['onClose'],
+  onClose: ChannelBuildOptions['onClose'],
 ): Pick<ChannelTools, 'http' | 'sockets'> {
   const http = createHttpClient({
     connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,

@@ -2,14 +2,14 @@
 import { basename } from 'node:path';
 import type { Channel } from '../sdk/call.ts';
 import { checkOwnChannelKinds } from './definitions.ts';
-import { makeChannel, type Making } from './configured-channel.ts';
+import { makeChannel, type ChannelBuildOptions } from './configured-channel.ts';
 import { ModelDiscovery, type DiscoveredModels } from '../routing/model-discovery.ts';
 import type { Build } from './plugin-setup.ts';
 
 /** Opens the channels of the config, and loads the stored model lists of their providers. */
 export async function openChannels({
   config,
-  surroundings: { stores, log },
+  services: { stores, log },
   problems,
   warnings,
   format,
@@ -23,7 +23,7 @@ export async function openChannels({
   await checkOwnChannelKinds(config.root, problems);
   const channels: Channel[] = [];
   const discoveries: ModelDiscovery[] = [];
-  const discovery: Making['discovery'] = (cacheKey, listModels, ownLog) => {
+  const discovery: ChannelBuildOptions['discovery'] = (cacheKey, listModels, ownLog) => {
     const made = new ModelDiscovery({
       listModels,
       cacheKey,

@@ -27,7 +27,7 @@ import { createToolRuns } from '../call/tool-run.ts';
 import { createProviderCalls } from '../call/provider-call.ts';
 import { createTaskCalls } from '../call/task-call.ts';
 import { accountOf } from '../money/account/index.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { GatewayServices } from './gateway-services.ts';
 import type { WatchPlugins } from '../sdk/author/plugin-time.ts';
 import type { PluginRoute, IsOperator } from '../front/gateway.ts';
 import type { Prices } from '../money/prices/index.ts';
@@ -35,7 +35,7 @@ import type { Prices } from '../money/prices/index.ts';
 /** Parts that every step of the building needs. */
 export interface Build {
   readonly config: LoadedConfig;
-  readonly surroundings: Surroundings;
+  readonly services: GatewayServices;
   readonly notices: Notices;
   readonly problems: string[];
   readonly warnings: string[];
@@ -135,7 +135,7 @@ export class PluginSetup {
   #shared(): SharedTools {
     const {
       config: { settings },
-      surroundings,
+      services,
       notices,
       format,
       formats,
@@ -146,13 +146,13 @@ export class PluginSetup {
     const http = openServices();
     onClose(() => http.close());
     const download = createGuardedStream(settings.fetch, settings.timeouts.idle);
-    const callTools = createCallTools(format, { ...surroundings, notices, settings, onClose });
+    const callTools = createCallTools(format, { ...services, notices, settings, onClose });
     return {
-      ...surroundings,
+      ...services,
       ...callTools,
       catalog: this.#catalog,
       calls: createDirectCalls(format, (call) => this.handlers.translation(call)),
-      subcall: createSubcalls(formats, (call) => this.handlers.subcalls(call), surroundings.detached),
+      subcall: createSubcalls(formats, (call) => this.handlers.subcalls(call), services.detached),
       runTool: createToolRuns((call) => this.handlers.toolRuns(call)),
       taskCalls: createTaskCalls(format, (call) => this.handlers.translation(call)),
       providerCalls: createProviderCalls(format),
@@ -160,7 +160,7 @@ export class PluginSetup {
       prices: this.#prices,
       settings,
       notices,
-      detach: (call) => surroundings.detached.detach(call),
+      detach: (call) => services.detached.detach(call),
       adminRoutes: () => this.#adminRoutes,
       administer: (check) => {
         this.#admin = check;

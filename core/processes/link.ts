@@ -5,7 +5,7 @@ import { watchWaits } from './handed-connections.ts';
 import type { StartOrder, ToPrimary, ToWorker } from './messages.ts';
 import { WorkerPeers, type PrimaryPeerMessage } from '../state/links/peers-primary.ts';
 import type { Processes, ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
-import type { ProcessLines } from '../config/surroundings.ts';
+import type { ProcessLines } from '../config/gateway-services.ts';
 
 /** Orders of the primary process to a worker. */
 export interface Orders {

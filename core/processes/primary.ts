@@ -7,7 +7,7 @@ import { HandedSecrets } from './handed-secrets.ts';
 import { haveReadTheSame, launchGeneration, launchRound, type Launcher, type Round } from './launch.ts';
 import type { Facts, StartOrder } from './messages.ts';
 import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
-import { publicWords } from './public-words.ts';
+import { redactProblems } from './redact-problems.ts';
 import { ReloadQueue } from './reload-queue.ts';
 import { Restarts } from './restarts.ts';
 import { limitLeaving, RuntimeReloads } from './runtime-reloads.ts';
@@ -200,7 +200,7 @@ export class Primary {
     if ('problems' in launched || this.#stopping) {
       const problems =
         'problems' in launched
-          ? publicWords(launched.problems, this.#facts?.root)
+          ? redactProblems(launched.problems, this.#facts?.root)
           : ['The gateway is stopping.'];
       for (const problem of problems)
         this.#log.error({ problem }, 'reload failed, previous configuration kept');

@@ -1,7 +1,7 @@
 /** Restarts workers that ended on their own or did not start, with growing delays, and gives up when none can serve. */
 import { firstPause, mostEarlyEnds, type Launcher } from './launch.ts';
 import type { Facts } from './messages.ts';
-import { publicWords } from './public-words.ts';
+import { redactProblems } from './redact-problems.ts';
 import type { WorkerIdentity, WorkerProcess } from './worker-process.ts';
 
 /** Time in milliseconds after which a worker that serves counts as sound. */
@@ -97,7 +97,7 @@ export class Restarts {
   /** Logs why a worker did not start. */
   report(worker: number, problems: readonly string[]): void {
     const { log, root } = this.#options;
-    log().error({ worker, problems: publicWords(problems, root()) }, 'a worker cannot start: retrying');
+    log().error({ worker, problems: redactProblems(problems, root()) }, 'a worker cannot start: retrying');
   }
 
   #pause(): Promise<void> {

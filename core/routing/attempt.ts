@@ -15,11 +15,11 @@ import { addressed } from './target.ts';
 const longestTimer = 2_147_483_647;
 
 /** Timeout of an attempt until the first event of its response. */
-export interface Patience {
+export interface AttemptTimeout {
   /** Milliseconds. */
   readonly milliseconds: number;
   /** True when the timeout is that of the call, which does not count against the target. */
-  readonly callsOwn: boolean;
+  readonly isOfCall: boolean;
 }
 
 /** Outcome of an attempt for health. */
@@ -50,7 +50,10 @@ export class Attempt {
   }
 
   /** Sends the request. Resolves with the response at its first event; rejects with a GatewayError. Call it once. */
-  begin(translate: Next, { milliseconds, callsOwn }: Patience): Promise<Observable<GatewayEvent>> {
+  begin(
+    translate: Next,
+    { milliseconds, isOfCall: callsOwn }: AttemptTimeout,
+  ): Promise<Observable<GatewayEvent>> {
     return new Promise((resolve, reject) => {
       this.#reject = reject;
       this.#timer = setTimeout(() => this.#late(callsOwn), Math.min(milliseconds, longestTimer));

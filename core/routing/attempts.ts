@@ -8,14 +8,14 @@ import { accountOf } from '../money/account/index.ts';
 import type { Notices } from '../sdk/notices.ts';
 import { startWithEvents } from '../sdk/operators.ts';
 import { findCandidates } from './candidates.ts';
-import { Attempt, type Patience } from './attempt.ts';
+import { Attempt, type AttemptTimeout } from './attempt.ts';
 import type { Catalog } from './catalog.ts';
-import { Choice } from './choice.ts';
-import { isRepeatable, movesOn, nobodyKnows, spoils, tellingError } from './failures.ts';
+import { TargetSelector } from './target-selector.ts';
+import { isRepeatable, shouldFallBack, nobodyKnows, failureScopeOf, selectFinalError } from './failures.ts';
 import { attemptEvent, failureCause } from './failure-cause.ts';
 import type { Health, AttemptReport } from '../sdk/health.ts';
-import { fittingFirst } from './fitting.ts';
-import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
+import { preferCapable } from './prefer-capable.ts';
+import { raceAttempts, mostHedges, type Runner } from './hedge.ts';
 import type { TargetLoads } from './load.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
 
@@ -63,7 +63,7 @@ interface Current {
 class Attempts {
   readonly #call: Call;
   readonly #options: AttemptsOptions;
-  readonly #choice: Choice;
+  readonly #selector: TargetSelector;
   readonly #startedAt = performance.now();
   /** Events with which the response begins: the request and the attempts that failed. */
   readonly #before: GatewayEvent[];
@@ -82,8 +82,8 @@ class Attempts {
     this.#call = call;
     this.#options = options;
     this.#before = [{ type: 'request', model: call.model, stream: call.stream }];
-    this.#choice = new Choice(
-      fittingFirst(findCandidates(call, options.catalog), call),
+    this.#selector = new TargetSelector(
+      preferCapable(findCandidates(call, options.catalog), call),
       call.edits.affinity,
       {
         health,
@@ -116,7 +116,7 @@ class Attempts {
 
   /** Falls back to another target after a failure that it may not share. */
   #another(error: unknown): Promise<Observable<GatewayEvent>> {
-    if (!movesOn(error)) throw error;
+    if (!shouldFallBack(error)) throw error;
     if (this.#tries >= this.#options.settings.attempts || this.#timeLeft() <= 0) throw this.#failure();
     return this.run();
   }
@@ -132,7 +132,11 @@ class Attempts {
     }
     let refused: Target[] | undefined;
     let entered: Entered | undefined;
-    for (let target = this.#choice.next(beside); target !== undefined; target = this.#choice.next(beside)) {
+    for (
+      let target = this.#selector.next(beside);
+      target !== undefined;
+      target = this.#selector.next(beside)
+    ) {
       const report = health.enter(target);
       if (report !== undefined) {
         entered = { target, report };
@@ -140,7 +144,7 @@ class Attempts {
       }
       (refused ??= []).push(target);
     }
-    if (refused !== undefined) for (const target of refused) this.#choice.putBack(target);
+    if (refused !== undefined) for (const target of refused) this.#selector.putBack(target);
     return entered;
   }
 
@@ -150,7 +154,7 @@ class Attempts {
    */
   async #whenReady(): Promise<Entered | undefined> {
     const { health } = this.#options;
-    const left = this.#choice
+    const left = this.#selector
       .left()
       .map((target) => ({
         target,
@@ -161,7 +165,7 @@ class Attempts {
     for (const { target } of left) {
       const report = health.enter(target);
       if (report === undefined) continue;
-      this.#choice.take(target);
+      this.#selector.take(target);
       return { target, report };
     }
     const soonest = left[0]?.wait;
@@ -191,7 +195,7 @@ class Attempts {
         error = toGatewayError(second);
       }
     }
-    if (movesOn(error)) this.#failed(entered.target, error);
+    if (shouldFallBack(error)) this.#failed(entered.target, error);
     throw error;
   }
 
@@ -200,7 +204,7 @@ class Attempts {
     const { load, translate } = this.#options;
     const attempt = new Attempt(this.#call, target, report, load);
     if (current !== undefined) current.attempt = attempt;
-    return attempt.begin(translate, this.#patience(target));
+    return attempt.begin(translate, this.#timeoutOf(target));
   }
 
   /** Sends the call to one target, and to others while it is silent. */
@@ -217,7 +221,7 @@ class Attempts {
       );
       return { target, reply, giveUp: () => current.attempt?.giveUp() };
     };
-    return firstToAnswer(start(first), {
+    return raceAttempts(start(first), {
       after: hedge === false ? longestWait : hedge.after,
       another: () => {
         if (this.#hedges <= 0 || this.#tries >= attempts) return undefined;
@@ -227,7 +231,7 @@ class Attempts {
         this.#tries += 1;
         return start(next);
       },
-      endsAll: (error) => !movesOn(error),
+      endsAll: (error) => !shouldFallBack(error),
       beaten: ({ target }) => {
         const at = sending.get(target);
         if (at !== undefined) this.#before.push(attemptEvent(target, 'hedged', at));
@@ -246,20 +250,20 @@ class Attempts {
     if (isRepeatable(error) && this.#repeated?.includes(target) !== true) {
       (this.#repeated ??= []).push(target);
       this.#repeat = target;
-    } else this.#choice.failed(target, ...spoils(error));
+    } else this.#selector.failed(target, ...failureScopeOf(error));
   }
 
   #timeLeft(): number {
     return this.#options.settings.total - (performance.now() - this.#startedAt);
   }
 
-  #patience({ channel }: Target): Patience {
+  #timeoutOf({ channel }: Target): AttemptTimeout {
     const { attempt, firstToken } = this.#options.settings;
     const whole = channel.attemptTimeout ?? attempt;
     // A response that is not streamed has no first token before it is complete.
     const own = this.#call.stream ? Math.min(whole, channel.firstTokenTimeout ?? firstToken) : whole;
     const left = Math.max(0, this.#timeLeft());
-    return { milliseconds: Math.min(own, left), callsOwn: left < own };
+    return { milliseconds: Math.min(own, left), isOfCall: left < own };
   }
 
   /**
@@ -269,9 +273,9 @@ class Attempts {
   #failure(wait?: number, cooling = false): GatewayError {
     const retryAfter = wait === undefined ? undefined : Math.max(1, Math.ceil(wait / 1000));
     if (this.#failures !== undefined) {
-      const all = this.#choice.left().length === 0;
+      const all = this.#selector.left().length === 0;
       const unknown = all ? nobodyKnows(this.#failures, this.#call.askedModel) : undefined;
-      return unknown ?? tellingError(this.#failures, cooling ? retryAfter : undefined);
+      return unknown ?? selectFinalError(this.#failures, cooling ? retryAfter : undefined);
     }
     const details = { origin: 'upstream', ...(retryAfter === undefined ? {} : { retryAfter }) } as const;
     return cooling

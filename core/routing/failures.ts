@@ -1,7 +1,7 @@
 /** Decides what follows from a failed attempt: a retry, another key, a fallback, or the error that the client gets. */
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import { upstreamFailureOf } from '../sdk/upstream-failure.ts';
-import type { Failed } from './choice.ts';
+import type { FailureScope } from './target-selector.ts';
 import { diagnose } from './health/diagnosis.ts';
 
 /** Statuses after which the same request may succeed: timeout, conflict, too early. */
@@ -14,7 +14,7 @@ export function isRepeatable(error: GatewayError): boolean {
 }
 
 /** Returns the scope of a failure, and true where another key of the same channel is the next best target. */
-export function spoils(error: GatewayError): readonly [Failed, boolean] {
+export function failureScopeOf(error: GatewayError): readonly [FailureScope, boolean] {
   switch (upstreamFailureOf(error)?.fault) {
     case 'credentials':
     case 'no-credit':
@@ -49,7 +49,7 @@ export function nobodyKnows(failures: readonly GatewayError[], model: string): G
  * Selects the error to return when every attempt failed: the latest one that is not a rate limit, else the latest one with the shortest
  * `retryAfter` (seconds) of all. `ready`: another such time, from health.
  */
-export function tellingError(failures: readonly GatewayError[], ready?: number): GatewayError {
+export function selectFinalError(failures: readonly GatewayError[], ready?: number): GatewayError {
   const other = failures.findLast(({ code }) => code !== 'rate_limit_exceeded');
   if (other !== undefined) return other;
   const waits = [...failures.map(({ retryAfter }) => retryAfter), ready].filter((wait) => wait !== undefined);
@@ -61,8 +61,8 @@ export function tellingError(failures: readonly GatewayError[], ready?: number):
   return new GatewayError(code, message, { status, origin, retryable, headers, cause, retryAfter });
 }
 
-/** Returns true for a failure that another target may not share. The caller's own mistake stays one everywhere. */
-export function movesOn(error: unknown): boolean {
+/** Returns true for a failure that another target may not share. A client error is never retried, because every target would return it. */
+export function shouldFallBack(error: unknown): boolean {
   const { origin, retryable } = toGatewayError(error);
   return origin !== 'client' && retryable;
 }

@@ -64,7 +64,7 @@ export interface RaceOptions<R extends Runner> {
  * Resolves with the first response, and cancels all other attempts at once. Rejects with the failure of the last attempt, or as soon as an
  * attempt fails in a way that all others would share.
  */
-export function firstToAnswer<R extends Runner>(
+export function raceAttempts<R extends Runner>(
   first: R,
   options: RaceOptions<R>,
 ): Promise<Observable<GatewayEvent>> {

@@ -142,7 +142,7 @@ function named(settlement: Settlement | undefined, origin: Task | undefined): Se
   return { ...settlement, record: { ...settlement.record, model: origin.model } };
 }
 
-interface Making {
+interface TaskInput {
   readonly call: Call;
   readonly own: Detached;
   readonly request: VideoRequest;
@@ -151,8 +151,8 @@ interface Making {
   readonly settlement: Settlement | undefined;
 }
 
-function taskOf(making: Making, { deadline, retention }: Creating): Task {
-  const { call, own, request, origin, report, settlement } = making;
+function taskOf(input: TaskInput, { deadline, retention }: Creating): Task {
+  const { call, own, request, origin, report, settlement } = input;
   const { target } = accountOf(own.call).attempts;
   if (target === undefined) throw new Error('A task was made nowhere.');
   const now = Date.now();

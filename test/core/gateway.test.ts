@@ -11,7 +11,7 @@ import { createGateway } from '../../core/gateway.ts';
 import { type Gateway } from '../../core/front/gateway.ts';
 import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openStores } from '../../core/state/stores.ts';
-import { openSurroundings } from '../../core/config/surroundings.ts';
+import { openGatewayServices } from '../../core/config/gateway-services.ts';
 import auth from '../../plugins/auth.ts';
 import logging from '../../plugins/logging.ts';
 import modelAccess from '../../plugins/model-access.ts';
@@ -30,7 +30,7 @@ async function build(
   onTestFinished(() => stores.close());
   const { log, lines } = keptLog();
   const loaded = readConfig(config, join(folder, 'gateway.config.ts'));
-  const surroundings = openSurroundings(log, stores, createApiKeys(stores), loaded.settings);
+  const surroundings = openGatewayServices(log, stores, createApiKeys(stores), loaded.settings);
   const gateway = await createGateway(loaded, surroundings);
   onTestFinished(() => gateway.close());
   return { gateway, lines, folder };

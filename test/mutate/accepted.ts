@@ -16,7 +16,7 @@ export interface Accepted {
 /** Mutants that are known to survive, each with its reason. An entry that is killed, or that fits no code, is an error. */
 export const accepted: readonly Accepted[] = [
   {
-    file: 'core/routing/choice.ts',
+    file: 'core/routing/target-selector.ts',
     source: 'const rank = candidates[start]?.rank;',
     original: 'candidates[start]?.rank',
     replacement: 'candidates[start].rank',
@@ -44,21 +44,21 @@ export const accepted: readonly Accepted[] = [
     reason: 'what stands nowhere in the order comes first in it, and counts as up in the end',
   },
   {
-    file: 'core/routing/choice.ts',
+    file: 'core/routing/target-selector.ts',
     source: 'if (targets[0]?.key.site === undefined) return targets;',
     original: 'targets[0]?.key',
     replacement: 'targets[0].key',
     reason: 'callers pass at least one target; the compiler asks for the question mark',
   },
   {
-    file: 'core/routing/choice.ts',
+    file: 'core/routing/target-selector.ts',
     source: '(this.#tried ??= []).push(target);',
     original: '[]',
     replacement: '["Stryker was here"]',
     reason: 'the list is only searched for targets, and no target is a string',
   },
   {
-    file: 'core/routing/choice.ts',
+    file: 'core/routing/target-selector.ts',
     source: 'const index = this.#tried?.indexOf(target) ?? -1;',
     original: '-1',
     replacement: '+1',

@@ -19,7 +19,7 @@ export interface Access {
 }
 
 /** Folders and variables that determine the paths of settings files. */
-export interface Places {
+export interface SettingsEnvironment {
   readonly home: string;
   readonly platform: NodeJS.Platform;
   /** Returns a variable that moves these files, such as `XDG_CONFIG_HOME`; undefined for each in a temporary home. */
@@ -61,7 +61,7 @@ export interface Agent {
   readonly title: string;
   /** Other spellings. */
   readonly aliases?: readonly string[];
-  plan(access: Access, places: Places): Plan;
+  plan(access: Access, environment: SettingsEnvironment): Plan;
   readonly run?: Run;
 }
 

@@ -12,9 +12,9 @@ import { decodeRequest, encodeRequest, peek } from './request.ts';
 import { passes } from './settings.ts';
 import { ImageStreamDecoder, ImageStreamEncoder } from './stream.ts';
 import { usageTap } from './usage.ts';
-import { eventNames, formatName, paths, type Making } from './wire.ts';
+import { eventNames, formatName, paths, type ImageOperation } from './wire.ts';
 
-function making(operation: Making): Codec<ImageRequest> {
+function createCodec(operation: ImageOperation): Codec<ImageRequest> {
   const completed = `${eventNames[operation]}.completed`;
   const streams: Partial<Codec<ImageRequest>> =
     operation === 'vary-image'
@@ -68,9 +68,9 @@ const images: Format = {
     },
   ],
   codecs: {
-    'generate-image': making('generate-image'),
-    'edit-image': making('edit-image'),
-    'vary-image': making('vary-image'),
+    'generate-image': createCodec('generate-image'),
+    'edit-image': createCodec('edit-image'),
+    'vary-image': createCodec('vary-image'),
   },
   errorReply,
   replyHeaders,

@@ -10,7 +10,7 @@ import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
 import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './parts.ts';
 import { asBoolean, readSettings, settingNames, typed, writeSettings } from './settings.ts';
-import { formatName, paths, type Making } from './wire.ts';
+import { formatName, paths, type ImageOperation } from './wire.ts';
 
 /** Images and mask of a request, and how they were spelled. */
 interface Pictures {
@@ -20,7 +20,9 @@ interface Pictures {
 }
 
 /** Decodes a request: JSON, or a form whose fields are texts. Throws 400 with the path. */
-export function decodeRequest(operation: Making): (body: JsonObject, params: RouteParams) => ImageRequest {
+export function decodeRequest(
+  operation: ImageOperation,
+): (body: JsonObject, params: RouteParams) => ImageRequest {
   return (wire, params) => {
     const body = params.form === undefined ? wire : typed(wire);
     const settings = readSettings(body, operation);
@@ -44,7 +46,7 @@ export function decodeRequest(operation: Making): (body: JsonObject, params: Rou
 }
 
 /** Reads the model and the stream flag. */
-export function peek(operation: Making): (
+export function peek(operation: ImageOperation): (
   body: JsonObject,
   params: RouteParams,
 ) => {
@@ -59,14 +61,14 @@ export function peek(operation: Making): (
   });
 }
 
-function promptOf(value: JsonValue | undefined, operation: Making): string {
+function promptOf(value: JsonValue | undefined, operation: ImageOperation): string {
   if (operation === 'vary-image') return optionalString(value, 'prompt') ?? '';
   const prompt = requiredString(value, 'prompt');
   if (prompt.trim() === '') throw wrongValue('prompt', 'a text that is not empty');
   return prompt;
 }
 
-function picturesOf(operation: Making, body: JsonObject, params: RouteParams): Pictures {
+function picturesOf(operation: ImageOperation, body: JsonObject, params: RouteParams): Pictures {
   const { form } = params;
   if (operation === 'generate-image') return { images: [], spelling: {} };
   if (form !== undefined) {

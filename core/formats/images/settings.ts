@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
-import type { Making } from './wire.ts';
+import type { ImageOperation } from './wire.ts';
 
 /** Converts texts of a form to numbers and booleans. Texts that cannot be converted are left for the checks to refuse. */
 export function typed(body: JsonObject): JsonObject {
@@ -62,7 +62,7 @@ export const settingNames: ReadonlySet<string> = new Set([
 ]);
 
 /** Decodes the settings of a body. Throws 400 naming the field that is wrong. */
-export function readSettings(body: JsonObject, operation: Making): Settings {
+export function readSettings(body: JsonObject, operation: ImageOperation): Settings {
   const found: { -readonly [Name in keyof Settings]: Settings[Name] } = { stream: false };
   for (const [name, member] of texts) {
     const value = optionalString(body[name], name);

@@ -12,7 +12,7 @@ import { upstreamError, truncatedResponse } from '../_shared/upstream-error/inde
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { noImages, readFacts, writeFacts } from './reply.ts';
 import { readUsage, writeUsage } from './usage.ts';
-import { eventNames, formatName, type Making } from './wire.ts';
+import { eventNames, formatName, type ImageOperation } from './wire.ts';
 
 const none: readonly WireFrame[] = [];
 
@@ -23,7 +23,7 @@ export class ImageStreamDecoder implements StreamDecoder {
   #open = false;
   #total: Usage | undefined;
 
-  constructor(operation: Making) {
+  constructor(operation: ImageOperation) {
     this.#name = eventNames[operation];
   }
 
@@ -93,7 +93,7 @@ export class ImageStreamEncoder implements StreamEncoder {
   #complete = false;
   #over = false;
 
-  constructor(operation: Making, context: ReplyContext) {
+  constructor(operation: ImageOperation, context: ReplyContext) {
     this.#name = eventNames[operation];
     this.#context = context;
     this.#losses = new Losses(formatName, context);

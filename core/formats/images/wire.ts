@@ -9,11 +9,11 @@ export const paths = {
 } as const;
 
 /** Kind of request. */
-export type Making = keyof typeof paths;
+export type ImageOperation = keyof typeof paths;
 
 /** Prefix of the event names of a stream. */
 export const eventNames = {
   'generate-image': 'image_generation',
   'edit-image': 'image_edit',
   'vary-image': 'image_edit',
-} as const satisfies Record<Making, string>;
+} as const satisfies Record<ImageOperation, string>;

@@ -5,7 +5,7 @@ import { orderPlugins, type Running } from '../../call/pipeline.ts';
 import { timed } from '../../call/plugin-times.ts';
 import { readConfig } from '../../config/config.ts';
 import type { GatewayConfig } from '../config.ts';
-import { closeSurroundings, openSurroundings } from '../../config/surroundings.ts';
+import { closeGatewayServices, openGatewayServices } from '../../config/gateway-services.ts';
 import { createLog } from '../../log.ts';
 import { EndedCalls } from '../../money/account/ended-calls.ts';
 import { accountOf } from '../../money/account/index.ts';
@@ -90,7 +90,7 @@ export async function testPlugins(
     write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>),
   });
   const stores = openStores('sqlite::memory:');
-  const surroundings = openSurroundings(log, stores, createApiKeys(stores), settings);
+  const gatewayServices = openGatewayServices(log, stores, createApiKeys(stores), settings);
   const services = openServices();
   const closers: (() => void | Promise<void>)[] = [];
   const notices = new Notices(log);
@@ -104,14 +104,14 @@ export async function testPlugins(
   let subcalls: Next = notInTests;
   let toolRuns: Next = notInTests;
   const tools: InternalTools = {
-    ...surroundings,
+    ...gatewayServices,
     log,
     catalog,
     calls: createDirectCalls(formatNamed, (call) => translation(call)),
     subcall: createSubcalls(
       formats,
       (call) => subcalls(call),
-      surroundings.detached,
+      gatewayServices.detached,
       (own, parent) => {
         const test = parent.get(underTest);
         if (test !== undefined) own.set(underTest, test);
@@ -122,14 +122,14 @@ export async function testPlugins(
     providerCalls: createProviderCalls(formatNamed),
     http: services,
     metrics: counters.of('test'),
-    workers: workersOf(surroundings.processes.peers, 'test'),
+    workers: workersOf(gatewayServices.processes.peers, 'test'),
     fetchClientUrl: createFetchClientUrl(settings.fetch),
-    ...createCallTools(formatNamed, { ...surroundings, notices, settings, onClose }),
+    ...createCallTools(formatNamed, { ...gatewayServices, notices, settings, onClose }),
     ...inert,
     prices: createPrices(settings.prices, {}, catalog),
     settings,
     notices,
-    detach: (call) => surroundings.detached.detach(call),
+    detach: (call) => gatewayServices.detached.detach(call),
     watchPlugins: (watch) => watchers.push(watch),
     reads: () => mostRead(listed),
     format: formatNamed,
@@ -153,7 +153,7 @@ export async function testPlugins(
       ended.flush();
       for (const job of closers.splice(0).toReversed()) await job(); // oxlint-disable-line no-await-in-loop
       await services.close();
-      await closeSurroundings(surroundings);
+      await closeGatewayServices(gatewayServices);
       await stores.close();
     },
   };

@@ -61,7 +61,7 @@ function notFetched(at: string, cause?: unknown): GatewayError {
   });
 }
 
-interface Surroundings {
+interface FetchContext {
   readonly settings: FetchSettings;
   readonly allowed: AddressList;
   readonly deadline: Deadline;
@@ -72,16 +72,16 @@ interface Surroundings {
 class Fetching {
   #url: URL;
   readonly #rules: FetchRules;
-  readonly #around: Surroundings;
+  readonly #context: FetchContext;
 
-  constructor(url: URL, rules: FetchRules, around: Surroundings) {
+  constructor(url: URL, rules: FetchRules, around: FetchContext) {
     this.#url = url;
     this.#rules = rules;
-    this.#around = around;
+    this.#context = around;
   }
 
   async run(): Promise<Fetched> {
-    const { settings } = this.#around;
+    const { settings } = this.#context;
     for (let hops = 0; ; hops += 1) {
       const { request, response } = await this.#open();
       try {
@@ -96,7 +96,7 @@ class Fetching {
   }
 
   #open(): Promise<GuardedAnswer> {
-    const { allowed, deadline, parts } = this.#around;
+    const { allowed, deadline, parts } = this.#context;
     return deadline.during((resolve, reject) => {
       const { answer, cancel } = requestGuarded(this.#url, { ...parts, allowed, headers: { accept: '*/*' } });
       answer.then(resolve, reject);
@@ -106,7 +106,7 @@ class Fetching {
 
   async #read(response: IncomingMessage): Promise<Fetched> {
     const { at, room } = this.#rules;
-    const { size, timeout } = this.#around.settings;
+    const { size, timeout } = this.#context.settings;
     const { statusCode = 0, headers } = response;
     if (statusCode !== 200) throw refused(at, `the server of this URL answered ${statusCode}`);
     const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
@@ -119,10 +119,10 @@ class Fetching {
     };
     check(announced, announced);
     const contentType = typeOf(headers['content-type']);
-    this.#around.deadline.reason = () => refused(at, `the file did not arrive within ${timeout} ms`);
+    this.#context.deadline.reason = () => refused(at, `the file did not arrive within ${timeout} ms`);
     let taken = 0;
     try {
-      const bytes = await this.#around.deadline.during<Buffer>((resolve, reject) => {
+      const bytes = await this.#context.deadline.during<Buffer>((resolve, reject) => {
         const held = new HeldBytes();
         let accepted = false;
         const accept = (head: Buffer): void => {

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { upstreamError } from '../../../core/formats/_shared/upstream-error/index.ts';
-import { isRepeatable, movesOn, nobodyKnows, spoils, tellingError } from '../../../core/routing/failures.ts';
+import {
+  isRepeatable,
+  shouldFallBack,
+  nobodyKnows,
+  failureScopeOf,
+  selectFinalError,
+} from '../../../core/routing/failures.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 
 const upstreamErrorOf = (
@@ -25,7 +31,7 @@ describe('another target is asked', () => {
       false,
     ],
   ])('%s', (_what, error, expected) => {
-    expect(movesOn(error)).toBe(expected);
+    expect(shouldFallBack(error)).toBe(expected);
   });
 
   test.each([408, 409, 425])('only after the same once more where the provider answers %i', (status) => {
@@ -40,27 +46,27 @@ describe('another target is asked', () => {
 });
 
 test('a failure spoils a key, of which another is the next best, or the limit of one, or the channel', () => {
-  expect([spoils(upstreamErrorOf(401)), spoils(upstreamErrorOf(402))]).toEqual([
+  expect([failureScopeOf(upstreamErrorOf(401)), failureScopeOf(upstreamErrorOf(402))]).toEqual([
     ['key', true],
     ['key', true],
   ]);
-  expect(spoils(limit())).toEqual(['key', false]);
+  expect(failureScopeOf(limit())).toEqual(['key', false]);
   for (const error of [upstreamErrorOf(500), upstreamErrorOf(404), new GatewayError('upstream_cut', 'cut')])
-    expect(spoils(error)).toEqual(['channel', false]);
+    expect(failureScopeOf(error)).toEqual(['channel', false]);
 });
 
 describe('what the client is told', () => {
   test('of several failures is the latest that is no limit', () => {
     const [first, second] = [upstreamErrorOf(500, 'first'), upstreamErrorOf(500, 'second')];
-    expect(tellingError([first, second, limit(3)])).toBe(second);
-    expect(tellingError([limit(3), first])).toBe(first);
+    expect(selectFinalError([first, second, limit(3)])).toBe(second);
+    expect(selectFinalError([limit(3), first])).toBe(first);
   });
 
   test('of limits alone is the latest of them, with the shortest wait that is known', () => {
     const last = limit(9);
-    expect(tellingError([limit(9), last])).toBe(last);
-    expect(tellingError([limit(), last])).toBe(last);
-    const shorter = tellingError([limit(4), last]);
+    expect(selectFinalError([limit(9), last])).toBe(last);
+    expect(selectFinalError([limit(), last])).toBe(last);
+    const shorter = selectFinalError([limit(4), last]);
     expect(shorter).toMatchObject({
       code: 'rate_limit_exceeded',
       status: last.status,
@@ -70,20 +76,20 @@ describe('what the client is told', () => {
       retryAfter: 4,
       cause: last.cause,
     });
-    expect(tellingError([last], 2)).toMatchObject({ retryAfter: 2 });
-    expect(tellingError([last], 20)).toBe(last);
-    expect(tellingError([limit()]).retryAfter).toBeUndefined();
-    expect(tellingError([limit()], 6)).toMatchObject({ retryAfter: 6, message: 'slow down' });
+    expect(selectFinalError([last], 2)).toMatchObject({ retryAfter: 2 });
+    expect(selectFinalError([last], 20)).toBe(last);
+    expect(selectFinalError([limit()]).retryAfter).toBeUndefined();
+    expect(selectFinalError([limit()], 6)).toMatchObject({ retryAfter: 6, message: 'slow down' });
   });
 
   test('of headers, those of the last', () => {
     const details = { origin: 'upstream', retryAfter: 9, headers: { 'x-limit': '5' } } as const;
     const last = new GatewayError('rate_limit_exceeded', 'slow down', details);
-    expect(tellingError([limit(4), last])).toMatchObject({ retryAfter: 4, headers: { 'x-limit': '5' } });
+    expect(selectFinalError([limit(4), last])).toMatchObject({ retryAfter: 4, headers: { 'x-limit': '5' } });
   });
 
   test('of nothing is a defect', () => {
-    expect(() => tellingError([])).toThrow('Nothing has failed.');
+    expect(() => selectFinalError([])).toThrow('Nothing has failed.');
   });
 
   test('of a model that no provider has is that, and that asking again is of no use', () => {

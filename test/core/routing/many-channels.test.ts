@@ -3,8 +3,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { testPlugins } from 'sluice/testing';
 import { findCandidates } from '../../../core/routing/candidates.ts';
 import { createCatalog } from '../../../core/routing/catalog.ts';
-import { Choice } from '../../../core/routing/choice.ts';
-import { fittingFirst } from '../../../core/routing/fitting.ts';
+import { TargetSelector } from '../../../core/routing/target-selector.ts';
+import { preferCapable } from '../../../core/routing/prefer-capable.ts';
 import { TargetLoads } from '../../../core/routing/load.ts';
 import { createPrices } from '../../../core/money/prices/index.ts';
 import type { Channel, Target } from '../../../core/sdk/call.ts';
@@ -65,7 +65,7 @@ describe('with 2,000 channels', () => {
     read();
     const choose = (): Target | undefined => {
       expect(prices.most('m', 1_000_000, 0)).toBe(1_000_000);
-      return new Choice(fittingFirst(findCandidates(call, catalog), call), undefined, {
+      return new TargetSelector(preferCapable(findCandidates(call, catalog), call), undefined, {
         health,
         load: new TargetLoads(),
         how: 'weight',
@@ -116,7 +116,7 @@ test('of a channel with 2,000 keys few are looked at, each gets calls in its tur
   const load = new TargetLoads();
   const random = seeded(5);
   const names = Array.from({ length: 10_000 }, () => {
-    const choice = new Choice(candidates, undefined, { health, load, how: 'weight', random });
+    const choice = new TargetSelector(candidates, undefined, { health, load, how: 'weight', random });
     const target = choice.next();
     return target === undefined ? 'none' : nameOf(target);
   });
@@ -144,7 +144,7 @@ test('many channels share the calls by their weights, and those that rest leave 
   const calls = 40_000;
   const counts = new Map<string, number>();
   for (let call = 0; call < calls; call += 1) {
-    const target = new Choice(candidates, undefined, {
+    const target = new TargetSelector(candidates, undefined, {
       health,
       load: new TargetLoads(),
       how: 'weight',

@@ -1,11 +1,11 @@
 /** Settings of agents that call the gateway with chat completions and keep their settings in JSON files. */
 import { join } from 'node:path';
 import type { JsonObject } from '../../../model/json.ts';
-import { editsOf, keyText, type Access, type Agent, type Places, type Plan } from '../agent.ts';
+import { editsOf, keyText, type Access, type Agent, type SettingsEnvironment, type Plan } from '../agent.ts';
 import { json } from '../documents/json.ts';
 
 /** Returns the settings folder of programs that follow the XDG Base Directory Specification. */
-export function configFolder({ home, variable }: Places): string {
+export function configFolder({ home, variable }: SettingsEnvironment): string {
   return variable('XDG_CONFIG_HOME') ?? join(home, '.config');
 }
 
@@ -37,7 +37,8 @@ function opencodePlan(access: Access, path: string): Plan {
 export const opencode: Agent = {
   name: 'opencode',
   title: 'opencode',
-  plan: (access, places) => opencodePlan(access, join(configFolder(places), 'opencode', 'opencode.json')),
+  plan: (access, environment) =>
+    opencodePlan(access, join(configFolder(environment), 'opencode', 'opencode.json')),
   run: {
     program: 'opencode',
     arguments: (question) => ['run', question],
@@ -51,7 +52,7 @@ export const kilo: Agent = {
   name: 'kilo',
   title: 'Kilo Code',
   aliases: ['kilo-code', 'kilocode'],
-  plan: (access, places) => opencodePlan(access, join(configFolder(places), 'kilo', 'kilo.json')),
+  plan: (access, environment) => opencodePlan(access, join(configFolder(environment), 'kilo', 'kilo.json')),
 };
 
 /** Qwen Code: a model of the provider `openai`. Its own documentation, `model-providers.md`, measured with 0.24. */
@@ -127,7 +128,7 @@ export const cline: Agent = {
 export const crush: Agent = {
   name: 'crush',
   title: 'Crush',
-  plan(access, places) {
+  plan(access, environment) {
     const { url, model, smallModel, inputLimit = 128_000 } = access;
     const models = [...new Set([model, smallModel])].map((id) => ({
       id,
@@ -145,7 +146,7 @@ export const crush: Agent = {
     return {
       files: [
         {
-          path: join(configFolder(places), 'crush', 'crush.json'),
+          path: join(configFolder(environment), 'crush', 'crush.json'),
           syntax: json,
           edits: [
             { path: ['providers', 'sluice'], value: provider },
@@ -163,13 +164,13 @@ export const crush: Agent = {
 export const zed: Agent = {
   name: 'zed',
   title: 'Zed',
-  plan({ url, key, model, inputLimit = 128_000 }, places) {
+  plan({ url, key, model, inputLimit = 128_000 }, environment) {
     const capabilities = { tools: true, images: true, parallel_tool_calls: true, prompt_cache_key: false };
     const entry = { name: model, display_name: `${model} (Sluice)`, max_tokens: inputLimit, capabilities };
     return {
       files: [
         {
-          path: join(configFolder(places), 'zed', 'settings.json'),
+          path: join(configFolder(environment), 'zed', 'settings.json'),
           syntax: json,
           edits: [
             { path: ['language_models', 'openai_compatible', 'sluice', 'api_url'], value: `${url}/v1` },

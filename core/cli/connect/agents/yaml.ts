@@ -1,6 +1,6 @@
 /** Settings of agents that keep at least one of their settings files in YAML. */
 import { join } from 'node:path';
-import { editsOf, keyText, type Agent, type Places } from '../agent.ts';
+import { editsOf, keyText, type Agent, type SettingsEnvironment } from '../agent.ts';
 import { json } from '../documents/json.ts';
 import { yaml } from '../documents/yaml.ts';
 import { configFolder } from './chat-completions.ts';
@@ -83,8 +83,8 @@ export const continueDev: Agent = {
 export const goose: Agent = {
   name: 'goose',
   title: 'goose',
-  plan({ url, key, model, inputLimit = 128_000 }, places) {
-    const folder = join(configFolder(places), 'goose');
+  plan({ url, key, model, inputLimit = 128_000 }, environment) {
+    const folder = join(configFolder(environment), 'goose');
     const variable = 'env' in key ? key.env : 'SLUICE_API_KEY';
     const provider = {
       name: 'sluice',
@@ -123,8 +123,8 @@ export const goose: Agent = {
 export const llm: Agent = {
   name: 'llm',
   title: 'llm',
-  plan({ url, key, model }, places) {
-    const folder = llmFolder(places);
+  plan({ url, key, model }, environment) {
+    const folder = llmFolder(environment);
     const entry = {
       model_id: `sluice/${model}`,
       model_name: model,
@@ -167,11 +167,11 @@ export const llm: Agent = {
   },
 };
 
-function llmFolder(places: Places): string {
-  const { home, platform, variable } = places;
+function llmFolder(environment: SettingsEnvironment): string {
+  const { home, platform, variable } = environment;
   const own = variable('LLM_USER_PATH');
   if (own !== undefined) return own;
   return platform === 'darwin'
     ? join(home, 'Library', 'Application Support', 'io.datasette.llm')
-    : join(configFolder(places), 'io.datasette.llm');
+    : join(configFolder(environment), 'io.datasette.llm');
 }

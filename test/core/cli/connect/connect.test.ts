@@ -14,7 +14,7 @@ import { connect as command } from '../../../../core/cli/connect.ts';
 import { explain } from '../../../../core/cli/explain.ts';
 import { UsageError } from '../../../../core/cli/command.ts';
 import { agents } from '../../../../core/cli/connect/agents/index.ts';
-import type { Access, Places } from '../../../../core/cli/connect/agent.ts';
+import type { Access, SettingsEnvironment } from '../../../../core/cli/connect/agent.ts';
 import { shownDiff } from '../../../../core/cli/connect/diff.ts';
 import { startGateway, type TestGateway } from '../../../support/gateway.ts';
 import { temporaryFolder } from '../../../support/temporary-folder.ts';
@@ -63,7 +63,7 @@ const written = agents.filter(({ plan }) => plan(accessOf('sk-x'), placesOf('/ho
 function accessOf(value: string): Access {
   return { url: 'http://x', key: { value }, model: 'demo', smallModel: 'tiny' };
 }
-function placesOf(home: string): Places {
+function placesOf(home: string): SettingsEnvironment {
   return { home, platform: 'linux', variable: () => undefined };
 }
 

@@ -30,7 +30,7 @@ import type { RuntimeConfig } from './runtime-config/index.ts';
 import type { HealthLine } from '../routing/health/primary.ts';
 
 /** Services of one process. */
-export interface Surroundings {
+export interface GatewayServices {
   readonly log: Log;
   readonly stores: Stores;
   readonly apiKeys: ApiKeys;
@@ -65,7 +65,7 @@ export interface ProcessLines {
 }
 
 /** Opens the services. */
-export function openSurroundings(
+export function openGatewayServices(
   log: Log,
   stores: Stores,
   apiKeys: ApiKeys,
@@ -77,7 +77,7 @@ export function openSurroundings(
     members,
   }: Pick<Settings, 'shared' | 'health' | 'overload' | 'limits' | 'members'>,
   processes: Processes & ProcessLines = alone(),
-): Surroundings {
+): GatewayServices {
   const ledger = withOwners(openLedger(stores), (keyId) => apiKeys.effectiveById(keyId));
   const upkeep = new Upkeep();
   const stopResponseReports = startResponseReports(stores.database, upkeep);
@@ -139,15 +139,15 @@ export function openSurroundings(
   };
 }
 
-/** Closes what {@link openSurroundings} opened, in order; the stores stay open. What waits to be charged is charged first. */
-export async function closeSurroundings({
+/** Closes what {@link openGatewayServices} opened, in order; the stores stay open. What waits to be charged is charged first. */
+export async function closeGatewayServices({
   rates,
   health,
   bookkeeper,
   apiKeys,
   overload,
   stopUpkeep,
-}: Surroundings): Promise<void> {
+}: GatewayServices): Promise<void> {
   stopUpkeep();
   overload.close();
   await health.close();

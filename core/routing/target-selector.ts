@@ -7,7 +7,7 @@ import type { Health } from '../sdk/health.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
 
 /** Services and settings for a choice. */
-export interface ChoiceOptions {
+export interface TargetSelectorOptions {
   readonly health: Pick<Health, 'waitMs'>;
   readonly load: TargetLoads;
   readonly how: RoutingSettings['choice'];
@@ -18,7 +18,7 @@ export interface ChoiceOptions {
 }
 
 /** Scope of a failure: the targets that share it. */
-export type Failed =
+export type FailureScope =
   /** Only this target: its key, or the rate limit of the key. */
   | 'key'
   /** The channel, or one of its sites. Its other keys are tried when no other target is left. */
@@ -29,10 +29,10 @@ export type Failed =
  * first, and within a rank the order of `how` in the settings. Skips targets with an open circuit breaker, even if a lower rank must be used.
  * A channel that failed as a whole comes last. The sites of a channel are used in their order: after a failure at one site the next site follows.
  */
-export class Choice {
+export class TargetSelector {
   readonly #candidates: readonly Candidate[];
   readonly #affinity: Affinity | undefined;
-  readonly #options: ChoiceOptions;
+  readonly #options: TargetSelectorOptions;
   #tried: Target[] | undefined;
   /** One target of each site that failed. */
   #failed: Target[] | undefined;
@@ -41,7 +41,11 @@ export class Choice {
   #mates: string | undefined;
 
   /** `candidates` come highest rank first. An affinity with `only` must name one of them. */
-  constructor(candidates: readonly Candidate[], affinity: Affinity | undefined, options: ChoiceOptions) {
+  constructor(
+    candidates: readonly Candidate[],
+    affinity: Affinity | undefined,
+    options: TargetSelectorOptions,
+  ) {
     this.#candidates = affinity?.only === true ? onlyOf(candidates, affinity) : candidates;
     this.#affinity = affinity;
     this.#options = options;
@@ -76,7 +80,7 @@ export class Choice {
   }
 
   /** Records a failed attempt. `prefersMates`: another key of the same channel is tried next. */
-  failed(target: Target, what: Failed, prefersMates = false): void {
+  failed(target: Target, what: FailureScope, prefersMates = false): void {
     const { channel, key } = target;
     if (what === 'channel') (this.#failed ??= []).push(target);
     if (key.site !== undefined || (prefersMates && what === 'key')) this.#mates = channel.id;

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Affinity } from '../../../core/sdk/affinity.ts';
-import { Choice, type ChoiceOptions } from '../../../core/routing/choice.ts';
+import { TargetSelector, type TargetSelectorOptions } from '../../../core/routing/target-selector.ts';
 import { TargetLoads } from '../../../core/routing/load.ts';
 import { candidatesOf, FakeHealth, nameOf, seeded, type Wanted } from './_targets.ts';
 
 interface Setup {
-  readonly how?: ChoiceOptions['how'];
+  readonly how?: TargetSelectorOptions['how'];
   readonly affinity?: Affinity;
   readonly health?: FakeHealth;
   readonly load?: TargetLoads;
@@ -17,8 +17,8 @@ interface Setup {
 function choiceOf(
   wanted: readonly Wanted[],
   { how = 'weight', affinity, health, load, random, now }: Setup = {},
-): Choice {
-  return new Choice(candidatesOf(...wanted), affinity, {
+): TargetSelector {
+  return new TargetSelector(candidatesOf(...wanted), affinity, {
     how,
     health: health ?? new FakeHealth(),
     load: load ?? new TargetLoads(),
@@ -27,7 +27,7 @@ function choiceOf(
   });
 }
 
-function all(choice: Choice): string[] {
+function all(choice: TargetSelector): string[] {
   const names: string[] = [];
   for (let target = choice.next(); target !== undefined; target = choice.next()) names.push(nameOf(target));
   return names;
@@ -43,7 +43,7 @@ const wantedChannels: fc.Arbitrary<readonly Wanted[]> = fc
     { minLength: 1, maxLength: 5 },
   )
   .map((channels) => channels.map((channel, index) => ({ id: `c${index}`, ...channel })));
-const hows = fc.constantFrom('weight', 'least-busy', 'fastest') as fc.Arbitrary<ChoiceOptions['how']>;
+const hows = fc.constantFrom('weight', 'least-busy', 'fastest') as fc.Arbitrary<TargetSelectorOptions['how']>;
 
 describe('the targets of a call', () => {
   test('come once each, and none is forgotten', () => {

@@ -23,7 +23,7 @@ interface Needs {
  * Returns the candidates, within each rank those last that are known not to support the call. Removes none, because the known traits may be
  * outdated. Returns the same array when the order does not change.
  */
-export function fittingFirst(candidates: readonly Candidate[], call: Call): readonly Candidate[] {
+export function preferCapable(candidates: readonly Candidate[], call: Call): readonly Candidate[] {
   if (call.operation !== 'chat' || candidates.length < 2) return candidates;
   let orders = ordersOf.get(candidates);
   if (orders === undefined) ordersOf.set(candidates, (orders = new Orders(candidates)));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KnownModel } from '../../../core/sdk/channel.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
-import { fittingFirst } from '../../../core/routing/fitting.ts';
+import { preferCapable } from '../../../core/routing/prefer-capable.ts';
 import { makeCall } from '../../../core/sdk/testing/call.ts';
 import { candidatesOf, type Wanted } from './_targets.ts';
 
@@ -61,7 +61,7 @@ const shown: JsonObject = {
 async function order(wanted: readonly Wanted[], body: JsonObject): Promise<string> {
   const { call, exchange, read } = await makeCall({ body: { model: 'm', messages: hello, ...body } });
   read();
-  const candidates = fittingFirst(candidatesOf(...wanted), call);
+  const candidates = preferCapable(candidatesOf(...wanted), call);
   exchange.end();
   return candidates
     .map(({ channel, rank }, index) =>
@@ -185,9 +185,9 @@ test('nothing is looked at for what is no chat, or where no two channels share a
   const { call, exchange, read } = await makeCall({ body: { model: 'm', messages: hello, tools: [tool] } });
   read();
   const ranked = candidatesOf({ ...blind, priority: 1 }, { id: 'cannot', known: { cannot: ['tools'] } });
-  expect(fittingFirst(ranked, call)).toBe(ranked);
+  expect(preferCapable(ranked, call)).toBe(ranked);
   const alone = candidatesOf({ id: 'cannot', known: { cannot: ['tools'] } });
-  expect(fittingFirst(alone, call)).toBe(alone);
+  expect(preferCapable(alone, call)).toBe(alone);
   exchange.end();
   const embed = await makeCall({
     operation: 'embed',
@@ -196,7 +196,7 @@ test('nothing is looked at for what is no chat, or where no two channels share a
   });
   embed.read();
   const equal = candidatesOf({ id: 'short', traits: { inputLimit: 10 } }, { id: 'long' });
-  expect(fittingFirst(equal, embed.call)).toBe(equal);
+  expect(preferCapable(equal, embed.call)).toBe(equal);
   embed.exchange.end();
 });
 
@@ -205,7 +205,7 @@ test('where all fit, or none does, the candidates are the same as before', async
   read();
   for (const known of [{ can: ['tools'] }, { cannot: ['tools'] }] as const) {
     const equal = candidatesOf({ id: 'one', known }, { id: 'other', known });
-    expect(fittingFirst(equal, call)).toBe(equal);
+    expect(preferCapable(equal, call)).toBe(equal);
   }
   exchange.end();
 });
