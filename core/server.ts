@@ -13,6 +13,7 @@ import { problemsOfConfig } from './try-gateway.ts';
 import { type Gateway } from './front/gateway.ts';
 import { createApp } from './front/app.ts';
 import { createLog, type Log } from './log.ts';
+import { countedReport } from './log/counted-report.ts';
 import { createServer } from './upstream/node-http.ts';
 import { Connections } from './front/connections.ts';
 import { Ending } from './front/ending.ts';
@@ -255,7 +256,12 @@ function listen(server: Server, port: number, host: string, log: Log): Promise<v
     server.listen({ port, host, backlog }, () => {
       server.off('error', refuse);
       // A connection that cannot be accepted, for want of file descriptors for example, would end the process.
-      server.on('error', (error) => log.error({ error }, 'a connection could not be accepted'));
+      server.on(
+        'error',
+        countedReport((count, error: Error) =>
+          log.error({ error, count }, 'connections could not be accepted'),
+        ),
+      );
       done();
     });
   });

@@ -1,6 +1,7 @@
 /** Hands the connections of the primary process to workers, in the place of node:cluster. */
 import type { ChildProcess } from 'node:child_process';
 import type { EventEmitter } from 'node:events';
+import { countedReport } from '../log/counted-report.ts';
 import {
   closeForGood,
   isHandle,
@@ -32,9 +33,6 @@ export interface Part {
  * of these would wait for seconds, and be refused.
  */
 const defaultMaxWaiting = 10_000;
-
-/** Minimum time between two reports of lost connections, in milliseconds. */
-const reportInterval = 10_000;
 
 /** Ports by their names. One is removed with its last worker, as node:cluster closes it then. */
 const ports = new Map<unknown, Port>();
@@ -120,8 +118,8 @@ class Hand implements Taker {
   constructor(worker: ChildProcess, part: Part) {
     this.#worker = worker;
     this.#part = part;
-    this.#reportLost = reportSeldom((count) => part.lost(count));
-    this.#reportTurnedAway = reportSeldom((count) => part.turnedAway(count));
+    this.#reportLost = countedReport((count) => part.lost(count));
+    this.#reportTurnedAway = countedReport((count) => part.turnedAway(count));
     this.#send = worker.send?.bind(worker) as Send | undefined;
     this.#watchSent();
   }
@@ -235,17 +233,4 @@ function leavePort(worker: ChildProcess, key: unknown): void {
   const port = ports.get(key);
   port?.leave(worker);
   if (port?.size === 0) ports.delete(key);
-}
-
-/** Returns a function that counts its runs, and reports them at most once in an interval. */
-function reportSeldom(report: (count: number) => void): () => void {
-  let count = 0;
-  let reportedAt = -reportInterval;
-  return () => {
-    count += 1;
-    if (performance.now() - reportedAt < reportInterval) return;
-    reportedAt = performance.now();
-    report(count);
-    count = 0;
-  };
 }
