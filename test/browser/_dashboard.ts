@@ -14,7 +14,7 @@ import { builtPage } from './_page.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Where `npm run fuzz` leaves pictures of the page for people to look at. Git ignores it. */
+/** Folder in which `npm run fuzz` saves screenshots. Git ignores it. */
 const pictures = process.env['SLUICE_PICTURES'] ?? join(root, 'data/screenshots');
 
 /** The password of the gateways here. */

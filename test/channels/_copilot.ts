@@ -7,7 +7,7 @@ export interface Copilot extends ScriptedUpstream {
   readonly tokens: string[];
   /** Takes no token that was given out so far. */
   expire(): void;
-  /** Whether the account has a subscription. */
+  /** True when the account has a subscription. */
   hasSubscription: boolean;
 }
 

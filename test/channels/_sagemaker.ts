@@ -44,7 +44,7 @@ export const modelStreamError = (message: string, code: string): Buffer =>
     }),
   );
 
-/** What the fake has: the inference components of each endpoint, and the keys of its account. */
+/** State of the fake: inference components of each endpoint, and keys of its account. */
 export interface Account {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;

@@ -45,7 +45,7 @@ async function serve(script: Script): Promise<ScriptedUpstream> {
 
 const inAnHour = (): string => new Date(Date.now() + 3_600_000).toISOString();
 
-/** What the token service answers. */
+/** Returns a response of the token service. */
 function tokenReply(action: string, expires = inAnHour()): string {
   return `<${action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><${action}Result><Credentials>
 <AccessKeyId>ASIA-${action}</AccessKeyId><SecretAccessKey>secret</SecretAccessKey><SessionToken>token</SessionToken>

@@ -18,7 +18,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const identities = await startIdentities();
 
-/** What a machine's own endpoint answers. */
+/** Returns a response of the identity endpoint of a machine. */
 const machineToken = (token: string): Identities['answer'] => ({
   status: 200,
   body: {

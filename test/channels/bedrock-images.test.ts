@@ -165,7 +165,7 @@ describe('images are changed', () => {
 
   const file = (bytes: Buffer): Promise<File> => toFile(bytes, 'a.png', { type: 'image/png' });
 
-  /** What Bedrock was asked, the pixels of a mask in place of its file. */
+  /** Edits an image and returns the request to Bedrock, with the pixels of a mask instead of its file. */
   async function editAndReadRequest(fields: Json): Promise<Json> {
     const reply = await openai(gateway).images.edit({ prompt: 'A cat', ...fields } as unknown as Edit);
     expect(reply).toMatchObject({ data: [{ b64_json: 'iVBORw0KGgo=' }] });

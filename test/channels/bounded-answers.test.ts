@@ -14,7 +14,7 @@ import { writeLong } from './_endless.ts';
 const mebibyte = 1024 * 1024;
 /** More than a provider's answer may be where a channel reads it itself, in bytes. */
 const tooLong = 120 * mebibyte;
-/** What sockets and buffers on the way may hold besides, in bytes: on a busy machine Linux lets a receiving socket hold 32 MiB. */
+/** Bytes that sockets and buffers may hold in addition. On a busy machine Linux lets a receiving socket hold 32 MiB. */
 const onTheWay = 40 * mebibyte;
 
 let gateway: TestGateway | undefined;

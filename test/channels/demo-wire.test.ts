@@ -74,7 +74,7 @@ function at(document: unknown, path: string): unknown {
   }, document);
 }
 
-/** How a test speaks one of the formats. */
+/** Requests and paths of a format. */
 interface Dialect {
   readonly format: string;
   /** A request with one user turn and one tool. */

@@ -61,13 +61,13 @@ async function proofs(format: string, text: string): Promise<unknown[]> {
   return events.flatMap((event) => ('proof' in event ? [[event.type, event.proof?.format]] : []));
 }
 
-/** What the demo drew or spoke. */
+/** Returns the image or audio of the demo. */
 async function media(text: string, modalities: readonly string[] = []): Promise<unknown[]> {
   const { events } = await readDemo({ text, settings: { modalities } });
   return events.flatMap((event) => (event.type === 'media-start' ? [event.media] : []));
 }
 
-/** When the pieces of an answer came, in milliseconds of a clock that stands still while the machine works. */
+/** Returns the arrival times of the pieces of a reply, in milliseconds of a fake clock. */
 async function arrivals(text: string): Promise<number[]> {
   const upstream = await openDemo({ text });
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });

@@ -67,7 +67,7 @@ const optionsOf = (name: string, tokens: string): object => ({
   ...(name === 'watsonx' ? { tokenUrl: tokens, project: 'p' } : {}),
 });
 
-/** What became of a response that is too long. `untried`: the channel does not have the operation, or the gateway does it by itself. */
+/** Outcome of a response that is too long. `untried`: the channel does not have the operation, or the gateway performs it itself. */
 type Outcome = 'refused' | 'passed on' | 'untried' | `wrong: ${string}`;
 
 async function outcomeOf(answer: Response, requestCount: number): Promise<Outcome> {

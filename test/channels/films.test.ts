@@ -47,7 +47,7 @@ function clientOf(apiKey: string): OpenAI {
   return new OpenAI({ apiKey, baseURL: `${provider.gateway.url}/v1`, maxRetries: 0 });
 }
 
-/** Where a provider keeps a film. */
+/** Returns the URL of a video at the provider. */
 const kept = (): string => `http://${provider.requests[0]?.headers.host ?? ''}/films/1.mp4`;
 
 /** The request that made a task. Others are questions about those of tests before. */

@@ -30,7 +30,7 @@ describe('a model that is known to stream the arguments of calls', () => {
     },
   } as const;
 
-  /** What a frame adds to the arguments. */
+  /** Returns the arguments that a frame adds. */
   function pieceIn(frame: JsonObject): string {
     const text = JSON.stringify(frame);
     const [, piece] =

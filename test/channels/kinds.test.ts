@@ -16,7 +16,7 @@ import type { ChannelKind } from '../../core/sdk/define.ts';
 import type { HttpRequest } from '../../core/sdk/http.ts';
 import { testCall } from '../support/call.ts';
 
-/** What is said of one kind, and nowhere else: what it promises as every other does is tried in conformance.test.ts. */
+/** Expectations for a single channel kind; conformance.test.ts has those that all kinds share. */
 interface Facts {
   readonly kind: Pick<ChannelKind, 'spec'>;
   /** The format of the request below. */

@@ -15,7 +15,7 @@ import { UsageListener } from './_usage-listener.ts';
 let provider: Provider;
 const listener = new UsageListener();
 
-/** Where each kind serves the messages format below the provider's host, and chat completions. */
+/** Paths of the messages format and of chat completions for each kind. */
 const sides = {
   deepseek: { model: 'deepseek-v4-pro', chat: '/v1', messages: '/anthropic/v1', credential: 'x-api-key' },
   moonshot: { model: 'kimi-k2.6', chat: '/v1', messages: '/anthropic/v1', credential: 'authorization' },
@@ -146,7 +146,7 @@ const response = {
   usage: { input_tokens: 3, output_tokens: 4, total_tokens: 7 },
 };
 
-/** What Claude Code sends. */
+/** Returns a request as Claude Code sends it. */
 const claudeCodeRequest = (model: string, more: object = {}): object => ({
   model,
   max_tokens: 4096,

@@ -48,7 +48,7 @@ const chunks: Readonly<Record<string, string>> = {
 const objects = (list: JsonValue | undefined): readonly JsonObject[] =>
   Array.isArray(list) ? list.filter((one) => isObject(one)) : [];
 
-/** What Mistral would answer 400 or 422 to. */
+/** Returns the problems for which Mistral would respond with 400 or 422. */
 function problems(body: JsonObject): readonly string[] {
   const found = Object.keys(body).filter((name) => refused.has(name) && !taken.has(name));
   const messages = objects(body['messages']);
@@ -105,7 +105,7 @@ describe.each(['mistral-small-latest', 'codestral-latest'])('for %s', (model) =>
   });
 });
 
-/** What a reply says: runs of one kind are one, as a stream may cut them anywhere. */
+/** Summarizes a reply. Joins adjacent events of one kind, because a stream may split them anywhere. */
 function summarize(events: readonly GatewayEvent[]): JsonValue {
   const entries: JsonObject[] = [];
   const append = (kind: string, text: string): void => {

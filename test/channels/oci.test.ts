@@ -88,7 +88,7 @@ const sendChat = (at: TestGateway): Promise<Response> =>
     body: JSON.stringify({ model: 'openai.gpt-oss-120b', messages: [{ role: 'user', content: 'hi' }] }),
   });
 
-/** What the gateway sent last, and with which key it was signed. Throws where the signature is not what was sent. */
+/** Returns the last request of the gateway with the id of its key. Throws when the signature does not match. */
 function lastSigned(
   by: KeyObject = publicKey,
   { requests }: ScriptedUpstream = upstream,

@@ -8,7 +8,7 @@ import providerObjects from '../../plugins/provider-objects/index.ts';
 import quota from '../../plugins/quota/index.ts';
 import { Provider, refusal, sentJson } from './_provider.ts';
 
-/** What is used here of the official client, whose generated types are large. */
+/** Part of the official client that is used here, because its generated types are large. */
 interface MistralClient {
   readonly ocr: {
     process(request: object): Promise<{

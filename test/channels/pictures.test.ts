@@ -67,7 +67,7 @@ function clientOf(apiKey: string): OpenAI {
 const picture = () => toFile(png, 'cat.png', { type: 'image/png' });
 const address = (): string => `${provider.requests[0]?.headers.host ?? ''}`;
 const file = { headers: { 'content-type': 'image/png' }, body: png };
-/** Where this provider keeps what it has made. */
+/** Returns the URL of the provider's results. */
 const made = (): string => `http://${address()}/files/1.png`;
 
 describe('images by fal', () => {

@@ -11,7 +11,7 @@ type Json = Record<string, unknown>;
 
 const names = Object.keys(presets);
 
-/** Where the members of a request in generateContent go in chat completions, by the names that traits give them. */
+/** Values of settings in generateContent and their fields in chat completions, by the names in traits. */
 const settings: Readonly<Record<string, { readonly value: unknown; readonly field: string }>> = {
   temperature: { value: 0.5, field: 'temperature' },
   topP: { value: 0.9, field: 'top_p' },

@@ -55,7 +55,7 @@ const file = () => toFile(recording, 'talk.wav', { type: 'audio/wav' });
 const sound = Buffer.from(Array.from({ length: 5_000 }, (_, index) => (index * 7 + 255) % 256));
 const rate = { 'content-type': 'audio/mpeg' };
 
-/** What a key has spent, in micro-dollars and in tokens. */
+/** Returns the spending of a key in micro-dollars and tokens. */
 async function spentBy(id: string): Promise<readonly number[]> {
   const budgets = (['micro-dollar', 'token'] as const).map(
     (unit) => ({ unit, period: 'total', amount: 1e9 }) as const,

@@ -16,7 +16,7 @@ import { testCall } from '../support/call.ts';
 
 const log = createLog('silent', { write: () => {} });
 
-/** What a kind would send. */
+/** Returns the request that a kind would send. */
 async function sent(
   kind: Pick<ChannelKind, 'spec'>,
   keys: readonly string[],

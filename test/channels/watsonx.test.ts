@@ -48,7 +48,7 @@ beforeEach(() => {
   tokens.refuses = undefined;
 });
 
-/** What was asked of the models, without the questions for their list. */
+/** Returns requests to models, without those for the list of models. */
 const posted = (): typeof upstream.requests => upstream.requests.filter(({ method }) => method === 'POST');
 
 const post = (path: string, body: Json, at = gateway): Promise<Response> =>

@@ -14,7 +14,7 @@ export interface Made {
 const price = { input: 10, output: 20 };
 const ordinary = reportedUsage.input * price.input + reportedUsage.output * price.output;
 
-/** What is wrong about the charges: each call is recorded once, as its client saw it, and what is spent is the sum of the records. */
+/** Returns the errors of the charges: each call must have one record that matches what its client saw, and spending must be the sum of the records. */
 export function audit(made: readonly Made[], { keys, records }: Books): string[] {
   const problems: string[] = [];
   for (const { id, spent, reserved } of keys) {
@@ -66,7 +66,7 @@ const room = { heap: 16 * 1024 * 1024, rss: 0.25 };
 /** Timers that a gateway may have now and not then. */
 const timers = 3;
 
-/** What is still held when all calls have ended. `before` is after the warm-up. */
+/** Returns the resources that are still held after all calls. `before` is after the warm-up. */
 export function leftOver(
   before: Probe,
   after: Probe,

@@ -2,7 +2,7 @@ import { formats, type Format, type Size } from './dialects.ts';
 import { faults, type Fault, type Mode } from './faults.ts';
 import { randomFrom, type Random } from './random.ts';
 
-/** What a client does: `leaves` after some milliseconds, reads in `slow` sips, or waits and reads. */
+/** Behaviour of a client: `leaves` after some milliseconds, reads in `slow` steps, or waits and reads. */
 export type Conduct = 'stays' | 'leaves' | 'slow';
 
 /** One call, and all that is decided about it beforehand. */
@@ -42,7 +42,7 @@ export interface Choice {
   readonly seed: number;
   /** A part of the case's line: others are left out. */
   readonly only?: string | undefined;
-  /** How many times the matrix is gone through. Default once. */
+  /** Number of passes through the matrix. Default 1. */
   readonly rounds?: number;
   /** The most cases. */
   readonly most?: number;
@@ -76,7 +76,7 @@ export function matrix({ seed, only, rounds = 1, most = Infinity }: Choice): Cas
 
 type Decided = Omit<Case, 'client' | 'channel' | 'second'>;
 
-/** What chance decides about a call. */
+/** Makes the random choices of a call. */
 function decided(random: Random, fault: Fault, mode: Mode): Decided {
   const draw = random.next();
   const conduct: Conduct =

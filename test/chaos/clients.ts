@@ -5,7 +5,7 @@ import { bodyOf, dialects, tagOf, type Format } from './dialects.ts';
 import type { Mode } from './faults.ts';
 import { patience } from '../support/patience.ts';
 
-/** What a client saw. */
+/** Response as a client saw it. */
 export interface Seen {
   /** 0 when there was no answer. */
   readonly status: number;
@@ -35,7 +35,7 @@ export interface Request {
   readonly key?: number | string;
 }
 
-/** Who makes the calls. */
+/** Clients that make the calls. */
 export interface Clients {
   /** Makes the call of a case. */
   run(one: Case): Promise<Seen>;

@@ -10,7 +10,7 @@ import { judge, type Outcome } from './oracles.ts';
 import { inParallel, patient } from './run.ts';
 import { buildStage, type Stage } from './stage.ts';
 
-/** How the table is made. */
+/** Options of the table. */
 export interface FailoverOptions {
   /** Calls at once for each fault. */
   readonly calls: number;
@@ -27,7 +27,7 @@ const quick = {
 
 /** Longest wait for a channel that works again to be used again. */
 const recovery = 20_000;
-/** How often it is looked how the channel stands. */
+/** Interval between checks of the channel's state. */
 const glance = 25;
 /** Calls at once where each moves tens of megabytes. */
 const heavyAtOnce = 4;

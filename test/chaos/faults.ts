@@ -14,7 +14,7 @@ export interface Reply {
   readonly pieces: readonly string[];
   /** The sound answer's beginning, up to its second word: half of a whole one. */
   readonly early: Buffer;
-  /** What comes before the first word: frames that only open the answer. */
+  /** Frames before the first text, which only open the response. */
   readonly opening: string;
   readonly word: string;
 }
@@ -30,11 +30,11 @@ export interface Fault {
   readonly name: string;
   readonly moment: Moment;
   readonly modes: readonly Mode[];
-  /** What a client may see when no other channel answers and nothing was sent yet. */
+  /** Allowed outcomes for the client when no other channel responds and nothing was sent yet. */
   readonly statuses: readonly number[];
-  /** How the provider answers; absent where nobody listens. */
+  /** Response of the provider; absent when its port is closed. */
   readonly play?: (reply: Reply) => void | Promise<void>;
-  /** How long it takes until the gateway can know. */
+  /** True when the gateway detects the fault only after a timeout. */
   readonly slow?: boolean;
   /** It moves so many bytes that few are sent. */
   readonly heavy?: boolean;

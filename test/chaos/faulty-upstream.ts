@@ -76,7 +76,7 @@ server.on('connection', (socket) => {
   socket.on('close', () => sockets.delete(socket));
 });
 
-/** What refuses connections until it is healed: its port is nobody's in the meantime. */
+/** Server that refuses connections until it is healed; its port is closed until then. */
 const refusing = createServer(answer);
 const refusingPort = await freePort();
 const refuse = async (): Promise<void> => {

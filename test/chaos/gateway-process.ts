@@ -14,7 +14,7 @@ import { dialects, formats, type Format } from './dialects.ts';
 import { faults } from './faults.ts';
 import { seamPlugin, type Seam } from './seams.ts';
 
-/** What the parent says in `CHAOS_GATEWAY`. */
+/** Options from the parent in `CHAOS_GATEWAY`. */
 export interface GatewayOrder {
   readonly folder: string;
   readonly upstream: string;
@@ -30,12 +30,12 @@ export interface GatewayReady {
   readonly keys: readonly string[];
 }
 
-/** What is held at one time. */
+/** Resources that are held at a time. */
 export interface Probe {
   /** Bytes, after a full collection. */
   readonly rss: number;
   readonly heap: number;
-  /** What keeps the event loop alive, by kind. */
+  /** Active resources of the event loop by kind. */
   readonly handles: Readonly<Record<string, number>>;
   readonly reservations: number;
   /** Settlements that wait to be written. */
@@ -44,7 +44,7 @@ export interface Probe {
   readonly errors: readonly string[];
 }
 
-/** What was recorded of one call. */
+/** Usage record of a call. */
 export type BookedCall = Pick<
   UsageRecord,
   'id' | 'keyId' | 'status' | 'ended' | 'input' | 'output' | 'microDollars' | 'model' | 'code'

@@ -12,13 +12,13 @@ import { dialects, tagOf, reportedUsage, wordsOf } from './dialects.ts';
  */
 export type Outcome = 'complete' | 'refused' | 'broken' | 'severed' | 'verbatim' | 'left' | 'wrong';
 
-/** What became of a call, and what is wrong about it. */
+/** Outcome of a call, and its errors. */
 export interface Verdict {
   readonly outcome: Outcome;
   readonly problems: readonly string[];
 }
 
-/** What no client may see of the gateway's own side. */
+/** Patterns of internals that no client may receive. */
 const leaks = /127\.0\.0\.1|localhost|sk-upstream|undici|ECONN|UND_ERR|node_modules/i;
 
 /** Judges what a client saw of a case. */
@@ -140,7 +140,7 @@ function lookAtStream(one: Case, seen: Seen, problems: string[]): Outcome {
   return 'wrong';
 }
 
-/** What was said is what the provider said: all of it, or its beginning. */
+/** Checks that the received text is the provider's text, or its beginning. */
 function checkRead(
   one: Case,
   read: ReturnType<(typeof dialects)[Case['client']]['readFrames']>,

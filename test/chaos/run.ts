@@ -9,7 +9,7 @@ import { judge, type Outcome } from './oracles.ts';
 import type { Seam } from './seams.ts';
 import { buildStage, type Stage } from './stage.ts';
 
-/** How the chaos is run. */
+/** Options of a chaos run. */
 export interface ChaosOptions {
   readonly seed: number;
   readonly only?: string | undefined;
@@ -23,7 +23,7 @@ export interface ChaosOptions {
   readonly print?: (line: string) => void;
 }
 
-/** What came of it. */
+/** Result of a run. */
 export interface ChaosResult {
   readonly cases: number;
   readonly violations: readonly string[];

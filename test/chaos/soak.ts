@@ -13,7 +13,7 @@ import { randomFrom, type Random } from './random.ts';
 import { patient, settle } from './run.ts';
 import { buildStage } from './stage.ts';
 
-/** How long, and with which draws. */
+/** Duration and random seed. */
 export interface SoakOptions {
   readonly seed: number;
   readonly minutes: number;
@@ -215,7 +215,7 @@ function framesOf(text: string): WireFrame[] {
   }));
 }
 
-/** What clients get wrong, and the statuses that they may see then. */
+/** Mistakes of clients, with the statuses that they may receive. */
 const mistakes: readonly {
   readonly key?: string;
   readonly model: string;

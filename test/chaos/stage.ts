@@ -15,7 +15,7 @@ export interface Stage {
   end(): Promise<void>;
 }
 
-/** How the stage is built. */
+/** Options of the stage. */
 export interface StageOptions {
   readonly settings?: GatewayConfig;
   readonly keys?: number;

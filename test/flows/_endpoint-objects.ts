@@ -70,7 +70,7 @@ const ofGemini = { use: 'of generateContent', headers: asGemini };
 const noneHere = absent({ ...ofGemini, make: aGeminiFile, status: 404 });
 const noBatch = absent({ ...ofGemini, make: aGeminiBatch, rest: 'cancel', status: 404 });
 
-/** What providers of the OpenAI family keep. */
+/** Objects that providers of the OpenAI family store. */
 export const chatObjects: Table = {
   'POST /v1/files': [
     free('files are kept for nothing', { body: fileForm() }),
@@ -186,7 +186,7 @@ export const chatObjects: Table = {
   ...below('/v1/evals', anEval, 'runs'),
 };
 
-/** What Anthropic keeps. */
+/** Objects that Anthropic stores. */
 export const messagesObjects: Table = {
   'POST /v1/messages/batches': [reserved(messageRequests, { ...messages, settle: settleMessages })],
   ...shown('/v1/messages/batches', aMessageBatch, messages),
@@ -209,7 +209,7 @@ const begins = { 'x-goog-upload-protocol': 'resumable', 'x-goog-upload-command':
 const about = { file: { mimeType: 'text/plain' } };
 const cacheBody = { body: { ttl: '7200s' }, make: aCache };
 
-/** What Gemini keeps, in one version of its API. */
+/** Objects that Gemini stores, in one version of its API. */
 function geminiVersion(version: 'v1' | 'v1beta'): Table {
   const stores = `/${version}/fileSearchStores`;
   const caches = `/${version}/cachedContents`;
@@ -246,7 +246,7 @@ function geminiVersion(version: 'v1' | 'v1beta'): Table {
   };
 }
 
-/** What Gemini keeps. */
+/** Objects that Gemini stores. */
 export const geminiObjects: Table = {
   ...geminiVersion('v1beta'),
   ...geminiVersion('v1'),

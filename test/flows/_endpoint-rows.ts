@@ -4,7 +4,7 @@ import { ample, type Answered, type Asking, type Client, type MoneyStage } from 
 
 type Json = Record<string, unknown>;
 
-/** How one use of a route stands to the budget of its key. */
+/** Effect of one use of a route on the budget of its key. */
 export interface Case {
   /**
    * `reserved`: its cost is reserved before the provider is asked, and charged afterwards. `refused`: keys with budgets get 403. `free`: nothing

@@ -43,7 +43,7 @@ export interface Client {
   send(asking: Asking): Promise<Answered>;
   /** Sets the key's one budget. */
   limit(budget: Budget): Promise<void>;
-  /** What is spent and reserved of a budget. */
+  /** Returns the spent and reserved amounts of a budget. */
   standing(budget: Budget): Promise<{ readonly spent: number; readonly reserved: number }>;
 }
 

@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import type { TestGateway } from '../support/gateway.ts';
 import { newDatabases, twoGateways } from './_one-database.ts';
 
-/** What an admin may do to a key, and what has to be seen of it afterwards when the key still exists. */
+/** Actions of an admin on a key, with the effect that must be visible while the key exists. */
 const writes = {
   note: { route: 'updateKey', body: { note: 'kept' }, seen: { note: 'kept' } },
   limit: { route: 'updateKey', body: { requestsPerMinute: 1000 }, seen: { requestsPerMinute: 1000 } },

@@ -11,7 +11,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Which key was shown with each request that was answered, in order. */
 let served: string[] = [];
-/** What a key is answered instead. */
+/** Status for calls of a key instead of a reply. */
 let down: Record<string, number> = {};
 /** Pieces of encrypted reasoning that came with each answered request. */
 let seals: string[][] = [];

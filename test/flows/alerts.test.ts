@@ -11,7 +11,7 @@ import { startUpstream } from '../support/upstream.ts';
 import { newDatabases } from './_one-database.ts';
 import { voices } from './_wire.ts';
 
-/** What every reply of the script costs, in micro-dollars. */
+/** Cost of every scripted reply in micro-dollars. */
 const cost = 5 + 7 * 2_000;
 
 type Options = NonNullable<Parameters<typeof alerts>[0]>;

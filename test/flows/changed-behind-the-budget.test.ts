@@ -48,7 +48,7 @@ afterAll(() => gateway.close());
 
 const total = (unit: Budget['unit'], amount: number): Budget[] => [{ unit, period: 'total', amount }];
 
-/** What a call with such a budget comes to: its status, what was spent, and what stays reserved once it has ended. */
+/** Runs a call with a budget. Returns its status, and the spent and reserved amounts after its end. */
 async function spend(edit: string, budgets: Budget[], stream = false) {
   const { value, record } = await gateway.apiKeys.create({ name: 'spender', budgets });
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {

@@ -23,7 +23,7 @@ const oauthBeta = 'oauth-2025-04-20';
 
 let provider: ScriptedUpstream;
 let other: ScriptedUpstream;
-/** What the provider answers in place of what its format says. */
+/** Returns a response of the provider that replaces the default of its format. */
 let answers:
   | ((headers: Json) => { readonly status: number; readonly body: Json; readonly headers?: Json })
   | undefined;

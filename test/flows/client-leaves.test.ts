@@ -10,7 +10,7 @@ import { formatNames, voices, type FormatName } from './_wire.ts';
 
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
-/** What the provider says before it waits for ever. */
+/** Part of the response that the provider sends before it hangs. */
 let beginning: 'nothing' | 'headers' | 'frames' | 'half a document' | 'an error' = 'nothing';
 let closedAt: Promise<number>;
 let received: Promise<void>;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What a gateway has loaded: packages of clouds, and files of channel kinds. */
+/** Cloud packages and channel files that a gateway has loaded. */
 interface Loaded {
   readonly packages: readonly string[];
   readonly kinds: readonly string[];

@@ -63,7 +63,7 @@ const user = (text: string): Item => ({
   role: 'user',
   content: [{ type: 'input_text', text }],
 });
-/** What stands in every request. */
+/** Fields of every request. */
 const always = {
   store: false,
   stream: true,
@@ -76,7 +76,7 @@ const always = {
   client_metadata: { originator: 'agent' },
 };
 
-/** What the agent gathers: the items that were done, in order, and the terminal event. */
+/** Turn as the agent collects it: finished items in order, and the terminal event. */
 interface Turn {
   readonly items: readonly Item[];
   readonly events: readonly Event[];

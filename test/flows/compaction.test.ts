@@ -39,7 +39,7 @@ const native = httpChannel({
 let provider: ScriptedUpstream;
 let compacting: ScriptedUpstream;
 let gateway: TestGateway;
-/** What the chat provider says, one after the other; the last one again and again. */
+/** Replies of the chat provider in order; the last one repeats. */
 let says: (string | number)[];
 
 /** A chat completion: 100 tokens in, 10 out. */

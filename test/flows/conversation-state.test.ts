@@ -54,7 +54,7 @@ const another = async (): Promise<{ url: string; key: string }> => {
   return { url: gateway.url, key: value };
 };
 
-/** What reached the demo: it repeats its request for `!request`. */
+/** Returns the request that the demo received; it repeats its request for `!request`. */
 const seen = (response: Json): string => JSON.stringify(JSON.parse(textOf(response)));
 
 describe.each(formats)('on a channel that speaks only %s', (format) => {

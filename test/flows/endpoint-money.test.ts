@@ -95,7 +95,7 @@ async function sentOverSocket(client: Client, path: string, { body }: Case): Pro
   };
 }
 
-/** What a response in the background has come to, as a response that is refused at once. */
+/** Returns the result of a background response, in the form of a response that is refused immediately. */
 async function endOf(client: Client, { body }: Answered): Promise<Answered> {
   return eventually(async () => {
     const ended = await client.send({ method: 'GET', path: `/v1/responses/${String(body['id'])}` });

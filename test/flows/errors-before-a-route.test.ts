@@ -23,7 +23,7 @@ const anthropic = { type: 'error', error: { type: message, message }, request_id
 const google = { error: { code: expect.any(Number) as number, message, status: message } };
 const openai = { error: { message, type: message, code: message } };
 
-/** What the SDKs of each provider send with every request, whatever its path. */
+/** Headers that the SDKs of each provider send with every request. */
 const clients: Readonly<Record<string, Client>> = {
   anthropic: {
     headers: { 'x-api-key': 'k', 'anthropic-version': '2023-06-01' },

@@ -11,7 +11,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { everything, selectRotating } from '../support/tries.ts';
 import { fetchRaw, type Answer } from './_wire.ts';
 
-/** What a provider answers, as the pieces in which it writes it; by the model that is asked. */
+/** Responses of a provider as written pieces, by model. */
 const answers = new Map<string, { readonly type: string; readonly pieces: readonly Buffer[] }>();
 
 let upstream: Server;
@@ -81,7 +81,7 @@ function byteByByte(bytes: Buffer): Buffer[] {
   return pieces;
 }
 
-/** How a provider's writes may be cut. */
+/** Ways in which a provider's response is split. */
 const cuts: Readonly<Record<string, (text: string) => Buffer[]>> = {
   'one event a write': (text) => text.split(/(?<=\r?\n\r?\n)/).map((event) => Buffer.from(event)),
   'one byte a write': (text) => byteByByte(Buffer.from(text)),
@@ -101,7 +101,7 @@ const cuts: Readonly<Record<string, (text: string) => Buffer[]>> = {
 /** For what has no events. */
 const { 'one event a write': _events, ...cutsOfWhole } = cuts;
 
-/** How a client of each format asks. */
+/** Requests of a client of each format. */
 const asks: Readonly<
   Record<
     string,
@@ -166,7 +166,7 @@ const asks: Readonly<
 
 let count = 0;
 
-/** What a client of one format gets when a provider of another (or of the same) writes these pieces. */
+/** Returns the response that a client receives when a provider of any format writes these pieces. */
 async function replayed(
   client: string,
   provider: string,

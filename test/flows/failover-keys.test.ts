@@ -22,7 +22,7 @@ const fails =
 
 /** Which key was shown with each request, in order. */
 let shown: string[] = [];
-/** What each key of the provider meets, request by request; the last stays. */
+/** Responses for each key of the provider in order; the last one repeats. */
 let meets: Record<string, Behaviour[]> = {};
 let upstream: ScriptedUpstream;
 let gateway: TestGateway | undefined;

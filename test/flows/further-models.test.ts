@@ -68,7 +68,7 @@ afterAll(async () => {
 });
 beforeEach(() => void (upstream.requests.length = 0));
 
-/** Where a client sends a request, and a request that costs nothing but tokens. */
+/** Endpoint with a request that costs only tokens. */
 interface Endpoint {
   readonly path: string;
   readonly body: Json;

@@ -25,7 +25,7 @@ const files: Readonly<Record<string, readonly [string, Buffer]>> = {
   '/page': ['text/html', Buffer.from('<html><h1>Please log in</h1></html>')],
 };
 
-/** Where the files are. */
+/** Server of the files. */
 interface FileServer {
   readonly url: string;
   readonly requests: string[];
@@ -60,7 +60,7 @@ async function startFiles(): Promise<FileServer> {
   };
 }
 
-/** How a client of each format shows a picture, where it says the URL, and where its answer's text is. */
+/** Requests with an image in each format, with the paths of the URL and of the reply's text. */
 interface Client {
   path(model: string): string;
   body(model: string, url: string): Json;
@@ -238,7 +238,7 @@ function sendImage(gateway: TestGateway, format: string, model: string, url: str
   return post(gateway, client.path(model), client.body(model, url));
 }
 
-/** How the demo describes what reached it. */
+/** Returns the demo's description of an image that it received. */
 function described(type: string, mimeType: string, bytes: Buffer): string {
   const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 8);
   return `${type} (${mimeType}, ${bytes.length} bytes, sha256 ${digest})`;

@@ -63,7 +63,7 @@ const halting = async (response: ServerResponse, voice: Voice): Promise<void> =>
   response.end(frames.slice(-voice.ending).join(''));
 };
 
-/** What of the stream only keeps it alive. */
+/** Returns the keep-alive parts of a stream. */
 function fillers(format: FormatName, answer: Answer): string[] {
   const blocks = answer.text.split(/(?<=\n\n)/);
   return blocks.filter((block) => {

@@ -138,7 +138,7 @@ async function send(path: string, body: JsonValue, type = 'application/json'): P
   });
 }
 
-/** What the gateway has said and written, where it is too much. */
+/** Returns responses and log lines of the gateway that are too long. */
 async function excess(where: string, reply: Response): Promise<string[]> {
   const text = await reply.text();
   const found: string[] = [];

@@ -7,7 +7,7 @@ import { configWith, operate, type OperatedGateway } from '../reload/gateway.ts'
 /** Three times what waits to be accepted unless a server asks for more. */
 const many = 1_600;
 
-/** How many the system lets wait; 0 where it does not say so. */
+/** Returns the maximum listen backlog of the system; 0 if unknown. */
 function systemLimit(): number {
   try {
     return Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'));

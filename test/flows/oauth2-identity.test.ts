@@ -27,7 +27,7 @@ const client = {
 } as const;
 let tokens: AuthorizationServer;
 let provider: ScriptedUpstream;
-/** What the provider answers besides tokens that it does not know; undefined: the answer of its format. */
+/** True while the provider refuses all tokens. */
 let refusesAll = false;
 const gateways: TestGateway[] = [];
 

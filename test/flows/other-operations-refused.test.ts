@@ -66,7 +66,7 @@ function expectRefused(format: string, answer: Got, status: number, param: strin
   return refusal.message;
 }
 
-/** What is wrong, the body or its change, and the field that is named. */
+/** Description of the mistake, the body or its change, and the field in the error. */
 type Case = readonly [what: string, change: JsonObject, param: string];
 
 const tables: readonly (readonly [

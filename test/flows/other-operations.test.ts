@@ -12,7 +12,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** What the pipeline does for chats it does for every operation: embeddings and rerank stand for the rest here. */
+/** Tests that the pipeline handles other operations like chats, with embeddings and rerank as examples. */
 let gateway: TestGateway;
 let first: ScriptedUpstream;
 let second: ScriptedUpstream;

@@ -10,7 +10,7 @@ import { connectionOf } from '../support/sqlite.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { call, fetchRaw, formatNames, readError, voices, type Access, type FormatName } from './_wire.ts';
 
-/** What every complete reply of the script costs: 5 input and 7 output tokens. */
+/** Cost of every complete scripted reply: 5 input and 7 output tokens. */
 const price = { input: 1_000, output: 2_000 };
 const cost = 5 * 1_000 + 7 * 2_000;
 const dollars = (amount: number) => ({ unit: 'micro-dollar', period: 'day', amount }) as const;

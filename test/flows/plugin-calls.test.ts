@@ -7,7 +7,7 @@ import { caller, definePlugin, gathered, GatewayError, type GatewayEvent } from 
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 
-/** What a plugin can do beyond watching and refusing: paths of its own, other requests, calls of its own, the choice of a channel. */
+/** Plugin with own routes, changed requests, own calls and a chosen channel. */
 const inventive = definePlugin({
   name: 'inventive',
   stage: 'shape',

@@ -4,7 +4,7 @@ import { definePlugin, GatewayError, type RouteHandler } from 'sluice';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 
-/** What the routes of a plugin do, by their path below `/mine`. */
+/** Handlers of a plugin's routes by path below `/mine`. */
 const handlers: Readonly<Record<string, RouteHandler>> = {
   '/hello/:name'(ctx) {
     ctx.body = { hello: ctx.params['name'], loud: ctx.query['loud'] };
@@ -60,7 +60,7 @@ afterAll(() => gateway.close());
 
 const fetchOwn = (path: string): Promise<Response> => fetch(`${gateway.url}/mine${path}`);
 
-/** What was logged of a plugin's failures. */
+/** Returns the log lines of a plugin's failures. */
 const failures = (): unknown[] =>
   gateway.lines.filter(({ plugin }) => plugin === 'mine').map(({ error }) => JSON.stringify(error));
 

@@ -77,7 +77,7 @@ const paths: Readonly<Record<string, string>> = {
   'text-completions': '/v1/completions',
 };
 
-/** What a client sends that wants nothing particular. */
+/** Minimal request of a client. */
 const plain: Readonly<Record<string, Json>> = {
   'chat-completions': { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },
   responses: { model: 'm', input: 'Hi' },

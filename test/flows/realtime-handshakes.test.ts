@@ -59,7 +59,7 @@ const upgradeOf = ({ gateway }: Pair): Record<string, string> => ({
   authorization: `Bearer ${gateway.key}`,
 });
 
-/** What a handshake is answered with. The headers of `changes` replace the usual ones; an empty one is left out. */
+/** Returns the response to a handshake. The headers of `changes` replace the defaults; empty ones are omitted. */
 async function answered(
   both: Pair,
   changes: Readonly<Record<string, string>> = {},

@@ -125,7 +125,7 @@ const clients: Readonly<Record<string, { format: FormatName; path: (model: strin
 interface Outcome {
   readonly status: number;
   readonly reported: readonly string[];
-  /** What the provider was asked to think, as its own format reads it. */
+  /** Reasoning settings of the provider's request, decoded from its format. */
   readonly reasoning: Reasoning;
   readonly body: JsonObject;
 }

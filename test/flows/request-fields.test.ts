@@ -40,7 +40,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-/** What stands in a field in place of what should. */
+/** Wrong values of a field. */
 const wrong: readonly unknown[] = [
   'words',
   '',
@@ -82,7 +82,7 @@ interface Field {
   readonly beside?: Json;
   /** Values that ask for nothing: a provider need not hear of them. */
   readonly idle?: readonly unknown[];
-  /** Where else a refusal may see the mistake: in what no longer fits the field. */
+  /** Other fields that the error may name, because they conflict with the wrong value. */
   readonly orElse?: string;
 }
 
@@ -418,7 +418,7 @@ interface Judged {
   readonly status: number;
   readonly text: string;
   readonly losses: string;
-  /** What the provider got; undefined when it was not asked. */
+  /** Request that the provider received; undefined when there was none. */
   readonly sent: Json | undefined;
 }
 

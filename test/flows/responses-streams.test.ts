@@ -30,7 +30,7 @@ const tools = [
   { type: 'namespace', name: 'shell', tools: [{ type: 'custom', name: 'exec' }] },
 ];
 
-/** What a model may do in one answer. */
+/** Requests for everything that a model may do in one reply. */
 const requests: readonly (readonly [what: string, body: object, thinks?: boolean])[] = [
   ['says something', { input: 'Grüße, 世界 🌍, and so on' }],
   ['says nothing of its usage', { input: '!no-usage Hello' }],
@@ -64,7 +64,7 @@ const requests: readonly (readonly [what: string, body: object, thinks?: boolean
   ],
 ];
 
-/** How a provider may fail in the middle. */
+/** Failures of a provider during a stream. */
 const failing = [
   '!error-after=5 one two three four',
   '!cut-after=5 one two three four',

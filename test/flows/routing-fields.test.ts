@@ -175,7 +175,7 @@ describe('a name in another spelling', () => {
   });
 });
 
-/** What a provider may make of a body: members in the order of the text, names told apart by their case or not. */
+/** Ways in which a provider may parse a body: members in the order of the text, names with or without case. */
 const readings = (text: string): unknown[] => {
   const found: unknown[] = [];
   JSON.parse(text, function revive(this: Json, name: string, value: unknown) {

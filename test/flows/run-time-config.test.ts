@@ -62,7 +62,7 @@ const channel = (name: string) => ({
 const served = [200, 200, 200, 200, 200, 200];
 
 describe.each(newDatabases())('run-time configuration of two gateways: $kind', ({ kind, url, skip }) => {
-  /** What is the same on each database is tried on one of them, and on all by `npm run fuzz`. */
+  /** Cases that are equal on each database run on one of them, and on all with `npm run fuzz`. */
   const onOne = skip ?? (kind === 'SQLite' || everything ? undefined : 'tried on SQLite');
   /** The same where PostgreSQL is the one, if there is one. */
   const onLast =

@@ -13,7 +13,7 @@ type Json = Record<string, unknown>;
 
 let gateway: TestGateway;
 let upstream: ScriptedUpstream;
-/** What the provider says: a JSON document, or the frames of a stream, which stays open without an end. */
+/** Response of the provider: a JSON document, or frames of a stream that stays open. */
 let says: Json | { readonly frames: readonly string[]; readonly isOpen?: boolean };
 
 beforeAll(async () => {
@@ -254,7 +254,7 @@ describe('a call is charged for each use of a service', () => {
     expect((await recordOf(key.id))?.price).toMatchObject({ model: '*', services: { 'web-search': 0.01 } });
   });
 
-  /** What an early leaver has seen of a response: one use of a service. */
+  /** Responses with one use of a service, after which a client leaves early. */
   const seen: readonly (readonly [service: string, tool: Json, item: string, uses: number])[] = [
     ['image-generation', { type: 'image_generation' }, 'image_generation_call', 2],
     ['web-search', webSearch, 'web_search_call', 2],

@@ -18,7 +18,7 @@ import { freePort } from '../support/free-port.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { newDatabases } from './_one-database.ts';
 
-/** Where browsers find the gateway. */
+/** URL of the gateway for browsers. */
 const publicUrl = 'https://gateway.test';
 
 let liar: Liar;

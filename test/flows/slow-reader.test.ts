@@ -16,7 +16,7 @@ const word = 'x'.repeat(1000);
 
 let upstream: ScriptedUpstream;
 let gateway: GatewayProcess;
-/** What the latest stream has sent. */
+/** Bytes that the latest stream has sent. */
 let poured: { sent: number; readonly hash: Hash };
 
 /** Streams at least `size` bytes as fast as the gateway takes them. */

@@ -81,7 +81,7 @@ const messages = (model: string, fields: Json): Promise<Answer> =>
   });
 const losses = (answer: Answer): unknown => answer.headers['x-sluice-loss'];
 
-/** What the provider was asked. */
+/** Returns the request that the provider received. */
 function sent(answer: Answer): Json {
   expect(answer.status, answer.text).toBe(200);
   return JSON.parse(upstream.requests.at(-1)?.body.toString() ?? '{}') as Json;

@@ -51,7 +51,7 @@ interface Gateway {
   readonly child: ChildProcess;
   readonly exited: Promise<number | string>;
   signal(name: NodeJS.Signals): void;
-  /** What workers that start from now on do. */
+  /** Sets the behaviour of workers that start later. */
   next(what: 'serve' | 'die' | 'hang'): void;
   /** Resolves when a worker that starts has come to do it. */
   marked(what: string, times?: number): Promise<void>;
@@ -294,7 +294,7 @@ describe('a gateway that is told to end does so, and leaves no process behind', 
 });
 
 describe('a response that is made in the background when the gateway is told to end', () => {
-  /** What a later gateway on the same database says of a response that took so long to make. */
+  /** Returns the state of a slow response, as a later gateway on the same database reports it. */
   const reportLater = async (time: number, delay: number): Promise<unknown> => {
     const database = `sqlite:${operatorFolder()}/sluice.db`;
     const text = configWith(

@@ -85,7 +85,7 @@ async function callTwice({ url, key }: TestGateway, path: string, body: JsonObje
   return answers;
 }
 
-/** What a strict reader of HTTP takes from one answer; anything behind it is an error. */
+/** Parses one response strictly. Throws when bytes follow it. */
 function readAnswer(answer: string): { readonly head: string; readonly body: string } {
   const at = answer.indexOf('\r\n\r\n');
   const head = answer.slice(0, at).toLowerCase();

@@ -21,7 +21,7 @@ const text = words.join('');
 const json = { 'content-type': 'application/json' };
 const stream = { 'content-type': 'text/event-stream' };
 
-/** What the provider does with the next request. `asStream` is what was asked for. */
+/** Handler of the provider's next request. `asStream`: true for a streamed request. */
 type Behaviour = (
   response: ServerResponse,
   voice: Voice,
@@ -85,7 +85,7 @@ const both = [
   ['whole', false],
 ] as const;
 
-/** What everybody expects of an answer that failed before anything was sent. */
+/** Checks a response that failed before anything was sent. */
 function expectRefusal(answer: Answer, client: FormatName, status: number): string {
   expect(answer.ended).toBe(true);
   expect(answer.status, answer.text).toBe(status);

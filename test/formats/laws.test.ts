@@ -106,7 +106,7 @@ function whole(
   return encoder.end();
 }
 
-/** What a reply says, in no format's words: what must be the same whoever carried it. */
+/** Returns the content of a reply, independent of its format. */
 function summary(events: readonly GatewayEvent[]): {
   text: string;
   reasoning: string;

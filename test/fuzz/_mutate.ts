@@ -177,7 +177,7 @@ function written(value: Json): string {
   return JSON.stringify(value).replaceAll(/"(@[a-z-]+)"(?!:)/g, (text, mark: string) => raw[mark] ?? text);
 }
 
-/** What is no JSON, or hardly. */
+/** Texts that are invalid or unusual JSON. */
 export const noise: fc.Arbitrary<Buffer> = fc.oneof(
   fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
   fc.json({ maxDepth: 5 }).map((text) => Buffer.from(text)),

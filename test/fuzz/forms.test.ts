@@ -212,7 +212,7 @@ function changed(parts: readonly Raw[], changes: readonly Change[]): readonly Ra
   return all;
 }
 
-/** How the bytes of a form go over the wire, which is as they are for most. */
+/** Options for sending the bytes of a form; they are sent unchanged by default. */
 interface Sending {
   readonly type: string;
   /** The share of the bytes that is sent. */

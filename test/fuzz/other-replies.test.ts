@@ -25,7 +25,7 @@ import { selectRotating, tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
 
-/** How an answer goes over the wire. */
+/** Options for sending a response. */
 interface Sending {
   readonly status: number;
   readonly type: string | undefined;

@@ -49,7 +49,7 @@ interface Outcome {
 
 type Make = (source: Observable<GatewayEvent>) => Observable<GatewayEvent>;
 
-/** What becomes of an answer that comes in these pieces. Anything thrown that is no provider’s failure is a bug and goes on. */
+/** Returns the outcome of a response in these pieces. Rethrows errors that are not failures of a provider, because they are bugs. */
 function outcomeOf(make: Make, pieces: readonly Buffer[], status = 200): Outcome {
   const events: GatewayEvent[] = [];
   let ended: Outcome['ended'] | undefined;

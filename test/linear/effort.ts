@@ -2,13 +2,13 @@ import { Session, type Profiler } from 'node:inspector';
 import { GCProfiler, getHeapStatistics } from 'node:v8';
 import { exponentOf, factor, type Job, type Work } from './measure.ts';
 
-/** How work grows by what it does, however busy the machine is. 1 for what is proportional to its input, 2 for its square. */
+/** Growth of the work by counts, which do not depend on the machine's load: 1 is linear, 2 is quadratic. */
 export interface EffortGrowth {
   readonly work: Work;
   readonly size: number;
-  /** How often the blocks of the product's own code are entered. */
+  /** Number of entered blocks of the product's code. */
   readonly steps: number;
-  /** What is asked for in bytes, those that are garbage by now among them. */
+  /** Allocated bytes, including garbage. */
   readonly bytes: number;
 }
 

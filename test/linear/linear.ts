@@ -25,7 +25,7 @@ const mostExponent = 1.2;
 /** The same for counts, which are taken of small inputs. */
 const mostCounted = 1.3;
 const countedSize = 128;
-/** How often what is above a limit is measured again. */
+/** Number of repeated measurements above a limit. */
 const mostAgain = 2;
 /** Milliseconds for each megabyte that a step may take in one go. */
 const mostPerMegabyte = 50;
@@ -36,7 +36,7 @@ const option = (name: string): string =>
 const only = option('--only');
 const first = option('--from');
 const tellsMemory = process.argv.includes('--memory');
-/** What was above a limit, and what it was. */
+/** Measurements above a limit. */
 let above: { readonly work: Work; readonly row: string }[] = [];
 
 interface Judged {

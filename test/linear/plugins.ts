@@ -103,7 +103,7 @@ function ofReplies<Schema extends z.ZodType>(
 
 const anything = /./;
 const histories = /message|roles|parts|calls|thinking|thought|instructions|escaped|long word/;
-/** What a stream of passing bytes is, by its format. */
+/** Returns a pass-through stream of these bytes. */
 const frames = (bytes: Buffer, length: number): Observable<GatewayEvent> =>
   from([
     { type: 'answer', status: 200, headers: { 'content-type': 'text/event-stream' } } as const,

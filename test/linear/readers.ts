@@ -11,7 +11,7 @@ import { testCall } from '../support/call.ts';
 import type { Work } from './measure.ts';
 import { times } from './requests.ts';
 
-/** How a provider's response is cut, and what is in it. */
+/** Shapes of a provider's response. */
 const responses: readonly { readonly shape: string; make(size: number): readonly Buffer[] }[] = [
   {
     shape: 'single bytes',
@@ -178,5 +178,5 @@ const jsonWork: readonly Work[] = texts.map(({ shape, make }): Work => ({
   },
 }));
 
-/** What channels read of their providers by themselves. */
+/** Responses that channels parse themselves. */
 export const readerWork: readonly Work[] = [...wholeWork, ...streamWork, ...jsonWork];

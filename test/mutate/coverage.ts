@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { runTests } from './run-tests.ts';
 import type { Tree } from './tree.ts';
 
-/** What one test file does with the code as it is. */
+/** Result of one test file with unchanged code. */
 export interface TestFile {
   readonly path: string;
   readonly milliseconds: number;
@@ -10,7 +10,7 @@ export interface TestFile {
   readonly reached: ReadonlySet<string>;
 }
 
-/** What was measured, and the test files that fail without any mutant and are therefore left out. */
+/** Measured coverage, and the test files that are left out because they fail without a mutant. */
 export interface Coverage {
   readonly tests: readonly TestFile[];
   readonly failing: readonly string[];

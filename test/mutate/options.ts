@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** What one run of `npm run mutate` does. */
+/** Options of `npm run mutate`. */
 export interface Options {
   /** Folders and files of the product, as paths from the root of the repository. */
   readonly folders: readonly string[];

@@ -5,12 +5,12 @@ import { describeMutant, hasSurvived, type Tried } from './try-mutants.ts';
 /** Share of mutants that the tests of a folder are to kill. */
 export const goal = 0.85;
 
-/** What came out for one folder. */
+/** Result of one folder. */
 export interface Score {
   readonly folder: string;
   /** Mutants in the folder. */
   readonly all: number;
-  /** Those of the sample that are not accepted survivors. */
+  /** Mutants of the sample without accepted survivors. */
   readonly tried: number;
   readonly killed: number;
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Tree } from './tree.ts';
 
-/** How the tests ended. */
+/** Result of the tests. */
 export interface Outcome {
   /** `timeout`: they were still running after the time limit, and were killed. */
   readonly result: 'passed' | 'failed' | 'timeout';

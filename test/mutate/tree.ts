@@ -6,7 +6,7 @@ import { switchFile, type SourceFile } from './mutants.ts';
 /** Top-level entries that a copy does without, or links to. */
 const notCopied = new Set(['.git', 'node_modules', 'data', 'coverage', 'dist']);
 
-/** Where {@link Tree.record} makes the instrumented code write down what it reaches. */
+/** File in which the instrumented code records the mutants that it reaches, see {@link Tree.record}. */
 const reachedFile = 'mutants-reached.txt';
 
 /**

@@ -3,7 +3,7 @@ import type { Mutant } from './mutants.ts';
 import { runTests } from './run-tests.ts';
 import type { Tree } from './tree.ts';
 
-/** What became of a mutant. `unreached`: it survived because no test runs its code. */
+/** Outcome of a mutant. `unreached`: it survived because no test runs its code. */
 export type Fate = 'killed' | 'timeout' | 'survived' | 'unreached';
 
 /** One mutant that was tried. */

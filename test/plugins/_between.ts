@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs';
 import { type GatewayEvent, type PluginEntry } from 'sluice';
 import { definePlugin, type Call } from 'sluice/internal';
 
-/** What one call was before a plugin and behind it, and its reply behind it and before. */
+/** A call before and after a plugin, and its reply before and after it. */
 export interface Passed {
   readonly call: Call;
   /** Absent where the plugin did not let the call go on. */

@@ -3,7 +3,7 @@ import { request as send } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { mostOutput, tried, type Fate, type RacingProvider } from './provider.ts';
 
-/** What a caller saw. */
+/** Response as a caller saw it. */
 export interface Seen {
   /** 0 when there was no answer. */
   readonly status: number;

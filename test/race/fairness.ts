@@ -4,7 +4,7 @@
 export interface Look {
   /** `performance.now()`. */
   readonly at: number;
-  /** What was spent, or reserved for calls that run, of each budget, without what is reserved ahead. */
+  /** Sum of spent and reserved amounts of each budget, without allotments. */
   readonly used: readonly number[];
 }
 

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** A gateway in a process of its own, as an operator starts it. */
 export interface RacingGateway {
   readonly url: string;
-  /** What it wrote, for when something went wrong. */
+  /** Output of the gateway, for failures. */
   readonly output: string[];
   /** Makes it replace its workers. */
   reload(): void;
@@ -21,7 +21,7 @@ export interface RacingGateway {
   stop(): Promise<void>;
 }
 
-/** What all gateways of a race share. */
+/** Options that all gateways of a race share. */
 export interface Shared {
   readonly folder: string;
   readonly database: string;

@@ -46,7 +46,7 @@ export interface LeaversFaults {
   readonly difference: number;
 }
 
-/** What happened in a run, so that a run in which nothing could fail is noticed. */
+/** Counts of events, to detect a run that tested nothing. */
 export interface LeaversEvents {
   readonly records: number;
   /** Records of calls that their clients left. */
@@ -57,7 +57,7 @@ export interface LeaversEvents {
   /** Largest number of reservations that were seen at one time. */
   readonly reserved: number;
   readonly reloads: number;
-  /** How often the gateway lost Redis, because that did not answer in time. */
+  /** Number of times that Redis did not respond in time. */
   readonly redisLost: number;
 }
 
@@ -246,7 +246,7 @@ function isRedisLost(line: string): boolean {
   );
 }
 
-/** Whether the client of this call sends half of its body only. */
+/** True when the client of this call sends only half of its body. */
 function isHalf(number: number): boolean {
   return number % 7 === 0;
 }

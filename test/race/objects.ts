@@ -39,7 +39,7 @@ export interface ObjectsFaults {
   readonly unexpected: number;
 }
 
-/** What happened, so that a race in which nothing could fail is noticed. */
+/** Counts of events, to detect a race that tested nothing. */
 export interface ObjectsEvents {
   readonly refused: number;
   readonly left: number;

@@ -8,7 +8,7 @@ import { race } from './run.ts';
 
 const nothing = { overshoot: 0, unsettled: 0, unrecorded: 0, unfair: 0 };
 const missing = withoutPostgres();
-/** What is the same on each database is tried on PostgreSQL where there is one, and on all by `npm run fuzz`. */
+/** Cases that are equal on each database run on PostgreSQL if there is one, and on all databases with `npm run fuzz`. */
 const onPostgres = !everything && missing === undefined;
 
 describe('gateways on one database, against one budget, one of them killed', () => {

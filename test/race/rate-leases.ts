@@ -20,7 +20,7 @@ export interface RateLeasesOptions {
   readonly print?: (line: string) => void;
 }
 
-/** What must be zero. */
+/** Counts that must be zero. */
 export interface RateLeaseFaults {
   /** Requests and tokens beyond the limit within any minute, and calls that ran at one time beyond the concurrency. */
   readonly overshoot: number;
@@ -42,7 +42,7 @@ const callers = 6;
 
 interface Racer {
   readonly key: { readonly record: ApiKey; readonly value: string };
-  /** When calls came to the provider. */
+  /** Times at which calls reached the provider. */
   readonly arrivals: number[];
   running: number;
   most: number;
@@ -127,7 +127,7 @@ export async function raceForRateLeases({
         return 0;
       }
     };
-    /** What is left of a limit, as the store has it. */
+    /** Returns the remaining amount of a limit in the store. */
     const left = async (name: string, what: 'requests' | 'tokens', limit: number): Promise<number> => {
       const subject = `key:${racers.get(name)?.key.record.id}:${what}`;
       const { states } = await rates.take([{ subject, limit, cost: 0 }]);

@@ -19,7 +19,7 @@ export interface RatesOptions {
   readonly print?: (line: string) => void;
 }
 
-/** What must be zero. */
+/** Counts that must be zero. */
 export interface RateFaults {
   /** Calls that were answered beyond the requests per minute, and calls that ran at one time beyond the concurrency. */
   readonly overshoot: number;

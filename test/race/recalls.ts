@@ -18,7 +18,7 @@ export interface RecallsOptions {
   readonly print?: (line: string) => void;
 }
 
-/** What must be zero. */
+/** Counts that must be zero. */
 export interface RecallFaults {
   /** Micro-dollars spent and reserved beyond the budget at any time that was looked at. */
   readonly overshoot: number;

@@ -18,7 +18,7 @@ import { judged, type Look, type Refusal } from './fairness.ts';
 import { startGateways, type RacingGateway } from './gateways.ts';
 import { mostOutput, startProvider, tried, type Fate, type RacingProvider } from './provider.ts';
 
-/** How a race is run. */
+/** Options of a race. */
 export interface RaceOptions {
   readonly gateways: number;
   /** Calls at the same time through each gateway. */
@@ -32,7 +32,7 @@ export interface RaceOptions {
   readonly print?: (line: string) => void;
 }
 
-/** What must be zero. */
+/** Counts that must be zero. */
 export interface Outcome {
   /**
    * Micro-dollars spent or reserved beyond a budget, at the end or at any time in between that was looked at; without those that a
@@ -132,11 +132,11 @@ export async function race({
 interface RacingKey {
   readonly record: ApiKey;
   readonly value: string;
-  /** Who its calls are for, one after the other. */
+  /** Callers in order. */
   readonly endUsers?: readonly string[];
 }
 
-/** What the budgets of a team and its organisation are charged for a call. */
+/** Pricing of a team, which changes what its budgets and those of its organisation are charged. */
 const pricing = { factor: 1.3 };
 
 /**
@@ -282,7 +282,7 @@ async function runHeat({
 
   const seen: (Seen & { readonly gateway: RacingGateway })[] = [];
   const refusals: Refusal[] = [];
-  /** Who is refused asks again when other calls have ended, so that the budget is fought for to its end. */
+  /** Repeats a refused call when other calls have ended, so that callers compete for the last of the budget. */
   const persist = async (gateway: RacingGateway, number: number): Promise<void> => {
     const { stream, fate } = shapeOf(number, killed !== undefined, ignoring);
     for (let tries = 0; tries < 4; tries += 1) {
@@ -420,7 +420,7 @@ function shapeOf(
   return { stream, fate: fate === 'fine' && ignoring ? 'ignores' : fate };
 }
 
-/** What becomes of calls: of streams, and of whole answers. */
+/** Fates of calls, of streams and of non-streamed replies. */
 const shapes: readonly (readonly [streamed: Fate, whole: Fate])[] = [
   ['fails', 'fails'],
   ['breaks', 'fine'],

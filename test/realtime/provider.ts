@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws';
 import { responseDone, startRealtimeUpstream } from '../support/realtime-upstream.ts';
 import { Trace, type Traced } from './trace.ts';
 
-/** What the provider knows of one session, by the number that its client told. */
+/** Report of the provider about one session, with the number that its client sent. */
 export interface SessionReport {
   readonly number: number;
   readonly got: Traced;

@@ -15,7 +15,7 @@ import { startProcess } from '../flows/_process.ts';
 import type { SessionReport } from './provider.ts';
 import { Speaker } from './speaker.ts';
 
-/** How the proof is run. */
+/** Options of the run. */
 export interface ProofOptions {
   readonly sessions: number;
   readonly seconds: number;
@@ -24,7 +24,7 @@ export interface ProofOptions {
   readonly print?: (line: string) => void;
 }
 
-/** What must be zero, and what the client that reads nothing has cost. */
+/** Counts that must be zero, and the memory of the client that reads nothing. */
 export interface Outcome {
   /** Directions of sessions whose frames differ between the ends: lost, doubled, changed or out of order. */
   readonly damaged: number;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What went over one direction of one session. */
+/** Digest of the data in one direction of a session. */
 export interface Traced {
   readonly frames: number;
   readonly bytes: number;

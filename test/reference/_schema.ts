@@ -1,4 +1,4 @@
-/** What a schema says of its members, for pages. */
+/** Descriptions of a schema's members, for pages. */
 import { z } from 'zod';
 
 /** One member that a user can set. */

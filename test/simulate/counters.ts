@@ -17,11 +17,11 @@ export interface CountingWorker {
   readonly clock: ProcessClock;
 }
 
-/** How a call was counted. */
+/** Trace of how a call was counted. */
 export interface Trace {
   /** True when the worker asked for it, and false when it was served from memory. */
   isRequested: boolean;
-  /** When the store counted it last. */
+  /** Time of the last count in the store. */
   countedAt: number;
 }
 
@@ -41,7 +41,7 @@ export interface Counters {
   slotsOf?(subject: string, worker?: CountingWorker): number;
 }
 
-/** What has gone wrong. */
+/** Failures. */
 export interface Trouble {
   /** Milliseconds for which calls may be refused without need. */
   readonly length: number;
@@ -70,7 +70,7 @@ export class PrimaryCounters implements Counters {
   readonly #server: RatesServer;
   readonly #workers = new Map<number, CountingWorker>();
   readonly #listeners = new Map<number, (news: RatesAnswer | RatesRecall) => void>();
-  /** When the latest message arrives in each direction: none overtakes another. */
+  /** Arrival time of the latest message in each direction, because messages stay in order. */
   readonly #arrivals = new Map<number, { out: number; in: number }>();
 
   constructor(options: CountersOptions) {

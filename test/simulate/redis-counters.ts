@@ -196,7 +196,7 @@ class Connection {
   isUp: boolean;
   readonly #link: Link;
   readonly #watcher: StoreWatcher;
-  /** When the latest command arrives in each direction: none overtakes another. */
+  /** Arrival time of the latest command in each direction, because commands stay in order. */
   readonly #arrivals = { out: 0, in: 0 };
   readonly #open = new Set<() => void>();
   /** Number of times that it was made. */

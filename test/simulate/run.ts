@@ -14,7 +14,7 @@ export interface Seeds {
   readonly only?: string;
 }
 
-/** What became of some worlds. */
+/** Results of some worlds. */
 export interface Summary extends Outcome {
   readonly worlds: number;
   readonly broken: readonly BrokenWorld[];
@@ -29,7 +29,7 @@ export interface BrokenWorld {
 const nothing: Summary = { worlds: 0, calls: 0, refused: 0, fromMemory: 0, broken: [] };
 
 interface WorldKind {
-  /** How many of ten seeds make such a world. */
+  /** Number of seeds of ten that make such a world. */
   readonly share: number;
   readonly make: (seed: number) => { run(): Promise<Outcome> };
 }
@@ -91,7 +91,7 @@ function counter(counts: Int32Array) {
   };
 }
 
-/** What a thread is given. */
+/** Input of a thread. */
 interface Order {
   readonly seeds: Seeds;
   readonly counts: Int32Array;

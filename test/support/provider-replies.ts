@@ -6,7 +6,7 @@ export type ReplyPart =
   | { readonly kind: 'text' | 'reasoning'; readonly text: string }
   | { readonly kind: 'call'; readonly name: string; readonly input: string };
 
-/** How much usage a provider reports. */
+/** Amount of usage that a provider reports. */
 export type UsageReport = 'nothing' | 'zeros' | 'all';
 
 /** Reply that a fake provider sends in any format. */

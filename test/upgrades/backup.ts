@@ -6,7 +6,7 @@ import { administer, type Admin } from './admin.ts';
 import { adminPassword, type TreeGateway } from './gateway.ts';
 import { addUp, compareSums, sumsByKey, type KeySum } from './sums.ts';
 
-/** Where backups come from and go to. */
+/** Source and targets of backups. */
 export interface BackupPlan {
   /** The gateway whose database is saved. */
   readonly gateway: TreeGateway;

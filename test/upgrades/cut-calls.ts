@@ -39,7 +39,7 @@ export class OpenStreams {
     return new OpenStreams(readers, stop);
   }
 
-  /** What is wrong after the gateway was killed: streams that ended as if they were whole, or that have not ended. */
+  /** Returns the errors after the gateway was killed: streams that ended as if they were complete, or that have not ended. */
   async problems(): Promise<readonly string[]> {
     const late = pause(noticeMs, 'open' as const, { ref: false });
     const ends = await Promise.all(this.#ends.map((end) => Promise.race([end, late])));

@@ -4,7 +4,7 @@ import { voices } from '../reload/streams.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Who calls, where, and how often. */
+/** Callers, target and rate of the load. */
 export interface LoadPlan {
   readonly url: string;
   /** Secrets of keys that may call. */

@@ -5,14 +5,14 @@ import type { AddressInfo } from 'node:net';
 /** Name of its model. */
 export const countedModel = 'counted';
 
-/** What a provider would bill. */
+/** Bill of a provider. */
 export interface Bill {
   calls: number;
   input: number;
   output: number;
 }
 
-/** Where the provider listens, and what it has counted. */
+/** URL of the provider, and its counts. */
 export interface CountingProvider {
   readonly url: string;
   readonly bill: Readonly<Bill>;

@@ -17,7 +17,7 @@ interface Budgeted {
   }[];
 }
 
-/** What the calls of one key come to. */
+/** Sum of the calls of one key. */
 export interface KeySum {
   readonly group: string;
   readonly calls: number;
@@ -40,7 +40,7 @@ export interface Compared {
   readonly problems: readonly string[];
 }
 
-/** How often it is looked again until all calls are recorded and leases of killed gateways have ended, and the milliseconds between. */
+/** Number of checks until all calls are recorded and leases of killed gateways have expired, and the milliseconds between them. */
 const looks = 180;
 const between = 500;
 

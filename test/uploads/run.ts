@@ -9,7 +9,7 @@ import { Busboy } from '@fastify/busboy';
 
 const mega = 1024 * 1024;
 
-/** What came of it. */
+/** Result of a run. */
 export interface Uploads {
   /** Uploads whose bytes at the provider were not those of the client. */
   readonly damaged: number;
@@ -17,7 +17,7 @@ export interface Uploads {
   readonly failed: number;
   /** Mebibytes that the gateway's process grew by, at most. */
   readonly growth: number;
-  /** What an upload beyond the limit was answered, and how many bytes of it had been sent by then. */
+  /** Response to an upload beyond the limit, and the bytes that were sent before it. */
   readonly refusal: { readonly status: number; readonly sent: number; readonly of: number };
 }
 

@@ -15,7 +15,7 @@ import { isJson, type Json } from './checks.ts';
 import type { Row } from './rows.ts';
 import { rules, type Rule } from './table.ts';
 
-/** What a fake provider did with a request. */
+/** Decision of a fake provider on a request. */
 export interface Judged {
   readonly wire: string;
   readonly body: Json;

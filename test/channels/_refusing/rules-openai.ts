@@ -28,7 +28,7 @@ const responseMembers = words(`
     temperature text tool_choice tools top_logprobs top_p truncation user
   `);
 
-/** Where OpenAI's models are served in its own words. */
+/** Kinds that serve OpenAI's models in OpenAI's format. */
 const openai = ['openai', 'azure-openai', 'azure-foundry', 'github-models'];
 const thinkers = ['*gpt-5*', '*gpt-6*', 'o3*', 'o4*', 'openai/o*'];
 const notThinkers = ['*gpt-4*'];

@@ -24,7 +24,7 @@ const wandbErrors =
 const wandbReasoning = 'https://docs.wandb.ai/inference/response-settings/reasoning';
 const nebiusPage = 'https://docs.tokenfactory.nebius.com/api-reference/inference/create-chat-completion';
 
-/** What further hosts of models refuse, or take without doing it. Read on 2026-11-26. */
+/** Parameters that further hosts of models refuse or ignore. Read on 2026-11-26. */
 export const servingRules: readonly Rule[] = [
   { ...friendli, refuses: fourRoles, says: '$: unknown role', source: `${friendliMessages}/message.py` },
   {

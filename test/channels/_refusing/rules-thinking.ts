@@ -26,7 +26,7 @@ const json: Check = isOneOf('response_format.type', ['json_object', 'json_schema
 const moonshot = { kinds: ['moonshot'], models: ['kimi-k2.5', 'kimi-k2.6'] } as const;
 const sdk = '@ai-sdk/moonshotai 2.0.61, src/moonshotai-chat-language-model.ts';
 
-/** What models refuse while they think, and how thinking may be asked for. */
+/** Rules for parameters that models refuse with reasoning, and for requesting reasoning. */
 export const thinkingRules: readonly Rule[] = [
   {
     kinds: ['deepseek'],

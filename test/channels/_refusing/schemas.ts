@@ -1,6 +1,6 @@
 import { isJson, objects, valueAt, type Check, type Json } from './checks.ts';
 
-/** What a provider takes of JSON Schema. */
+/** Parts of JSON Schema that a provider accepts. */
 export interface Taken {
   /** Every object must say `additionalProperties: false`. */
   readonly closed?: true;

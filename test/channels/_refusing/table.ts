@@ -10,7 +10,7 @@ import { providerRules } from './rules-providers.ts';
 import { servingRules } from './rules-serving.ts';
 import { thinkingRules } from './rules-thinking.ts';
 
-/** What a provider refuses, and where that is known from. */
+/** Rule by which a provider refuses requests, with the source of the rule. */
 export interface Rule {
   /** Channel kinds; `*`: every one. */
   readonly kinds: readonly string[];

@@ -32,7 +32,7 @@ const complete: Json = { serverContent: { turnComplete: true }, usageMetadata };
 
 let provider: LiveUpstream;
 let gateway: TestGateway;
-/** What the provider does with a message. */
+/** Handler of the provider's messages. */
 let act: (connection: LiveConnection, message: Json) => void;
 
 /** Answers each turn with a sound and its transcript. */

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { onTestFinished } from 'vitest';
 import { sluiceProgram } from '../../support/program.ts';
 
-/** How a process ended, and what it wrote. */
+/** Exit code and output of a process. */
 export interface Outcome {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -14,7 +14,7 @@ export interface Outcome {
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Outcome>;
-  /** What it has written to standard output so far. */
+  /** Standard output so far. */
   stdout(): string;
   /** Resolves when standard output fits; rejects with everything it wrote when it ends before. */
   wrote(pattern: RegExp): Promise<RegExpExecArray>;

@@ -12,7 +12,7 @@ export interface Wanted {
   readonly weight?: number;
   /** Ids of the channel's keys. */
   readonly keys?: readonly string[];
-  /** Where each of them is good for. */
+  /** Site of each key. */
   readonly sites?: readonly number[];
   readonly firstTokenTimeout?: number;
   readonly attemptTimeout?: number;

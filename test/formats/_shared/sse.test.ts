@@ -6,7 +6,7 @@ import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_120;
 
-/** What a careful reader makes of a whole stream: lines first, then events, after the HTML standard. */
+/** Parses a whole stream as the HTML standard defines it: lines first, then events. */
 function oracle(text: string): { event?: string; data: string }[] {
   const frames: { event?: string; data: string }[] = [];
   let event: string | undefined;

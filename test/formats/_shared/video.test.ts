@@ -395,7 +395,7 @@ describe('a request in the words of each provider', () => {
   );
 });
 
-/** What each format's clients must give, and one wrong thing after the other. */
+/** Required fields of each format's clients, and invalid values. */
 const wrong: readonly (readonly [string, JsonObject, RouteParams, string])[] = [
   ['videos', { model: 'm' }, {}, 'prompt'],
   ['videos', { prompt: 'x' }, {}, 'model'],

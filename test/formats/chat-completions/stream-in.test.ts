@@ -12,7 +12,7 @@ import {
   type JsonObject,
 } from './support.ts';
 
-/** What an answer says, each kind joined. */
+/** Summarizes a reply with the deltas of each kind joined. */
 function summarize(events: readonly GatewayEvent[]): Record<string, unknown> {
   const calls = new Map<number, { id: string; name: string; input: string }>();
   const found = { text: '', reasoning: '', refusal: '', finish: [] as string[] };

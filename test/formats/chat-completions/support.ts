@@ -25,7 +25,7 @@ function chatCodec(): Codec<ChatRequest> {
 
 export const codec = chatCodec();
 
-/** Where a request goes, with what it lost on the way there. */
+/** Returns a target whose encoding collects the losses. */
 export function target(more: Partial<EncodeTarget> & { readonly traits?: ModelTraits } = {}): EncodeTarget & {
   readonly losses: string[];
 } {
@@ -165,7 +165,7 @@ export function chunks(frames: readonly WireFrame[]): JsonObject[] {
   return frames.flatMap((frame) => ('json' in frame ? [frame.json] : []));
 }
 
-/** What each chunk says of the first answer. */
+/** Returns the deltas of the first choice. */
 export function deltasOf(frames: readonly WireFrame[]): unknown[] {
   return chunks(frames).flatMap((chunk) => {
     const choices = chunk.choices as readonly { readonly delta: unknown }[];

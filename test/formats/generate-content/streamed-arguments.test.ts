@@ -277,7 +277,7 @@ describe('arguments that come as paths', () => {
     ) as JsonObject;
   }
 
-  /** What the provider sends for a value: strings in pieces, all else at once. */
+  /** Returns the frames of a provider for a value: strings in pieces, other values at once. */
   function partialsOf(given: JsonValue, path: string): JsonObject[] {
     if (typeof given === 'string') {
       const middle = Math.floor(given.length / 2);

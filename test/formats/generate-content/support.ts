@@ -86,7 +86,7 @@ export function chunks(frames: readonly WireFrame[]): JsonObject[] {
   );
 }
 
-/** What is thrown. */
+/** Returns the thrown error. */
 export function thrown(work: () => unknown): unknown {
   try {
     work();

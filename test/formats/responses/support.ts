@@ -13,7 +13,7 @@ function codecOf(operation: 'chat' | 'count-tokens'): Codec<ChatRequest> {
 export const codec = codecOf('chat');
 export const countCodec = codecOf('count-tokens');
 
-/** Where a request goes, with what it lost on the way there. */
+/** Returns a target whose encoding collects the losses. */
 export function target(
   more: Partial<EncodeTarget> = {},
 ): EncodeTarget & { readonly losses: readonly string[] } {

@@ -13,7 +13,7 @@ function chatCodec(): Codec<ChatRequest> {
 
 export const codec = chatCodec();
 
-/** Where a request goes, with what it lost on the way there. */
+/** Returns a target whose encoding collects the losses. */
 export function target(
   more: Partial<EncodeTarget> = {},
 ): EncodeTarget & { readonly losses: [string, string][] } {

@@ -13,7 +13,7 @@ export interface KeptBody {
   readonly body: string;
   /** SHA-256 of what was forwarded, under the boundary `new`. */
   readonly sent: string;
-  /** How Starlette read that. */
+  /** Parts as Starlette parses them. */
   readonly read: readonly ReadPart[];
 }
 

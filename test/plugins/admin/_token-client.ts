@@ -1,6 +1,6 @@
 import { routes, type RouteName } from '../../../plugins/admin/routes.ts';
 
-/** What a request says besides its route. */
+/** Options of a request besides its route. */
 export interface TokenWords {
   readonly id?: string;
   readonly body?: unknown;

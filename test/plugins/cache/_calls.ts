@@ -16,7 +16,7 @@ export interface RunningCall {
   leave(): void;
 }
 
-/** What is asked. */
+/** Input of a call. */
 export interface CallInput {
   readonly text?: string;
   readonly stream?: boolean;

@@ -19,7 +19,7 @@ import openaiCompatible from '../../../channels/openai-compatible.ts';
 export const formats = ['chat-completions', 'responses', 'messages', 'generate-content'] as const;
 export type FormatName = (typeof formats)[number];
 
-/** What a provider does with a request: it answers with this script, or by itself. */
+/** Handler of a provider's requests: returns a script to reply with, or responds itself. */
 export type Does = (
   request: SeenRequest,
   count: number,

@@ -16,7 +16,7 @@ const vectors: Readonly<Record<string, readonly number[]>> = {
   'What is too long?': Array.from({ length: 16_001 }, () => 1),
 };
 
-/** Whether the model that embeds fails, and how often it was asked. */
+/** State of the embedding model: true while it fails, and the number of its requests. */
 export const embedding = { isDown: false, count: 0 };
 
 /** A gateway whose embeddings come from one provider, and its answers from another. */

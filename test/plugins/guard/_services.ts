@@ -154,7 +154,7 @@ export function modelArmorService(): Promise<ScriptedUpstream> {
   });
 }
 
-/** How Lakera counts is not published: these are the ways in which it may give a place. */
+/** Possible units of the positions that Lakera reports, because its unit is not published. */
 export const lakeraOffsets = {
   'code points': (before: string, found: string) => {
     const start = Array.from(before).length;

@@ -111,7 +111,7 @@ function formatOf(url: string): FormatName {
   return url.includes(':') ? 'generate-content' : 'chat-completions';
 }
 
-/** What a server of tests was asked to do. */
+/** Calls that a test server received. */
 export interface Tools {
   readonly server: HttpMcpServer;
   readonly calls: { readonly name: string; readonly args: unknown }[];

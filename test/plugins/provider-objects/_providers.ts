@@ -33,7 +33,7 @@ export const batchBody = {
   max_tokens: 1000,
   messages: [{ role: 'user', content: 'Hello' }],
 };
-/** What it is answered: a thousand tokens in, five hundred out. */
+/** Reply: a thousand input and five hundred output tokens. */
 export const reply = {
   object: 'chat.completion',
   model: 'model-there',

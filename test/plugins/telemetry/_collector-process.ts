@@ -6,17 +6,17 @@ import { seenIn, type Seen } from './_otlp.ts';
  * A receiver of OTLP/HTTP in a process of its own. It reports what it got to the process that started it, and answers as that tells it to.
  */
 
-/** How the receiver answers from now on. */
+/** Behaviour of the receiver. */
 export interface Behaviour {
   readonly status?: number;
   readonly retryAfter?: string;
-  /** What a response has as its JSON body. */
+  /** JSON body of the response. */
   readonly body?: string;
   /** Reads the request and never answers. */
   readonly hangs?: boolean;
 }
 
-/** What the receiver reports. */
+/** Report of the receiver. */
 export type Report =
   | { readonly type: 'listens'; readonly port: number }
   | { readonly type: 'behaves' }

@@ -15,7 +15,7 @@ export interface Collector {
   readonly port: number;
   /** All exports, also those that it refused. */
   readonly got: Got[];
-  /** What it took. */
+  /** Received data. */
   readonly spans: readonly SeenSpan[];
   readonly points: readonly SeenPoint[];
   readonly records: readonly SeenRecord[];

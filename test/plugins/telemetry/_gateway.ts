@@ -8,7 +8,7 @@ import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { streamOf, reportedUsage, wholeOf, type Answer } from '../../support/provider-replies.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../../support/upstream.ts';
 
-/** What the providers of these tests answer. */
+/** Replies of the fake providers. */
 export const answer: Answer = {
   parts: [{ kind: 'text', text: 'The weather in Paris is fine today.' }],
   end: 'stop',
@@ -27,7 +27,7 @@ export const models = {
 /** Dollars for a million tokens. */
 export const price = { input: 2, output: 8 };
 
-/** What a call costs that uses the tokens of the fake providers. */
+/** Cost of a call with the usage of the fake providers. */
 export const dollars = (reportedUsage.input * price.input + reportedUsage.output * price.output) / 1e6;
 
 const format = ({ url }: SeenRequest): FormatName => {

@@ -50,7 +50,7 @@ export interface SeenRecord {
   readonly resource: Attributes;
 }
 
-/** What a receiver has got. */
+/** Data that a receiver has received. */
 export type Seen =
   | { readonly signal: 'traces'; readonly spans: readonly SeenSpan[] }
   | { readonly signal: 'metrics'; readonly points: readonly SeenPoint[] }

@@ -24,7 +24,7 @@ export class Visitor {
     return response;
   }
 
-  /** Where a request leads. */
+  /** Follows a path and returns the target of the redirect. */
   async follow(path: string): Promise<string> {
     const response = await this.send(path);
     return response.headers.get('location') ?? `status ${response.status}: ${await response.text()}`;

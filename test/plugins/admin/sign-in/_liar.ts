@@ -12,7 +12,7 @@ interface SigningKey {
   readonly key: Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
 }
 
-/** What the provider does otherwise than it should. Each member is a lie, or a change of what it says. */
+/** Faults of the provider. Each member is a false value, or a change of its response. */
 export interface Lies {
   metadata?: Record<string, unknown>;
   claims?: Record<string, unknown>;
