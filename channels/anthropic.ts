@@ -128,7 +128,7 @@ function traitsOfGeneration(generation: number, model: string): ModelTraits {
   };
 }
 
-/** These answer 400 to thinking switched off: LiteLLM 1.110.2, `thinking_always_on` of the price list. */
+/** Returns true for models that answer 400 when thinking is switched off: LiteLLM 1.110.2, `thinking_always_on` of the price list. */
 function alwaysThinks(model: string, generation: number): boolean {
   return /fable|mythos/.test(model) || (generation >= 5.5 && generation < 6 && /opus|sonnet/.test(model));
 }

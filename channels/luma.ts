@@ -66,7 +66,7 @@ function resolutionFor(request: VideoRequest, { drop }: EncodeTarget): string | 
   return known ?? (/^\d{1,3}p$/.test(wanted) ? '540p' : undefined);
 }
 
-/** Luma's servers fetch images, and accept no bytes. */
+/** Returns an image by its address. Luma's servers fetch images, and accept no bytes. */
 function frameOf(image: ImageInput): JsonObject {
   if (image.kind !== 'url') throw unsupportedContent('settings.images', 'an image as bytes', format);
   return { type: 'image', url: image.url };

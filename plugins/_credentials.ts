@@ -18,7 +18,7 @@ const secretHeaders = [
   'proxy-authorization',
 ];
 
-/** Every credential that the request carries, in the order in which they count. Empty ones are passed over. */
+/** Returns every credential of the request, in the order in which they count. Ignores empty ones. */
 export function readCredentials({ headers, query }: Wire): string[] {
   const found: string[] = [];
   addValues(found, headers['x-api-key']);
@@ -72,7 +72,7 @@ export function removeCredentials({ headers, query }: Wire): void {
     headers['sec-websocket-protocol'] = offered.filter((name) => !isKey(name)).join(', ');
 }
 
-/** Node joins a repeated header with a comma and a space; no key has a space in it. */
+/** Adds the values of a header. Node joins a repeated header with a comma and a space; no key has a space in it. */
 function addValues(
   found: string[],
   header: string | readonly string[] | undefined,

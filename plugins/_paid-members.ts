@@ -64,7 +64,7 @@ function unbounded(member: PaidMember): PaidMember {
   return { ...member, kind: 'unbounded' };
 }
 
-/** As {@link checkPaidMembers}, for members that were found before. */
+/** Does the same as {@link checkPaidMembers} for members that were found before. */
 export function checkMembers(key: ApiKey, members: readonly PaidMember[]): void {
   const { models: allowed } = key;
   for (const { path, kind, models } of members) {

@@ -176,7 +176,7 @@ function watchKeys({
   };
 }
 
-/** Why a call ends whose key was valid when it began. */
+/** Returns the error for a call whose key was valid when it began. */
 function ended(found: ReturnType<ApiKeys['current']>): GatewayError {
   switch (found?.state) {
     case 'disabled':

@@ -80,7 +80,7 @@ function fieldsOf(call: Call, response: CallResponse): object {
   };
 }
 
-/** Cause of an upstream failure, for the operator. It is never shown to clients. */
+/** Returns the cause of an upstream failure, for the operator. It is never shown to clients. */
 function causeOf({ cause }: Error): string | undefined {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined;
 }

@@ -37,7 +37,7 @@ export default definePlugin({
     // This plugin writes nothing.
     const memory = new Memory(stores, { ttl: 0, copies, failed });
 
-    /** Target that this conversation should go back to; undefined if any target is suitable. */
+    /** Returns the target that this conversation should go back to; undefined if any target is suitable. */
     const home = async (call: Call): Promise<Maker | undefined> => {
       const { messages } = chatOutlineOf(call);
       return (await makerOfProofs(messages, memory)) ?? (await makerOfTurns(call, memory));

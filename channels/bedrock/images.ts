@@ -226,7 +226,7 @@ function wordsOf(
   return Object.fromEntries(members) as JsonObject;
 }
 
-/** More images than a model can be given: refused, or left out and reported where the operator prefers that. */
+/** Handles more images than a model accepts. Throws, or reports them as dropped where the operator prefers that. */
 function fewer(most: number, format: string, target: EncodeTarget): void {
   if (most === 1) return leaveOut('image', format, target);
   if (target.unsupported === 'refuse') throw unsupportedContent('image', `more than ${most} images`, format);

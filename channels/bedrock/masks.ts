@@ -78,7 +78,7 @@ function linesOf(png: Buffer, size: number): Buffer | undefined {
   }
 }
 
-/** https://www.w3.org/TR/png-3/#9Filters, in place. False for a filter that there is not. */
+/** Undoes the filter of a line, in place: https://www.w3.org/TR/png-3/#9Filters. Returns false for an unknown filter. */
 function unfilter(filter: number | undefined, line: Buffer, above: Buffer, bytes: number): boolean {
   if (filter === undefined || filter > 4) return false;
   if (filter === 0) return true;

@@ -79,8 +79,8 @@ export const chat = chatDialect({
 const mostStrictFields = 200;
 
 /**
- * Cohere keeps the schemas of all tools or of none (`strict_tools`), and refuses the member of a tool: where one of them cannot be kept so, all go
- * without.
+ * Removes `strict` from all tools unless Cohere can enforce all their schemas. Its setting `strict_tools` is for all tools, and it refuses a member of
+ * one tool.
  */
 function withStrictTools(request: ChatRequest, { drop }: EncodeTarget): ChatRequest {
   const { tools } = request;
@@ -131,7 +131,7 @@ function withoutStrict(tool: JsonObject): JsonObject {
 /** Tokens that are left for the answer: https://docs.cohere.com/docs/reasoning */
 const leastAnswer = 1000;
 
-/** Thinking in Cohere's words. A budget leaves room for the answer below the output limit. */
+/** Returns the thinking settings of Cohere. A budget leaves room for the answer below the output limit. */
 function thinkingOf(
   { budget_tokens: budget, ...rest }: JsonObject,
   limit: JsonValue | undefined,

@@ -105,7 +105,7 @@ const reasons = lookupTable<string>({
   TOOL_CALL: 'tool_calls',
 });
 
-/** Why it ended, in the words of chat completions. Throws where it broke. */
+/** Returns the finish reason of chat completions. Throws when the answer failed. */
 function finishOf(word: JsonValue | undefined, beside: JsonObject): string {
   if (word === 'ERROR' || word === 'TIMEOUT')
     throw upstreamError(
@@ -115,7 +115,7 @@ function finishOf(word: JsonValue | undefined, beside: JsonObject): string {
   return reasons[String(word)] ?? 'stop';
 }
 
-/** Text and thinking of content: a string, one part, or a list of them. */
+/** Returns the text and thinking of content: a string, one part, or a list of them. */
 function wordsOf(content: JsonValue | undefined): { readonly text: string; readonly thinking: string } {
   if (typeof content === 'string') return { text: content, thinking: '' };
   let text = '';
@@ -128,7 +128,7 @@ function wordsOf(content: JsonValue | undefined): { readonly text: string; reado
 }
 
 /**
- * What is billed. Tokens that came from a cache are among those that the model read (`tokens`), and no part of those that are billed, for which
+ * Returns the billed usage. Tokens that came from a cache are among those that the model read (`tokens`), and no part of those that are billed, for which
  * Cohere has one price. https://github.com/cohere-ai/cohere-typescript (src/api/types/Usage.ts), https://docs.cohere.com/docs/how-does-cohere-pricing-work
  */
 function usageOf(usage: JsonValue | undefined): JsonObject {

@@ -15,7 +15,7 @@ import { pictureAt, pictureCodecs, sidesFor } from '../_kit/media/pictures.ts';
 const services = '/services/aigc';
 
 /**
- * Path of each model, and whether it creates a task. Qwen responds with the image: LiteLLM 1.110.2, llms/dashscope/image_generation/transformation.py.
+ * Returns the path of a model, and whether it creates a task. Qwen responds with the image: LiteLLM 1.110.2, llms/dashscope/image_generation/transformation.py.
  * Wan makes tasks: https://docs.qwencloud.com/api-reference/image-generation/wan-text-to-image-v2/create-task
  */
 function endpointOf(model: string): {

@@ -190,7 +190,7 @@ function answerText(question: Question, choice: number): string {
   return sentences.join('\n') + (choice === 0 ? '' : `\n(choice ${choice + 1})`);
 }
 
-/** `!request`: what reached the provider, for tests that ask what the gateway made of a request. */
+/** Returns what reached the provider, for `!request`: tests see what the gateway made of a request. */
 function requestAsJson({ wire }: Question): string {
   const { format, path, query, headers } = wire;
   return JSON.stringify({ format, path, query, headers, body: parseObject(wire.body.toString()) });

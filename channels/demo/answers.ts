@@ -33,7 +33,7 @@ export function page(call: Call, status: number): Upstream {
 
 const errorCodes = Object.keys(errorTable).filter((name): name is ErrorCode => name in errorTable);
 
-/** `!status=N`: the failure a provider would report with this status. */
+/** Returns the failure that a provider would report with this status, for `!status=N`. */
 export function failure(status: number, retryAfter: number | undefined): GatewayError {
   if (status < 400 || status > 599)
     return new GatewayError('invalid_value', "The demo's !status takes 400 to 599.");

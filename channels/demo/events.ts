@@ -201,7 +201,7 @@ function* textEvents(
   return complete;
 }
 
-/** Parallel calls whose arguments arrive in turns, as some providers send them. */
+/** Yields parallel calls whose arguments arrive in turns, as some providers send them. */
 function* interleaved(
   tools: readonly (Part & { type: 'tool' })[],
   choice: number,

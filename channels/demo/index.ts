@@ -153,7 +153,7 @@ function refuseBody(): never {
   throw new GatewayError('invalid_json', 'The body is not a JSON object.');
 }
 
-/** The demo remembers nothing; clients that keep their history at the provider then send it themselves. */
+/** Throws for a conversation by id, because the demo keeps none. Clients then send the history themselves. */
 function refuseThread(): never {
   throw new GatewayError('thread_unsupported_request', 'The demo keeps no threads: send the whole history.', {
     param: 'thread',

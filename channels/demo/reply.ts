@@ -157,7 +157,7 @@ function* framesOf(events: Iterable<GatewayEvent>, encoder: StreamEncoder): Gene
   yield* encoder.end();
 }
 
-/** Something that no version of the format knows. */
+/** Returns a frame that no version of the format knows. */
 function unknownFrame(format: string): WireFrame {
   if (format === 'messages')
     return { event: 'demo_unknown', json: { type: 'demo_unknown', note: 'from the demo' } };

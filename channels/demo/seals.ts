@@ -142,7 +142,7 @@ function reasonedId(block: Block): string | undefined {
   return mark === noReasoning ? undefined : mark;
 }
 
-/** Reasoning without a signature must be the one that led to the call beside it. */
+/** Throws if reasoning without a signature is not the reasoning that led to the call beside it. */
 function checkReplay(message: Message): void {
   const mark = message.content.map(reasonedId).find((found) => found !== undefined);
   const bare = message.content.filter((block) => block.type === 'reasoning' && block.proof === undefined);

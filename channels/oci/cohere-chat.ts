@@ -232,7 +232,7 @@ const reasons = lookupTable<string>({
   TOOL_CALL: 'tool_calls',
 });
 
-/** Why it ended, where it has. Throws where it broke. */
+/** Returns why the answer ended; undefined while it goes on. Throws when it failed. */
 export function finishOf(piece: JsonObject, calls: boolean): string | undefined {
   const { finishReason: word, errorMessage: message } = piece;
   if (typeof word !== 'string') return undefined;

@@ -7,7 +7,7 @@ import { ofToken, privateKeyOf, readText, type OciSigner } from './keys.ts';
 import { ociHeaders } from './signature.ts';
 
 /**
- * What Functions and container instances find in their environment: each variable holds the thing itself, or the path of a file that is
+ * Returns the signer of Functions and container instances, from their environment. Each variable holds the value itself, or the path of a file that is
  * replaced before it ends.
  * https://github.com/oracle/oci-typescript-sdk/blob/master/lib/common/lib/auth/resource-principal-authentication-details-provider.ts
  */

@@ -68,7 +68,7 @@ function decode({ status, output, error }: JsonObject): readonly GeneratedImage[
   return outputs.flatMap((one) => (typeof one === 'string' ? [pictureAt(one)] : []));
 }
 
-/** Still being worked on: https://replicate.com/docs/topics/predictions/lifecycle */
+/** Returns true while it is being worked on: https://replicate.com/docs/topics/predictions/lifecycle */
 const isRunning = ({ status }: JsonObject): boolean => status === 'starting' || status === 'processing';
 
 /**

@@ -82,7 +82,7 @@ function refusedIn(body: JsonObject): JsonObject {
   return body;
 }
 
-/** Without the members that say when and by what warnings it was made. */
+/** Returns the body without its time, version and warnings. */
 function named({
   model_id: id,
   model = id,

@@ -61,7 +61,7 @@ function shareHeaders(own: Call, call: Call): void {
   shareNew(own, call, replyTrailers);
 }
 
-/** A detached call begins with the entries that its call has: the others are new. */
+/** Adds to a call the entries that are new in its detached call, which began with those that the call has. */
 function shareNew<Entry>(own: Call, call: Call, key: CallKey<readonly Entry[]>): void {
   const known = call.get(key) ?? [];
   const added = own.get(key)?.filter((entry) => !known.includes(entry)) ?? [];

@@ -178,7 +178,7 @@ class CallView implements Call {
     };
   }
 
-  /** As it was written, before edits of its parts. */
+  /** Returns the decoded request, before edits of its parts. */
   #decoded(): GatewayRequest {
     const { body, codec } = this.edits;
     if (body !== undefined || codec !== undefined)

@@ -19,7 +19,7 @@ function headerProblem(name: string): string | undefined {
     : undefined;
 }
 
-/** Schema of a list of names for which `problemOf` returns undefined. */
+/** Returns the schema of a list of names for which `problemOf` returns undefined. */
 function namesThat(problemOf: (name: string) => string | undefined): z.ZodArray<z.ZodString> {
   return z.array(
     z.string().superRefine((name, context) => {
@@ -29,7 +29,7 @@ function namesThat(problemOf: (name: string) => string | undefined): z.ZodArray<
   );
 }
 
-/** Schema of values by names for which `problemOf` returns undefined. */
+/** Returns the schema of values by names for which `problemOf` returns undefined. */
 function membersThat<Value extends z.ZodType>(
   problemOf: (name: string) => string | undefined,
   value: Value,

@@ -36,7 +36,7 @@ export function withClientCredentials(tools: ChannelTools): ChannelTools {
   };
 }
 
-/** Which program asks: the provider of an account may want to know it. */
+/** Returns the headers that name the client program, which the provider of an account may want to know. */
 function programOf({ wire: { headers } }: Call): Readonly<Record<string, string>> {
   const { 'user-agent': agent, 'x-app': app } = headers;
   return {

@@ -111,7 +111,7 @@ export function inspectConfig(
   return { config, problems };
 }
 
-/** zod's issues as sentences that name file, entry and option. `sources` names the variables that options were read from. */
+/** Returns zod's issues as sentences that name file, entry and option. `sources` names the variables that options were read from. */
 export function sentences(
   error: z.ZodError,
   where: string,

@@ -7,7 +7,7 @@ import type { LoadedConfig } from './config.ts';
 import { discover, type Discovered } from './discover.ts';
 import { home } from './installation/home.ts';
 
-/** Every format that there is. What cannot be loaded is a problem, as a sentence. */
+/** Loads every format that there is. Adds a sentence to `problems` for each that cannot be loaded. */
 export async function loadFormats(problems: string[]): Promise<Format[]> {
   const { found, problems: broken } = await discover(join(home, 'core', 'formats'), 'folders');
   problems.push(...broken);
@@ -104,7 +104,7 @@ export interface ChosenPlugins {
   readonly unlisted: ReadonlySet<string>;
 }
 
-/** Discovered plugins with their defaults, adjusted by the config; listed ones first, in the config's order. */
+/** Returns the discovered plugins with their defaults, adjusted by the config; listed ones first, in the config's order. */
 export async function choosePlugins(config: LoadedConfig, problems: string[]): Promise<ChosenPlugins> {
   const file = basename(config.file);
   const chosen = new Map<string, { entry: PluginEntry; where: string }>();

@@ -27,7 +27,7 @@ export async function inspectWithSecrets(
   };
 }
 
-/** As {@link inspectWithSecrets}. Throws ConfigError for a config that is not sound. */
+/** Does the same as {@link inspectWithSecrets}. Throws ConfigError for a config that is not sound. */
 export async function readWithSecrets(
   exported: unknown,
   file: string,
@@ -48,7 +48,7 @@ export async function loadServedConfig(
   return readWithSecrets(exported, file, options);
 }
 
-/** As {@link loadServedConfig}, for a command that reads no more secrets than those of the config. */
+/** Does the same as {@link loadServedConfig} for a command that reads no more secrets than those of the config. */
 export async function loadConfig(
   option?: string,
   options: Pick<ResolveOptions, 'only'> = {},

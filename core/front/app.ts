@@ -27,7 +27,7 @@ export interface App {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Refuses what Node cannot parse as HTTP. */
   readonly clientError: (error: NodeJS.ErrnoException, socket: Duplex) => void;
-  /** From now on `/readyz` answers 503 and connections close after their call. New connections and WebSockets are still served. */
+  /** Makes `/readyz` answer 503 from now on, and connections close after their call. New connections and WebSockets are still served. */
   announce(): void;
   /**
    * Closes connections after their call from now on. `stop`: the gateway ends, and `/readyz` answers 503. `replaced`: another process takes

@@ -40,7 +40,7 @@ export class BodyWriter {
   }
 }
 
-/** As chunked transfer coding has it (RFC 9112, section 7.1). */
+/** Returns a piece as a chunk of chunked transfer coding (RFC 9112, section 7.1). */
 function framed(piece: Buffer): Buffer {
   const head = `${piece.length.toString(16)}\r\n`;
   const chunk = Buffer.allocUnsafe(head.length + piece.length + 2);

@@ -70,7 +70,7 @@ function hopsOf(header: string | readonly string[]): (string | undefined)[] {
   return text.length > longest ? [undefined] : text.split(',').map(addressIn);
 }
 
-/** `for=192.0.2.43, for="[2001:db8::1]:4711";proto=https` */
+/** Returns the addresses in a header such as `for=192.0.2.43, for="[2001:db8::1]:4711";proto=https`. */
 function forwardedHops(header: string): (string | undefined)[] {
   if (header.length > longest) return [undefined];
   return header.split(',').map((element) => {

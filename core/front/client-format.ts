@@ -41,7 +41,7 @@ export function errorFormat(url: string, headers: Readonly<IncomingHttpHeaders>)
   return listFormat(headers, new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)));
 }
 
-/** As {@link errorFormat}, for bytes that Node's parser refused: what of their first line and headers can be read decides. */
+/** Does the same as {@link errorFormat} for bytes that Node's parser refused, from what can be read of their first line and headers. */
 export function errorFormatOfBytes(bytes: Buffer | undefined): string {
   const text = bytes?.toString('latin1', 0, mostBytes) ?? '';
   const end = text.indexOf('\r\n\r\n');

@@ -67,7 +67,7 @@ export class Ending {
     return this.#over ?? Promise.resolve();
   }
 
-  /** After {@link retire}: closes connections over which no call runs, so that the process ends with its last call. */
+  /** Closes, after {@link retire}, the connections over which no call runs, so that the process ends with its last call. */
   letGo(): void {
     const { connections } = this.#options;
     connections.closeIdle();

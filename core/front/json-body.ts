@@ -67,7 +67,7 @@ export interface HeldBody {
 }
 
 /**
- * As {@link parseJsonBody}, with the bytes of exactly this object. They are encoded anew where a member is repeated, because providers differ
+ * Does the same as {@link parseJsonBody}, and also returns the bytes of exactly this object. They are encoded anew where a member is repeated, because providers differ
  * on which of the two counts and the validated body must be the one that is sent. `held` grows by the memory of the values: 503 where there
  * is no room.
  */

@@ -138,7 +138,7 @@ export class Reply {
     return this.#response.socket === socket;
   }
 
-  /** The connection is closed behind this reply, where its head is not sent yet. */
+  /** Closes the connection after this reply, if its head has not been sent yet. */
   closeAfterwards(): void {
     if (!this.#response.headersSent) this.#response.setHeader('connection', 'close');
   }
@@ -271,7 +271,7 @@ export class Reply {
     }
   }
 
-  /** An error that came after the reply had ended. Refusals are no news then; anything else is a defect that nobody else reports. */
+  /** Reports an error that came after the reply had ended, unless it is a refusal. It is a defect that nothing else reports. */
   #late(error: unknown): void {
     if (!(error instanceof GatewayError)) this.#options.endErrors(error, this.#exchange.id);
   }

@@ -156,7 +156,7 @@ export class SocketReply {
     this.#options.done(failure);
   }
 
-  /** An error that came after the reply had ended; see `Reply`. */
+  /** Reports an error that came after the reply had ended; see `Reply`. */
   #late(error: unknown): void {
     if (!(error instanceof GatewayError)) this.#exchange.reportEndError(error);
   }

@@ -42,7 +42,7 @@ export function openSocketServer<Route extends { readonly protocols: readonly st
   return server;
 }
 
-/** Refusal of new WebSockets, and end of open ones, while the gateway stops. */
+/** Returns the error that new and open WebSockets get while the gateway stops. */
 export function shuttingDown(): GatewayError {
   return new GatewayError('server_is_overloaded', 'The gateway is shutting down.', { retryAfter: 1 });
 }

@@ -89,7 +89,7 @@ export class StoredFile {
     });
   }
 
-  /** A descriptor stays open while something is written to it: another file could get its number. */
+  /** Closes the descriptor, but not while something is written to it, because another file could get its number. */
   #release(): void {
     if (this.#file === undefined || this.#isWriting) return;
     closeSync(this.#file);

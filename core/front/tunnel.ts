@@ -78,12 +78,12 @@ export class Tunnel implements Valve {
     if (this.#input !== undefined) this.#socket?.resume();
   }
 
-  /** The provider's side is open. */
+  /** Sets the provider's events, once its side is open. */
   carry(events: Observable<GatewayEvent>): void {
     this.#events = events;
   }
 
-  /** The client has its socket: from now on messages flow. */
+  /** Sets the socket of the client. From now on messages flow. */
   accept(socket: WebSocket): void {
     this.#socket = socket;
     const now = performance.now();

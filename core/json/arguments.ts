@@ -131,7 +131,7 @@ export class ArgumentsText {
     if (this.#isKey && this.#open.length === 1) this.#name += text;
   }
 
-  /** A character outside of strings. */
+  /** Reads a character outside of strings. */
   #character(character: string): void {
     if (this.#word !== '') {
       this.#broken = !this.#word.startsWith(character);

@@ -60,7 +60,7 @@ export function editMembers<Body>(body: Body, edits: MemberEdits): Body | Buffer
 }
 
 /**
- * As {@link editMembers}, of the object that is the member `name` of a JSON object. Returns bytes without such a member unchanged.
+ * Does the same as {@link editMembers} for the object that is the member `name` of a JSON object. Returns bytes without such a member unchanged.
  *
  * @example
  * const body = editMembersOf(bytes, 'metadata', { user: undefined });

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../model/json.ts';
 
-/** Equality of two JSON values, whatever the order of keys. Beyond a depth of 40 the answer is no: it is only used to leave out what can be rebuilt. */
+/** Returns true if two JSON values are equal, whatever the order of keys. Returns false beyond a depth of 40, because it is only used to leave out what can be rebuilt. */
 export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined, depth = 40): boolean {
   if (left === right) return true;
   if (depth === 0 || typeof left !== 'object' || typeof right !== 'object' || left === null || right === null)

@@ -59,7 +59,7 @@ export class OpenString {
     return this.#isOpen;
   }
 
-  /** A string begins with the byte behind its first quote. */
+  /** Begins a string with the byte after its first quote. */
   open(): void {
     this.#isOpen = true;
     this.#isEscaped = false;

@@ -29,14 +29,14 @@ interface Room {
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The fields of a line as they may stand there: those that hold secrets by their name are replaced, and what is long, deep or many is
- * cut, so that neither the line nor the work for it grows with what a client has sent. The same object where nothing is to be changed.
+ * Returns the fields of a line, safe to log: fields whose names say that they hold secrets are replaced, and long, deep or numerous
+ * values are cut, so that neither the line nor its cost grows with what a client sends. Returns the same object if nothing changes.
  */
 export function shownFields(fields: Fields): Record<string, unknown> {
   return shownObject(fields, { left: mostCharacters }, 0);
 }
 
-/** A text as it may stand in a line: cut where it is long, and then with how long it was. */
+/** Returns a text for a line. A long text is cut, and ends with its length. */
 export function shownText(text: string, most = longestText): string {
   if (text.length <= most) return text;
   return `${text.slice(0, most).toWellFormed()}… (${text.length} characters)`;
@@ -62,7 +62,7 @@ function shownObject(object: Fields, room: Room, depth: number): Record<string, 
   return copy ?? object;
 }
 
-/** A copy of the first members that have a value. */
+/** Returns a copy of the first members that have a value. */
 function beginning(object: Fields, count: number): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   let left = count;

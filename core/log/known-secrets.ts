@@ -22,7 +22,7 @@ export function hideSecret(value: string): void {
   hideForms(value, Infinity);
 }
 
-/** As {@link hideSecret}, for a secret that ends while the process runs: until {@link forgetSecret} was called as often as this. */
+/** Does the same as {@link hideSecret} for a secret that ends while the process runs, until {@link forgetSecret} has been called as often. */
 export function hideEndingSecret(value: string): void {
   hideForms(value, 1);
 }

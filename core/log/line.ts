@@ -5,7 +5,7 @@
 import { pino, type Logger } from 'pino';
 import { shownFields, shownText, type Fields } from './fields.ts';
 
-/** True for fields that pino writes as JSON has them. What it makes of errors is its own. */
+/** Returns true for fields that pino writes as JSON does. It writes errors in a way of its own. */
 export function isPlainFields(fields: unknown): fields is Fields {
   return (
     typeof fields === 'object' &&
@@ -28,7 +28,7 @@ export function lineOf(logger: Logger, level: number, fields: Fields, text: stri
 let second = -1;
 let beginning = '';
 
-/** The time as a member of a line, with a comma before it. What is the same for a second is kept. */
+/** Returns the time as a member of a line, with a comma before it. Caches the part that stays the same for a second. */
 export function timeMember(): string {
   const now = Date.now();
   const milliseconds = now % 1_000;

@@ -127,7 +127,7 @@ function limitOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined;
 }
 
-/** Such lists write 0 where nobody knows the price, too: a budget must not be kept by that. */
+/** Returns true if all prices are 0. Such lists also write 0 for unknown prices, which must not count in a budget. */
 function isFree({ tiers, ...prices }: PriceRow): boolean {
   return tiers === undefined && Object.values(prices).every((price) => price === undefined || price === 0);
 }

@@ -60,7 +60,7 @@ function toolText(value: JsonValue | undefined, depth: number): string | undefin
   return objectText(value, (member) => toolText(member, depth - 1));
 }
 
-/** The text of an object, without members that are undefined. */
+/** Returns the text of an object, without members that are undefined. */
 function objectText(
   object: JsonObject,
   textOf: (member: JsonValue | undefined, name: string) => string | undefined,

@@ -203,7 +203,7 @@ class Hand implements Taker {
     else port.addAgain(waiting);
   }
 
-  /** A connection did not arrive. */
+  /** Handles a connection that did not arrive. */
   #fail(seq: unknown): void {
     const offer = this.#offers.get(seq);
     if (offer === undefined || this.#hasEnded) return;

@@ -85,7 +85,7 @@ export class Port {
     return true;
   }
 
-  /** A worker did not take a connection: another one gets it, or the same one once more. */
+  /** Adds a connection again that a worker did not take: another one gets it, or the same one once more. */
   addAgain(waiting: Waiting): void {
     this.#again.push(waiting);
     this.handOver();

@@ -158,7 +158,7 @@ export class WorkerProcess {
     this.#endWithin((this.#facts?.reload ?? 0) + grace);
   }
 
-  /** After `retire`: it keeps no connections over which no call runs, so that it ends with its last call. */
+  /** Makes it close, after `retire`, the connections over which no call runs, so that it ends with its last call. */
   letGo(): void {
     this.send({ type: 'let-go' });
   }

@@ -23,8 +23,8 @@ function compile(patterns: readonly string[]): Matcher {
 }
 
 /**
- * Taking the leftmost place for each part between two stars is enough: a later place never leaves more room for the
- * parts that follow. So nothing is tried twice, as a regular expression would.
+ * Compiles a pattern. The matcher takes the leftmost place for each part between two stars, because a later place never
+ * leaves more room for the parts that follow. So it tries nothing twice, as a regular expression would.
  */
 function compilePattern(pattern: string): Matcher {
   const parts = pattern.split('*');

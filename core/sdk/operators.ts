@@ -60,7 +60,7 @@ export function eachInOrder(
   return inOrder(call, work);
 }
 
-/** As {@link eachInOrder}, for streams of any type. */
+/** Does the same as {@link eachInOrder} for streams of any type. */
 export function inOrder<In, Out>(
   call: Pick<Call, 'gate'>,
   work: (event: In) => Promise<readonly Out[]>,

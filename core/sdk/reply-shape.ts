@@ -101,7 +101,7 @@ export class ReplyShape {
     return [...begun, { ...event, block: this.#openBlock(event).block }];
   }
 
-  /** Of one choice only calls of tools are open beside each other. */
+  /** Starts a block. Ends the open blocks of its choice, because only tool calls of one choice may be open at the same time. */
   #start(event: GatewayEvent & { readonly type: `${string}-start` }): readonly GatewayEvent[] {
     const { choice } = event;
     const ended = kindOf(event) === 'tool' ? this.#closeAll(choice, 'tool') : this.#closeAll(choice);

@@ -121,8 +121,8 @@ export class LiveCalls {
   }
 
   /**
-   * Server-sent events that tell of the calls of a scope, or of all calls, until their reader leaves or may watch no more. Throws 503 when too
-   * many watch.
+   * Returns server-sent events about the calls of a scope, or about all calls, until their reader leaves or may no longer watch. Throws 503
+   * when too many clients watch.
    */
   watch(scope: KeyScope | undefined, mayWatch: () => Promise<boolean>, owner: WatcherOwner = {}): Readable {
     if (this.#watching.size >= mostWatching)

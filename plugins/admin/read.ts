@@ -52,7 +52,7 @@ function checked(schema: z.ZodType, value: object, what: string): unknown {
   });
 }
 
-/** `budgets[0].amount` */
+/** Returns a path such as `budgets[0].amount`. */
 function pathOf(path: readonly PropertyKey[]): string {
   return path.reduce<string>(
     (text, step) =>

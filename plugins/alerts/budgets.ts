@@ -55,7 +55,7 @@ export class BudgetWatch {
     this.#failed = failed;
   }
 
-  /** A call of a key has ended. `isRefused`: because a budget had no room. */
+  /** Notes that a call of a key has ended. `isRefused`: it was refused because a budget had no room. */
   note(key: ApiKey, isRefused: boolean, now = Date.now()): void {
     if (this.#levels.length === 0) return;
     const waiting = this.#waiting.get(key.id);

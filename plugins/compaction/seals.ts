@@ -70,7 +70,7 @@ export function opened(items: readonly Item[], opening: Opening): readonly Item[
   return changed ? context : items;
 }
 
-/** Some clients write the item back under an older name. */
+/** Returns true for a compaction item. Some clients send it back under an older name. */
 function isCompaction({ type }: Item): boolean {
   return type === 'compaction' || type === 'compaction_summary';
 }

@@ -82,7 +82,7 @@ function send(file: PageFile, ctx: RouteContext): void {
   ctx.body = compressed ? file.gzip : file.bytes;
 }
 
-/** `gzip;q=0` forbids it. */
+/** Returns true if the client accepts gzip. `gzip;q=0` forbids it. */
 function takesGzip(header: string | string[] | undefined): boolean {
   return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:\s*(?:,|$)))/i.test(String(header ?? ''));
 }

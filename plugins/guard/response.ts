@@ -123,7 +123,7 @@ class ReplyTexts {
     return match;
   }
 
-  /** Once for each check of a reply. */
+  /** Notes a finding, once for each check of a reply. */
   #note(check: Check, label: string): void {
     if (this.#reported.has(check)) return;
     this.#reported.add(check);

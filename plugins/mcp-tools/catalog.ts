@@ -182,7 +182,7 @@ function fitting(
   });
 }
 
-/** Size in bytes of the definitions that are sent to models. */
+/** Returns the size in bytes of the definitions that are sent to models. */
 function sizeOf(tools: readonly ServedTool[]): number {
   let bytes = 0;
   for (const { name, description = '', inputSchema } of tools)

@@ -86,7 +86,7 @@ export class McpTools {
     return targets.length > 0 && targets[which](callsServers);
   }
 
-  /** Some channels call servers by themselves, and others refuse them: what those refuse is served here. */
+  /** Asks the channels first. Some call servers by themselves; if a channel refuses that, the gateway calls them. */
   async #firstNative(call: Call, next: Next, request: McpRequest): ReturnType<Next> {
     try {
       return await next(call);

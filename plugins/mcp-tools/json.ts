@@ -50,7 +50,7 @@ export function optionalNames(value: Value, path: string): ReadonlySet<string> |
   );
 }
 
-/** 400 for a value that is not what it must be. */
+/** Returns the 400 error for a value that breaks a rule. */
 export function wrong(path: string, rule: string): GatewayError {
   return new GatewayError('invalid_value', `${path} must be ${rule}.`, { param: path });
 }

@@ -96,7 +96,7 @@ async function runCall({ offered, input }: WantedCall, context: RunContext): Pro
   }
 }
 
-/** Call that did not run, or that failed. */
+/** Returns the result of a call that did not run, or that failed. */
 export function failure(message: string): CallResult {
   return {
     content: [{ type: 'text', text: message }],

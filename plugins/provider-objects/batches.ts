@@ -64,7 +64,7 @@ const ofBatch: ReadonlySet<string> = new Set([
   'output_expires_after',
 ]);
 
-/** `POST /v1/batches`: the requests are the lines of a file. */
+/** Handles `POST /v1/batches`: the requests are the lines of a file. */
 async function createFromFile(
   call: Call,
   collection: Collection,
@@ -115,7 +115,7 @@ function checkMembers(body: JsonObject, { channel: { batchModel } }: ProviderAcc
     );
 }
 
-/** `POST /v1/messages/batches`: the requests stand in the body, each with a model of its own. */
+/** Handles `POST /v1/messages/batches`: the requests are in the body, each with a model of its own. */
 async function createFromRequests(
   call: Call,
   collection: Collection,
@@ -171,7 +171,7 @@ function renamed(request: JsonObject, { channel }: ProviderAccount): JsonObject 
   return { ...request, params: { ...params, model: channel.upstreamModel(model) ?? model } };
 }
 
-/** `POST …/models/{model}:batchGenerateContent`: the requests stand in the body, or are the lines of a file. */
+/** Handles `POST …/models/{model}:batchGenerateContent`: the requests are in the body, or are the lines of a file. */
 async function createOfModel(
   call: Call,
   { model, action }: { readonly model: string; readonly action: string },

@@ -110,7 +110,7 @@ class Uploads {
     this.#sessions = sessionsOf(services);
   }
 
-  /** `store`: the id of the caller's file search store into which the file goes. */
+  /** Begins an upload. `store`: the id of the caller's file search store into which the file goes. */
   async begin(call: Call, version: string, store?: string): Promise<Observable<GatewayEvent>> {
     // The provider charges for indexing a file, whose length is unknown.
     if (store !== undefined) refuseBudgeted(call);
@@ -258,7 +258,7 @@ function continued(
   };
 }
 
-/** By what the provider knows the upload. Its path is the one where it began; where it leads elsewhere it is not followed. */
+/** Returns the query by which the provider knows the upload. Its path must be the one where it began; other addresses are not followed. */
 function queryIn(address: string | string[] | undefined, path: string): Readonly<Record<string, string>> {
   const url = typeof address === 'string' && URL.canParse(address) ? new URL(address) : undefined;
   const there = url === undefined ? undefined : /\/upload\/[^/]+(\/.*)$/.exec(url.pathname)?.[1];

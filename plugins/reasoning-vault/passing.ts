@@ -63,7 +63,7 @@ export class Passing {
     this.#marks = format === chat ? [...chatMarks, ...bare] : (proofMarks[format] ?? []);
   }
 
-  /** Whole frames of a stream. */
+  /** Reads whole frames of a stream. */
   frames(bytes: Buffer): void {
     if (this.#broken) return;
     const marks = this.#marksNow;

@@ -123,7 +123,7 @@ export function forgottenIn(call: Call, memory: Memory, owner: string): Promise<
   );
 }
 
-/** Same as {@link forgottenIn}, for messages that may be those of an outline. `identify` and `conversation` are called only when needed. */
+/** Does the same as {@link forgottenIn} for messages that may be those of an outline. `identify` and `conversation` are called only when needed. */
 export async function forgottenTurns(
   messages: readonly Message[],
   memory: Memory,

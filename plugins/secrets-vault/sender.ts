@@ -78,7 +78,7 @@ export function vaultSender(
   };
 }
 
-/** Vault writes `{"errors": ["permission denied"]}`. */
+/** Returns the errors of a response such as `{"errors": ["permission denied"]}`. */
 function errorsOf(text: string): string {
   try {
     const { errors } = JSON.parse(text) as { readonly errors?: unknown };

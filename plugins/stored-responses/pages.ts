@@ -4,7 +4,7 @@ import type { ItemPage, ItemQuery } from './core-types.ts';
 
 const LIMIT = { usual: 20, most: 100 };
 
-/** Which items a request's query wants. Throws 400 on nonsense. */
+/** Returns which items a query requests. Throws 400 on nonsense. */
 export function readPageQuery(query: URLSearchParams): ItemQuery {
   const order = query.get('order') ?? 'desc';
   if (order !== 'asc' && order !== 'desc') throw wrongValue('order', 'asc or desc');

@@ -77,7 +77,7 @@ export interface WrittenRequest {
   readonly undoing: Undoing;
 }
 
-/** Same as {@link encodeRequest}, and writes the body. */
+/** Does the same as {@link encodeRequest}, and writes the body. */
 export function writeRequest(
   call: Call,
   target: Target,
@@ -89,7 +89,7 @@ export function writeRequest(
   return writtenOf(call, target, codec, encodeRequest(call, target, codec, options, losses, request));
 }
 
-/** Same as {@link encodeUnread}, and writes the body. */
+/** Does the same as {@link encodeUnread}, and writes the body. */
 export function writeUnread(
   call: Call,
   target: Target,

@@ -197,7 +197,7 @@ function codecOf(tools: InternalTools, format: string, call: Call, { channel }: 
   return codec;
 }
 
-/** Token counts are never refused: if the provider has no endpoint for them, the gateway counts, and nothing is charged. */
+/** Counts tokens in the gateway if the provider has no endpoint for that. Nothing is charged. */
 async function countHere(call: Call, target: Target): Promise<Observable<GatewayEvent>> {
   const tokens = await countTokens(chatOf(call));
   const here: AttemptEvent = { type: 'attempt', channel: target.channel.id, model: target.model };

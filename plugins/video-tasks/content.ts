@@ -15,7 +15,7 @@ export interface ContentTools extends Pick<Delivery, 'delivery'> {
   readonly poller: Poller;
 }
 
-/** Which piece of a video a query wants. Throws 400 on nonsense. */
+/** Returns which piece of a video a query requests. Throws 400 on nonsense. */
 export function partIn(query: URLSearchParams): Part {
   const variant = query.get('variant') ?? 'video';
   const part = parts.find((one) => one === variant);

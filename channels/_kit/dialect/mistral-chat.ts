@@ -83,7 +83,7 @@ function begunIn(last: JsonObject | undefined): string | undefined {
   return begun === '' ? undefined : begun;
 }
 
-/** Two tiers are known there; `default` is the name that others have for the lower one. */
+/** Returns the service tier. Mistral has two; `default` is the name that others have for the lower one. */
 function tierOf(tier: JsonValue | undefined, { drop }: EncodeTarget): JsonValue | undefined {
   if (tier === undefined || tier === null || tier === 'auto' || tier === 'standard_only')
     return tier ?? undefined;

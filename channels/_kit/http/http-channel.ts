@@ -168,12 +168,12 @@ export function traitsByModel(table: Readonly<Record<string, ModelTraits>>): (mo
   };
 }
 
-/** `Authorization: Bearer`, the most common way to show a key. */
+/** Returns the header `Authorization: Bearer`, the most common way to send a key. */
 export function bearer(key: string | undefined): Readonly<Record<string, string>> {
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
 }
 
-/** `x-api-key`, as Anthropic's clients show a key. */
+/** Returns the header `x-api-key`, in which Anthropic's clients send a key. */
 export function apiKey(key: string | undefined): Readonly<Record<string, string>> {
   return key === undefined ? {} : { 'x-api-key': key };
 }

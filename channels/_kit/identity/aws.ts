@@ -88,7 +88,7 @@ export class AwsIdentity {
     return this.#found.get();
   }
 
-  /** The provider did not take them: they are found anew for the next call. */
+  /** Forgets credentials that the provider refused, so that they are looked up again for the next call. */
   forget(): void {
     this.#found.forget();
     this.#provider = undefined;

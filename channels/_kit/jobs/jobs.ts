@@ -55,8 +55,8 @@ export async function requestWhole(call: Call, open: Open, request: UpstreamRequ
 }
 
 /**
- * As {@link requestWhole}, for what costs nothing: a file that is uploaded, a question about a job. A client who leaves pays for each request that
- * has reached a provider, and this one is none of these.
+ * Does the same as {@link requestWhole} for a request that costs nothing, such as an upload or a question about a job. A client who leaves pays for
+ * other requests that have reached a provider, but not for this one.
  */
 export async function requestFree(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
   const step = await requestWhole(call, open, request);

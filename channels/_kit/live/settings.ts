@@ -223,7 +223,7 @@ export function setupMessage(
   };
 }
 
-/** `languageCodes`: @google/genai 2.32.0, `AudioTranscriptionConfig`. */
+/** Returns `languageCodes`: @google/genai 2.32.0, `AudioTranscriptionConfig`. */
 function languagesOf({ language }: JsonObject): JsonObject {
   return typeof language === 'string' && language !== '' ? { languageCodes: [language] } : {};
 }

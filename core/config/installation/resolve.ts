@@ -60,7 +60,7 @@ export async function whatIsFound<T>(load: (urls: ReadonlySet<string>) => Promis
 }
 
 /**
- * From now on `sluice` and `sluice/…` are the running installation, whoever imports them: a config in a folder without node_modules, and
+ * Makes `sluice` and `sluice/…` the running installation from now on, whoever imports them: a config in a folder without node_modules, and
  * a published plugin that has brought a copy, whose call keys and error classes would be strangers here. What authors import besides
  * comes from their own folder, or else from this installation, which `sluice check` tells.
  *

@@ -195,7 +195,7 @@ class Exporting {
   }
 }
 
-/** `__proto__` as it stands would set the prototype. */
+/** Returns the name of a member. `__proto__` is put in brackets, because it would set the prototype otherwise. */
 function memberName(name: string): string {
   return name === '__proto__' ? '["__proto__"]' : JSON.stringify(name);
 }

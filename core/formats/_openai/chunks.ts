@@ -41,7 +41,7 @@ export abstract class ChunkDecoder<Answer extends { readonly finished: boolean }
 
   /** Returns the members of the response's head that only this format has. */
   protected abstract head(chunk: JsonObject, choice: JsonObject | undefined): Kept;
-  /** The events of a chunk's answers; `isFirst`: the reply begins with it. */
+  /** Returns the events of a chunk's choices. `isFirst`: the chunk is the first of the reply. */
   protected abstract read(
     chunk: JsonObject,
     choices: readonly JsonObject[],
@@ -123,7 +123,7 @@ export function differing(
   return fields;
 }
 
-/** Why an answer ended, in the provider's word; undefined while it goes on. Throws where that is an error. */
+/** Returns the provider's finish reason; undefined while the answer goes on. Throws if the reason is an error. */
 export function finishOf({ finish_reason: word }: JsonObject): string | undefined {
   if (!isText(word)) return undefined;
   if (word.toLowerCase() === 'error')
@@ -152,7 +152,7 @@ function unreadable(cause?: unknown): GatewayError {
   return unusableResponse('sent an event that cannot be read', cause);
 }
 
-/** `{"error": …}`, an event named `error`, or an error without its envelope. */
+/** Returns true for `{"error": …}`, an event named `error`, or an error without its envelope. */
 function isError(chunk: JsonObject, event: string | undefined): boolean {
   if (event === 'error' || chunk.object === 'error' || chunk.type === 'error') return true;
   if (tellsError(chunk)) return true;

@@ -101,7 +101,7 @@ function fitsString(
   );
 }
 
-/** A proof that goes in the client's own spelling is no loss. */
+/** Reports the citations and the proof of a text as dropped, but not a proof that is sent as the client spelled it. */
 function dropOfText(block: TextBlock, scope: Scope): void {
   const { $detail } = block.extra?.[scope.format] ?? {};
   if (block.citations !== undefined) dropField(block, 'citations', scope);

@@ -4,7 +4,7 @@
  */
 import type { RateStanding } from '../../sdk/format.ts';
 
-/** `x-ratelimit-limit-requests`, `-remaining-`, `-reset-` and the same of tokens; `retry-after-ms` with a refusal. */
+/** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-` and the same of tokens; `retry-after-ms` with a refusal. */
 export function chatRateHeaders(
   standings: readonly RateStanding[],
   retryMs?: number,
@@ -19,7 +19,7 @@ export function chatRateHeaders(
   return headers;
 }
 
-/** As the official API writes it: `20ms`, `1.5s`, `6m0s`. */
+/** Returns a duration as the official API writes it: `20ms`, `1.5s`, `6m0s`. */
 function duration(ms: number): string {
   const whole = Math.ceil(ms);
   if (whole < 1_000) return `${whole}ms`;

@@ -66,7 +66,7 @@ export class InlineThinking {
     this.#held = this.#held.slice(this.#held.length - keep);
   }
 
-  /** The blank lines between the reasoning and the answer belong to neither. */
+  /** Skips the blank lines between the reasoning and the answer. */
   #readGap(): void {
     this.#held = this.#held.trimStart();
     if (this.#held !== '') this.#state = 'after';

@@ -64,7 +64,7 @@ export function contentReader({
   };
 }
 
-/** `prompt_cache_breakpoint` as the neutral mark. One of a shape that the neutral model has no word for stays an unknown field. */
+/** Returns the neutral mark for `prompt_cache_breakpoint`. Other shapes stay an unknown field. */
 export function breakpointOf(
   { prompt_cache_breakpoint: mark }: JsonObject,
   left: Leftovers,

@@ -54,7 +54,7 @@ function splitCalls(wire: readonly JsonObject[]): JsonObject[] {
   return ordered;
 }
 
-/** Adjacent turns of the user, and adjacent turns of the assistant without calls, as one. Text behind what a tool gave goes with it. */
+/** Joins adjacent turns of the user, and adjacent turns of the assistant without calls. Text after a tool result is joined with it. */
 function joinSpeakers(wire: readonly JsonObject[]): JsonObject[] {
   const groups: JsonObject[][] = [];
   for (const message of wire) {

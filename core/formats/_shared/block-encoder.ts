@@ -90,7 +90,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     return frames;
   }
 
-  /** Why the answer ended, in the format's words. */
+  /** Returns the stop reason of the format. */
   protected stopReason(): string {
     const { finish } = this;
     const calls = this.#calls;
@@ -139,7 +139,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     if (current.index !== undefined) this.emitStop(current.index, extra);
   }
 
-  /** Most such formats have no media in an answer. */
+  /** Reports media as dropped, because most such formats have none in an answer. */
   protected media(_event: EventOf<'media-start' | 'media-delta' | 'media-end'>): void {
     this.losses.drop('media');
   }
@@ -272,7 +272,7 @@ export abstract class BlockEncoder extends FloorEncoder {
     if (index !== undefined && isText(json)) this.emitDelta(index, this.#words.input(json));
   }
 
-  /** A part that only this format knows is one block, whatever it holds. */
+  /** Writes a part that only this format knows as one block, whatever it holds. */
   protected takeOpaque(value: JsonObject, event: EventOf<'opaque'>): void {
     const { part, index } = this.locate(value);
     if (part === 'none') return this.emitApart(value);

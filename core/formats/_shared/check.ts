@@ -5,7 +5,7 @@
 import { GatewayError, missingValue, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 
-/** `null` means "not given" in every format. */
+/** Returns true for a value that is given. `null` means "not given" in every format. */
 export function given(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
   return value !== undefined && value !== null;
 }
@@ -110,7 +110,7 @@ export function optionalNumber(
   return value;
 }
 
-/** Metadata: at most 16 pairs of texts, keys of at most 64 characters, values of at most 512. Throws 400 with the path. */
+/** Checks metadata: at most 16 pairs of texts, keys of at most 64 characters, values of at most 512. Throws 400 with the path. */
 export function checkMetadata(value: JsonValue | undefined): void {
   const entries = Object.entries(optionalObject(value, 'metadata') ?? {});
   if (entries.length > 16) throw wrongValue('metadata', 'at most 16 pairs');
@@ -134,7 +134,7 @@ const longestName = 256;
 /** Control characters, those that change how others are shown, halves of characters, and line ends. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
 
-/** The name of a model as clients may write it: lists, logs and counts are kept by it. Throws 400 naming `model`, never the name itself. */
+/** Checks the name of a model, because lists, logs and counts are kept by it. Throws 400 with `model`, but never with the name itself. */
 export function checkModelName(model: string): void {
   if (model.length > longestName) throw wrongValue('model', `a name of at most ${longestName} characters`);
   if (unprintable.test(model)) throw wrongValue('model', 'a name of printable characters');

@@ -35,7 +35,7 @@ type Headers = Parameters<Codec['encode']>[0]['headers'];
 
 let loaded: Codec | undefined;
 
-/** Loaded when the first message is read or written: who has no such streams need not pay for it at the start. */
+/** Loads the codec when the first message is read or written, so that gateways without such streams start without it. */
 function codec(): Codec {
   if (loaded !== undefined) return loaded;
   const require = createRequire(import.meta.url);

@@ -19,7 +19,7 @@ export function extrasOf(format: string, nulls = true) {
   return {
     /** Returns the members of a part that only this format has; an empty object if there are none. */
     own: (extra: Extra | undefined): JsonObject => extra?.[format] ?? nothing,
-    /** `{extra}` with these fields, to spread into a piece or an event; an empty object when there is nothing to keep. */
+    /** Returns `{extra}` with these fields, to spread into a piece or an event; an empty object when there is nothing to keep. */
     withExtra(fields: JsonObject): Kept {
       for (const _ in fields) return { extra: { [format]: fields } };
       return nothingKept;
@@ -93,7 +93,7 @@ export class Leftovers {
     return this.#fields === undefined ? piece : { ...piece, ...this.extra() };
   }
 
-  /** To be spread into the piece. */
+  /** Returns the kept fields, to spread into the piece. */
   extra(): Kept {
     return this.#fields === undefined ? nothingKept : { extra: { [this.#format]: this.#fields } };
   }

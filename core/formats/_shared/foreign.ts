@@ -33,7 +33,7 @@ const levels = setOf('chunk choice delta $choice');
 /** Name of a random text that a provider adds to hide the length of a chunk. Never reported as dropped. */
 export const noise = 'obfuscation';
 
-/** Like {@link reportForeign}, for a part of a response: reports each field of all levels by its own name, unless it is empty. */
+/** Does the same as {@link reportForeign} for a part of a response: reports each field of all levels by its own name, unless it is empty. */
 export function dropForeignReply(
   extra: Extra | undefined,
   format: string,

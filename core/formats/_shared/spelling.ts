@@ -6,7 +6,7 @@ import type { JsonObject } from '../../model/json.ts';
 const spellingKey = (format: string): string => `$${format}`;
 
 /**
- * `{extra}` of a request, or of a piece of a reply, to spread into it: fields that only this format knows, and how the others were spelled.
+ * Returns `{extra}` of a request, or of a piece of a reply, to spread into it: fields that only this format knows, and how the others were spelled.
  * Empty where there is neither.
  */
 export function extraOf(

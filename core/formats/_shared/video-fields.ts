@@ -22,7 +22,7 @@ export function optionalSeconds(value: JsonValue | undefined, path: string): num
   return seconds;
 }
 
-/** Five seconds or ten, for providers that make no other videos. */
+/** Returns 5 or 10 seconds, for providers that make no other videos. */
 export function fiveOrTen(seconds: number, { drop }: Pick<EncodeTarget, 'drop'>): number {
   const nearest = seconds <= 5 ? 5 : 10;
   if (nearest !== seconds) drop('settings.seconds');

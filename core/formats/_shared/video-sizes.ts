@@ -43,7 +43,7 @@ export function linesOfSize(size: string): number {
   return Math.min(width, height);
 }
 
-/** `480p`, `720p`, `1080p`: named after the short side; undefined when it has no such name. */
+/** Returns `480p`, `720p` or `1080p`, after the short side; undefined for other sizes. */
 export function resolutionOfSize(size: string): string | undefined {
   const short = linesOfSize(size);
   // The large sizes of 1024 lines are closest to 1080p.

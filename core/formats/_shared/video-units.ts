@@ -57,7 +57,7 @@ function wordsIn(members: JsonObject): readonly string[] {
   return words;
 }
 
-/** `1280x720` as `720p`; names of resolutions as they are. */
+/** Returns `720p` for `1280x720`; returns names of resolutions unchanged. */
 function nameOf(word: string): string {
   const text = word.slice(0, 100).toLowerCase();
   const size = text.replace(/[*×:]/, 'x');

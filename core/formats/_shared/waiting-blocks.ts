@@ -11,7 +11,7 @@ export class WaitingBlocks<Event> {
   readonly #order: number[] = [];
   #next = 0;
 
-  /** Another event of the block, which waits from now on. */
+  /** Adds an event of a block, which waits from now on. */
   add(block: number, event: Event): void {
     const events = this.#events.get(block);
     if (events !== undefined) {

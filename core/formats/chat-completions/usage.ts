@@ -39,7 +39,7 @@ export function readUsage(raw: JsonObject, reply?: JsonObject): Usage {
   };
 }
 
-/** Perplexity charges a call by the size of its search context. https://docs.perplexity.ai/api-reference/chat-completions-post */
+/** Returns the priced unit of a call to Perplexity, which charges by the size of the search context. https://docs.perplexity.ai/api-reference/chat-completions-post */
 function searchContextIn(size: JsonValue | undefined): Pick<Usage, 'units'> {
   return typeof size === 'string' && size.length < 20 ? { units: { callsAt: { [size]: 1 } } } : {};
 }

@@ -48,7 +48,7 @@ export class ConverseStreamEncoder extends BlockEncoder {
     this.emit('contentBlockStop', { contentBlockIndex });
   }
 
-  /** `messageStop`, and `metadata` with the usage and the time that it took. */
+  /** Emits `messageStop`, and `metadata` with the usage and the duration. */
   protected emitEnd(): void {
     const { finish, usage } = this;
     const { body, inputEstimate } = this.context;
@@ -73,13 +73,13 @@ export class ConverseStreamEncoder extends BlockEncoder {
     this.emitDelta(this.open(current), { reasoningContent: { redactedContent } });
   }
 
-  /** A signature vouches for a text, be it empty. */
+  /** Writes a signature, which belongs to a text, even an empty one. */
   protected sign(current: OpenBlock, signature: string): void {
     if (current.index === undefined) this.emitDelta(this.open(current), { reasoningContent: { text: '' } });
     this.emitDelta(this.open(current), { reasoningContent: { signature } });
   }
 
-  /** The format shows images; other media have no place in an answer. */
+  /** Writes images. The format has no other media in an answer. */
   protected override media(event: EventOf<'media-start' | 'media-delta' | 'media-end'>): void {
     const { current } = this;
     if (event.type === 'media-end') return this.close();

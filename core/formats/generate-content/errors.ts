@@ -73,12 +73,12 @@ export function errorReply(error: GatewayError, requestId: string): ErrorReply {
   };
 }
 
-/** 502: the provider sent something that cannot be understood. */
+/** Returns the 502 error for a response that cannot be understood. */
 export function garbage(cause?: unknown): GatewayError {
   return unusableResponse('sent an invalid response', cause);
 }
 
-/** Compact JSON of a value in a reply. Throws 502 for what is nested beyond what can be written. */
+/** Returns a value of a reply as compact JSON. Throws 502 if it is nested too deeply to be written. */
 export function replyText(value: JsonValue): string {
   try {
     return JSON.stringify(value);

@@ -34,7 +34,7 @@ function method(verb: string, operation: Operation, stream: boolean): readonly R
   return folders.map((folder) => ({ method: 'POST', path: `${folder}/*model\\:${verb}`, operation, params }));
 }
 
-/** Without `models/`, however often a client put it there. */
+/** Returns the name without `models/`, however often the client wrote it. */
 function modelName(matched: string): string {
   return matched.replace(/^(?:models\/)+/, '');
 }

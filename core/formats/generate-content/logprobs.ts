@@ -3,7 +3,7 @@ import type { Logprob } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { listOf } from '../_shared/fields.ts';
 
-/** `logprobsResult` token by token; undefined when it holds none. */
+/** Returns `logprobsResult` token by token; undefined when it holds none. */
 export function readLogprobs(value: JsonValue | undefined): readonly Logprob[] | undefined {
   if (!isObject(value) || !Array.isArray(value.chosenCandidates)) return undefined;
   const tops = listOf(value.topCandidates);

@@ -46,7 +46,7 @@ function one(model: ListedModel): JsonObject {
   };
 }
 
-/** More than the largest page is taken for the largest, as the provider does. */
+/** Returns the page size. Larger numbers than the largest count as the largest, as at the provider. */
 function pageSize(text: string | null): number {
   if (text === null || text === '') return usualSize;
   const size = Number(text);

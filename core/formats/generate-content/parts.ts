@@ -84,7 +84,7 @@ export function readMedia(part: JsonObject, at: string, extras: Leftovers): Omit
 const readInline = setOf('mimeType data displayName');
 const readFile = setOf('mimeType fileUri displayName');
 
-/** Proto JSON takes URL-safe base64 too; other formats do not. */
+/** Returns standard base64. Proto JSON accepts URL-safe base64 too; other formats do not. */
 function standardBase64(data: string): string {
   if (!data.includes('-') && !data.includes('_')) return data;
   return data.replaceAll('-', '+').replaceAll('_', '/');

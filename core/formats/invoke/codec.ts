@@ -14,7 +14,7 @@ function asMessages(body: JsonObject, { model, stream }: RouteParams): JsonObjec
   return { ...rest, model: requiredModel(model), stream: stream === true };
 }
 
-/** Beta flags are in the body. Formats without them report them as dropped. */
+/** Adds the beta flags of the body. Formats without such flags report them as dropped. */
 function withBetas(request: ChatRequest, { anthropic_beta: betas }: JsonObject): ChatRequest {
   if (betas === undefined) return request;
   return { ...request, extra: { ...request.extra, [name]: { anthropic_beta: betas } } };
@@ -30,7 +30,7 @@ function decode(body: JsonObject, params: RouteParams, how: 'validate' | 'decode
   }
 }
 
-/** InvokeModel of the provider takes a body of its own for each maker's models; only those of one maker name their version. */
+/** Returns the error for a body of another maker. InvokeModel has a different body for each maker's models; only one of them states a version. */
 function otherBody({ code, message, param }: GatewayError): GatewayError {
   const sentence = `InvokeModel takes the messages format alone here, for every model, with "anthropic_version": "${bodyVersion}". Chats with other bodies go through Converse, and embeddings and images through /v1/embeddings and /v1/images/generations. (${message})`;
   return new GatewayError(code, sentence, param === undefined ? {} : { param });

@@ -9,7 +9,7 @@ const address =
 const counter = 'count-tokens';
 
 /**
- * Vertex AI takes the body of messages without its model, which the path names, and with the version of the API in place of the header:
+ * Returns the path alias of Vertex AI. Its body has no model, which is in the path, but has the API version, which is a header elsewhere:
  * https://docs.claude.com/en/api/claude-on-vertex-ai
  */
 function rawPredict(prefix: string): PathAlias {

@@ -43,7 +43,7 @@ export function travelling(headers: Readonly<Record<string, string>>): Readonly<
   return defined({ [versionHeader]: version, 'anthropic-beta': beta });
 }
 
-/** `anthropic-ratelimit-requests-limit`, `-remaining`, `-reset` and the same of tokens; resets are times of RFC 3339. */
+/** Returns `anthropic-ratelimit-requests-limit`, `-remaining`, `-reset` and the same of tokens; resets are times of RFC 3339. */
 export function rateHeaders(standings: readonly RateStanding[]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (const { counts, limit, remaining, resetMs } of standings) {

@@ -25,7 +25,7 @@ function one(model: ListedModel): JsonObject {
   };
 }
 
-/** RFC 3339 without fractions; the epoch stands for unknown. */
+/** Returns a time of RFC 3339 without fractions; the epoch stands for unknown. */
 function timeOf(seconds: number): string {
   const known = Number.isFinite(seconds) && seconds > 0 && seconds <= lastSecond ? seconds : 0;
   return new Date(Math.trunc(known) * 1000).toISOString().replace('.000Z', 'Z');

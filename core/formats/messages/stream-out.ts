@@ -41,7 +41,7 @@ export class MessagesStreamEncoder extends BlockEncoder {
     super(blockWords, context);
   }
 
-  /** The reply's frame, with the usage known so far or an estimate of the input. */
+  /** Emits the start of the reply, with the usage known so far or an estimate of the input. */
   protected override emitHead(head: HeadEvent | undefined): void {
     super.emitHead(head);
     const { $usage } = own(head?.extra);
@@ -83,7 +83,7 @@ export class MessagesStreamEncoder extends BlockEncoder {
     this.emit('content_block_stop', { type: 'content_block_stop', index, ...unpack(extra).frame });
   }
 
-  /** `message_delta` with the true numbers, and `message_stop`. */
+  /** Emits `message_delta` with the final usage, and `message_stop`. */
   protected emitEnd(): void {
     const { finish } = this;
     const { $usage } = own(finish?.extra);

@@ -50,7 +50,7 @@ function countItem(item: JsonObject, counts: Counts, containers: Set<string>): v
   }
 }
 
-/** Opening a page and looking for a word in it cost nothing. Each query of a search is one. */
+/** Returns the number of charged searches: one for each query. Opening a page and finding a word in it cost nothing. */
 function searchesOf(action: JsonValue | undefined): number {
   if (!isObject(action)) return 1;
   if (action.type !== 'search' && action.type !== undefined) return 0;

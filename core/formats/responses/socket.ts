@@ -95,7 +95,7 @@ function errorMessage(error: GatewayError, lane: string): JsonObject {
   };
 }
 
-/** Some clients read the flat error event of streams, others only what stands under `error`: both find it. */
+/** Returns an error frame in both forms that clients read: the flat error event of streams, and an object in `error`. */
 function failureFrame(frame: WireFrame, error: GatewayError, lane: string): JsonObject[] {
   if ('text' in frame) return [];
   if (frame.json.type === 'error') return [{ ...frame.json, ...errorMessage(error, lane) }];

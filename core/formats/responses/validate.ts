@@ -14,7 +14,7 @@ import { decodeRequest } from './request-in/index.ts';
 import { listOf, setOf } from '../_shared/fields.ts';
 import { lookupTable } from '../../model/lookup-table.ts';
 
-/** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
+/** Throws 400 with the path for anything that the spec and the official format forbid, and for a wrong type of a field that the gateway reads. */
 export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
   if (given(body.prompt))
     throw invalid('prompt', 'Prompt templates are not supported. Send the input itself.');
@@ -52,7 +52,7 @@ function checkState(body: JsonObject): void {
     throw invalid('conversation', 'previous_response_id and conversation are mutually exclusive.');
 }
 
-/** The rules of openai 7.59.0, `ResponseCreateParams.BackgroundOptions`. */
+/** Checks the rules of openai 7.59.0, `ResponseCreateParams.BackgroundOptions`. */
 function checkBackgroundOptions(body: JsonObject): void {
   const options = optionalObject(body.background_options, 'background_options');
   const name = 'background_options.completion_window';
@@ -87,7 +87,7 @@ const outputs = lookupTable<string>({
 /** Items that stand for other items, which the gateway does not have. */
 const standIns = setOf('compaction item_reference');
 
-/** Every output has its call in the input, where the input is all there is: nothing in it stands for what is kept elsewhere. */
+/** Throws 400 for an output without its call, unless an item of the input stands for items that are kept elsewhere. */
 function checkOutputs(items: readonly JsonValue[]): void {
   const called = new Set<JsonValue | undefined>();
   for (const item of items) {

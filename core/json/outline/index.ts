@@ -172,7 +172,7 @@ const source = Symbol('source');
 const conversations: ReadonlySet<string> = new Set(['messages', 'input', 'contents']);
 
 /**
- * The whole body of an outline. Members with left-out texts are parsed on first access. Reading the conversation parses the whole body;
+ * Returns the whole body of an outline. Members with left-out texts are parsed on first access. Reading the conversation parses the whole body;
  * every other member is parsed alone, because little was left out of it.
  */
 export function wholeOf(outline: Outline, bytes: Buffer): JsonObject {
@@ -189,7 +189,7 @@ const lateMembers = new Map<string, PropertyDescriptor>();
 const mostLateMembers = 100;
 
 /**
- * A member that is read when it is asked for. Its function knows no body, but finds what it needs in the object that it belongs to: V8 puts
+ * Returns a member that is read when it is asked for. Its function knows no body, but finds what it needs in the object that it belongs to: V8 puts
  * the functions of such members among old objects, and whatever they refer to lives until all garbage is collected. The bytes of each
  * long request did, which cost a call of 250 KB a sixth more CPU.
  */

@@ -39,7 +39,7 @@ export class MarkedTexts {
     this.#texts = texts;
   }
 
-  /** Of the outline of these bytes. Undefined where something that the client wrote could be taken for a mark. */
+  /** Returns the texts of the outline of these bytes. Undefined if something that the client wrote could be taken for a mark. */
   static of({ text, texts }: Pick<Outline, 'text' | 'texts'>, bytes: Buffer): MarkedTexts | undefined {
     // A form feed may be spelled otherwise.
     if (text.includes('\\u000')) return undefined;

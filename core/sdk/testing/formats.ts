@@ -13,7 +13,7 @@ export function allFormats(): Promise<readonly Format[]> {
   ));
 }
 
-/** One of them. Throws when there is none of that name. */
+/** Returns the format with this name. Throws when there is none. */
 export async function formatNamed(name: string): Promise<Format> {
   const found = (await allFormats()).find((one) => one.name === name);
   if (found === undefined) throw new Error(`There is no format "${name}".`);

@@ -142,7 +142,7 @@ export function reply(...parts: readonly Part[]): Script {
 }
 
 /**
- * As {@link reply}, with another finish reason or usage.
+ * Does the same as {@link reply}, with another finish reason or usage.
  *
  * @example
  * ended({ finish: 'length', usage: { output: 4096 } }, 'A long story that')

@@ -124,7 +124,7 @@ function isPath(value: string, start: string): boolean {
   return /[^\w+/=\s-]/.test(value);
 }
 
-/** As {@link addressesIn}, for the fields of a form, also where their text is JSON. */
+/** Does the same as {@link addressesIn} for the fields of a form, also where their text is JSON. */
 export function addressesInFields(fields: JsonObject): readonly NamedAddress[] {
   const parsed: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(fields)) {

@@ -88,7 +88,7 @@ export function oauthTokens(
   };
 }
 
-/** RFC 6749, section 2.3.1: both halves are encoded as in a form before they are joined. */
+/** Returns the header of a client. Both halves are encoded as in a form before they are joined: RFC 6749, section 2.3.1. */
 function basicAuthorization({ id, secret }: NonNullable<TokenEndpoint['basic']>): string {
   const [encodedId, encodedSecret] = [id, secret].map((half) =>
     new URLSearchParams({ '': half }).toString().slice(1),

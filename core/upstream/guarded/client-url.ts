@@ -65,7 +65,7 @@ function responseOf(response: IncomingMessage, maxBytes: number): Response {
   return new Response(Readable.toWeb(bytes) as ReadableStream, { status, headers });
 }
 
-/** Leaving the loop destroys the response, so that its connection is closed. */
+/** Yields at most this many bytes. Leaving the loop destroys the response, so that its connection is closed. */
 async function* limited(response: IncomingMessage, maxBytes: number): AsyncGenerator<Buffer> {
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {

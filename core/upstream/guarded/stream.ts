@@ -64,7 +64,7 @@ function upstreamOf({ gate }: Pick<Call, 'gate'>, response: IncomingMessage): Up
   return { status: response.statusCode ?? 0, headers: response.headers, bytes };
 }
 
-/** One message for all problems of an address, so that it reveals nothing about a private network. */
+/** Returns one error for all problems of an address, so that it reveals nothing about a private network. */
 function notThere(cause?: unknown): GatewayError {
   return new GatewayError('upstream_error', 'The file could not be fetched from the provider.', {
     origin: 'upstream',

@@ -96,7 +96,7 @@ export class Directory {
     return withMeta(fields, 'User', user.createdAt, changed, `${base}/Users/${user.id}`);
   }
 
-  /** Same as `userResource`, without `meta`. */
+  /** Returns the same as `userResource`, without `meta`. */
   userFields(user: User, base: string): JsonObject {
     const row = this.userRows.get(user.id);
     const groups = user.teams.flatMap(({ team }) => {
@@ -132,7 +132,7 @@ export class Directory {
     return withMeta(fields, 'Group', team.createdAt, changed, `${base}/Groups/${team.id}`, version);
   }
 
-  /** Same as `groupResource`, without `meta`. */
+  /** Returns the same as `groupResource`, without `meta`. */
   groupFields(team: Owner, members: readonly User[] | undefined, base: string): JsonObject {
     const row = this.groupRows.get(team.id);
     return {

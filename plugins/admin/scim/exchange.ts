@@ -80,7 +80,7 @@ function isSame(header: string, version: JsonValue | undefined): boolean {
   return header.split(',').some((tag) => tag.trim() === '*' || bare(tag) === bare(String(version)));
 }
 
-/** 412 for a change of a version that is not the present one. */
+/** Throws 412 for a change of a version that is not the present one. */
 export function checkVersion({ ctx }: ScimRequest, resource: JsonObject): void {
   const header = ctx.get('if-match');
   if (header === '' || isSame(header, (resource['meta'] as JsonObject)['version'])) return;

@@ -79,7 +79,7 @@ export class ScimUsers {
     await note('user-delete', user.id, { before: shown(user) });
   }
 
-  /** Role and organisation by the names of groups; nothing where no rule is about them. */
+  /** Returns the role and organisation for the names of groups; empty if no rule names one of them. */
   accessIn(groups: ReadonlySet<string>): Access {
     const rules = this.#options.rules;
     if (rules.length === 0) return {};

@@ -63,7 +63,7 @@ function groupsOf(claims: JsonObject, name: string): ReadonlySet<string> {
   return new Set(values.filter((value) => typeof value === 'string' && value.length <= longest) as string[]);
 }
 
-/** Entra ID names such claims in `_claim_names`, with an address where to ask. */
+/** Returns true for a claim that Entra ID left out because it is too large. It names such claims in `_claim_names`, with an address where to ask. */
 function isOverage(claims: JsonObject, name: string): boolean {
   const names = claims['_claim_names'];
   return typeof names === 'object' && names !== null && Object.hasOwn(names, name);

@@ -140,7 +140,7 @@ function vectorIn(value: JsonValue): Float32Array {
   return vector;
 }
 
-/** Little-endian 32-bit floats in base64. */
+/** Decodes little-endian 32-bit floats in base64. */
 function decoded(base64: string): Float32Array {
   const bytes = Buffer.from(base64, 'base64');
   const vector = new Float32Array(Math.floor(bytes.length / 4));

@@ -52,7 +52,7 @@ export class SharedQuestions implements Questions {
     await this.#vectors.clear(scope);
   }
 
-  /** The database belongs to the gateway. */
+  /** Does nothing, because the database belongs to the gateway. */
   close(): void {}
 
   async #write(work: () => Promise<void>): Promise<void> {

@@ -44,7 +44,7 @@ const permuted = [
   '7046913258',
 ];
 
-/** Verhoeff's scheme (J. Verhoeff, Error Detecting Decimal Codes, 1969). */
+/** Returns true if the digits pass Verhoeff's scheme (J. Verhoeff, Error Detecting Decimal Codes, 1969). */
 export function passesVerhoeff(digits: readonly number[]): boolean {
   let check = 0;
   for (const [index, digit] of digits.toReversed().entries())
@@ -52,7 +52,7 @@ export function passesVerhoeff(digits: readonly number[]): boolean {
   return check === 0;
 }
 
-/** ISO/IEC 7064, MOD 11,10: the last digit checks the others. */
+/** Returns true if the last digit checks the others: ISO/IEC 7064, MOD 11,10. */
 export function passesMod1110(digits: readonly number[]): boolean {
   let product = 10;
   for (const digit of digits.slice(0, -1)) {

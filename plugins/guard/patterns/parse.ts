@@ -27,7 +27,7 @@ function look(set: CharSet, behind: boolean, negated: boolean): Node {
   return { type: 'look', set: negated ? complement(set) : set, behind, none: negated };
 }
 
-/** `\b` and `\B`. */
+/** Returns the node of `\b` or `\B`. */
 function boundary(isBoundary: boolean): Node {
   const pair = (before: boolean, after: boolean): Node => ({
     type: 'seq',
@@ -169,7 +169,7 @@ class Parser {
     return set === undefined ? this.#literal(this.#escapedChar()) : this.#set(set);
   }
 
-  /** `\d`, `\p{L}` and the like. */
+  /** Parses `\d`, `\p{L}` and the like. */
   #escapedSet(): CharSet | undefined {
     const sets: Readonly<Record<string, CharSet>> = { d: digits, w: wordChars, s: spaces };
     const letter = this.#source[this.#at] ?? '';

@@ -109,7 +109,7 @@ export function readFilter(
     (typeof readOnly !== 'boolean' || isReadOnly(tool) === readOnly);
 }
 
-/** A label that several servers have cannot name one of them. */
+/** Throws if several servers have the same label. */
 export function checkLabels(servers: readonly RequestedServer[]): void {
   const seen = new Set<string>();
   for (const { label, at } of servers) {

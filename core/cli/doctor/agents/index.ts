@@ -6,7 +6,7 @@ import { table } from '../../describe.ts';
 import { findAgents, type Found } from './find.ts';
 import { tryAgent, type Tried } from './try-agent.ts';
 
-/** `sluice doctor agents`. Returns the exit code. */
+/** Runs `sluice doctor agents`. Returns the exit code. */
 export async function doctorAgents(args: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(args, {
     ...accessOptions,

@@ -84,7 +84,7 @@ class Adapter {
     return written;
   }
 
-  /** Closed objects that stand in one `allOf` would exclude each other's properties. */
+  /** Returns true if the schemas of an `allOf` are merged, because closed objects in it would exclude each other's properties. */
   #merges(): boolean {
     return this.#subset.closesObjects === true || this.#refused.has('allOf');
   }

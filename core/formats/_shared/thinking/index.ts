@@ -80,7 +80,7 @@ function asks({ mode, effort, budget }: Reasoning): boolean {
   return mode !== undefined || effort !== undefined || budget !== undefined;
 }
 
-/** Thinking with an effort. */
+/** Returns thinking with an effort. */
 function leveled(style: 'adaptive' | 'thinking', reasoning: Reasoning, room: Room): Thinking {
   const wanted = effortWanted(reasoning);
   const effort = wanted === undefined ? undefined : nearest(wanted, room.traits.efforts);

@@ -178,7 +178,7 @@ function statusIn(...values: readonly (JsonValue | undefined)[]): { readonly sta
   return {};
 }
 
-/** `34.5s`, or `{seconds}`. */
+/** Returns the seconds of `34.5s`, or of `{seconds}`. */
 function seconds(value: JsonValue | undefined): number | undefined {
   if (isObject(value)) return seconds(value.seconds);
   const text = isString(value) ? value.replace(/s$/, '') : value;

@@ -64,7 +64,7 @@ export function decodeTranscript(
   };
 }
 
-/** Model and stream flag of a form. */
+/** Returns the model and stream flag of a form. */
 export function peekTranscript(body: JsonObject): { readonly model: string; readonly stream: boolean } {
   return { model: requiredModel(body.model), stream: flagOf(body.stream) };
 }

@@ -133,7 +133,7 @@ function writeEffort(wanted: Reasoning, traits: ModelTraits, body: MutableObject
   else if (wanted.mode !== undefined) drop('settings.reasoning.mode');
 }
 
-/** A switch, with a measure where the model has one. */
+/** Writes a switch, and an amount if the model has one. */
 function writeSwitch(
   dialect: 'thinking' | 'enable-thinking' | 'template',
   wanted: Reasoning,

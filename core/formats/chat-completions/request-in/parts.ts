@@ -44,7 +44,7 @@ export const decodeContent = contentReader({
   },
 });
 
-/** `prompt_cache_breakpoint`, or the `cache_control` that aggregators of this dialect take. A shape that is neither stays an unknown field. */
+/** Returns the cache mark, from `prompt_cache_breakpoint` or the `cache_control` of aggregators. Other shapes stay an unknown field. */
 function cacheOf(part: JsonObject, left: Leftovers): Pick<Block, 'cache'> {
   const control = part.cache_control;
   const cache = breakpointOf(part, left);
@@ -124,7 +124,7 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): Block {
   return { type: 'file', source, at, ...defined({ name }) };
 }
 
-/** `file_data` is a data URL, a URL (at aggregators) or bare base64. */
+/** Decodes `file_data`: a data URL, a URL (at aggregators) or bare base64. */
 function fileData(data: string, name: string | undefined, left: Leftovers): Source {
   return isAddress(data) ? sourceOf(data, left) : bareFile(data, name, left);
 }

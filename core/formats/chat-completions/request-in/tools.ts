@@ -24,7 +24,7 @@ const members = {
 const outerMembers = { function: setOf('type function'), custom: setOf('type custom') };
 const none: ReadonlySet<string> = new Set();
 
-/** Every tool of the request: `tools`, the deprecated `functions`, and `web_search_options`. */
+/** Returns every tool of the request: `tools`, the deprecated `functions`, and `web_search_options`. */
 export function decodeTools(body: JsonObject): Tool[] {
   const tools = [
     ...readObjects(body.tools, 'tools', decodeTool),
@@ -62,7 +62,7 @@ function namedTool(
   return { ...tool, ...left.take(inner, members[type], `${type}.`).extra() };
 }
 
-/** `tool_choice`, or the deprecated `function_call`. One in no known words is kept as an unknown field. */
+/** Returns the tool choice, from `tool_choice` or the deprecated `function_call`. An unknown one is kept as an unknown field. */
 export function decodeToolChoice(body: JsonObject, left: Leftovers): ToolChoice | undefined {
   const value = body.tool_choice;
   if (!given(value)) return legacyChoice(body.function_call);

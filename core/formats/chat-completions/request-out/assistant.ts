@@ -78,7 +78,7 @@ function writeRefusal(text: string, block: Block, wire: MutableObject, scope: Sc
   dropBeside(block, scope);
 }
 
-/** `null` beside calls is what every provider takes; a client's own "absent" and empty list come back as they were. */
+/** Returns the content. Every provider accepts `null` beside calls; if the client omitted it or sent an empty list, so does this. */
 function contentOf(message: Message, blocks: readonly Block[], scope: Scope): JsonValue | undefined {
   const written = scope.foreign
     ? blocks.filter((block) => block.type !== 'text' || block.text !== '')
@@ -111,7 +111,7 @@ function bringsProof(block: ToolCallBlock): boolean {
   return $detail !== undefined || $extra_content !== undefined || extra_content !== undefined;
 }
 
-/** OpenRouter takes proofs of several makers back, each tagged with its maker. */
+/** Returns true if the provider accepts a proof. OpenRouter accepts those of several makers, each tagged with its maker. */
 function takesProof(proof: Proof, scope: Scope): boolean {
   return scope.target.traits.reasoning === 'object' && isTagged(proof);
 }
@@ -159,7 +159,7 @@ function writeReasoning(
     wire.reasoning_details = details;
 }
 
-/** Reasoning that this format's own client sent. */
+/** Returns true for reasoning that a client of this format sent. */
 function isOwn(block: ReasoningBlock, hasStrings: boolean): boolean {
   return own(block.extra).$detail !== undefined || (hasStrings && block.proof === undefined);
 }

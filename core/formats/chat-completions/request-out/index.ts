@@ -97,7 +97,7 @@ function instruct(body: MutableObject, content: string, { target }: Scope): void
   body.messages = [...messages.slice(0, index), { role, content }, ...messages.slice(index)];
 }
 
-/** The output limit, under the name that the model's traits state, else the client's own, else the official one. */
+/** Writes the output limit under the name in the model's traits, else under the client's name, else under the official one. */
 function writeLimit(request: ChatRequest, limit: number, body: MutableObject, target: EncodeTarget): void {
   const marks = own(request.extra);
   const field =

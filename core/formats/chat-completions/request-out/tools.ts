@@ -51,7 +51,7 @@ function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
   }
 }
 
-/** The provider's own search is a setting here, not a tool. */
+/** Writes the provider's own search, which is a setting here, not a tool. */
 function writeSearch(tool: Tool, body: MutableObject, scope: Scope): void {
   if (body.web_search_options !== undefined) {
     scope.target.drop(tool.at ?? 'tools');

@@ -50,7 +50,7 @@ function writeSystem(message: Message, scope: Scope): JsonObject {
   return wire;
 }
 
-/** For models that take instructions at the beginning only. */
+/** Wraps an instruction as a user turn, for models that accept instructions at the beginning only. */
 function wrapSystem(message: Message, scope: Scope): JsonObject {
   dropField(message, 'role', scope);
   const content = writeContent(message.content, message.plain, scope);

@@ -80,7 +80,7 @@ export class ToolCalls {
     for (const fragment of list) if (isObject(fragment)) this.#fragment(fragment, events);
   }
 
-  /** The deprecated single `function_call`. */
+  /** Reads the deprecated single `function_call`. */
   legacy(call: JsonObject, events: GatewayEvent[]): void {
     this.#fragment({ index: 0, function: call }, events);
   }

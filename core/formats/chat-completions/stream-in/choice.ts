@@ -145,7 +145,7 @@ export class ChoiceDecoder {
     });
   }
 
-  /** Mistral writes the content as parts, with the reasoning among them. */
+  /** Reads a part of content. Mistral writes content as parts, with the reasoning among them. */
   #part(part: JsonValue, events: GatewayEvent[]): void {
     if (!isObject(part)) return;
     if (isText(part.text)) this.#run({ kind: 'text', text: part.text }, events);

@@ -125,7 +125,7 @@ function tooMany(): GatewayError {
   return unusableResponse('sent too many content blocks');
 }
 
-/** Some servers put a whole message where a delta should be. */
+/** Returns the delta of a choice. Some servers put a whole message in its place. */
 function deltaOf(choice: JsonObject): JsonObject {
   if (isObject(choice.delta)) return choice.delta;
   return isObject(choice.message) ? choice.message : {};
@@ -177,7 +177,7 @@ function keepsLogprobs(choice: JsonObject, events: readonly GatewayEvent[]): boo
   );
 }
 
-/** Delta fields that became no event: unknown ones under `delta`, empty ones (`content: ""`, a repeated role) under `$delta`. */
+/** Returns the delta fields that became no event: unknown ones under `delta`, empty ones (`content: ""`, a repeated role) under `$delta`. */
 function unread(delta: JsonObject, opens: boolean, spoke: boolean, own: MutableObject): void {
   let unknown: MutableObject | undefined;
   let empty: MutableObject | undefined;

@@ -19,7 +19,7 @@ export class MediaDecoder {
     this.#leave = leave;
   }
 
-  /** A piece of the sound. */
+  /** Reads a piece of the sound. */
   audio(audio: JsonObject, events: GatewayEvent[]): void {
     const { data, transcript, expires_at: expires, ...rest } = audio;
     const choice = this.#choice;
@@ -61,7 +61,7 @@ export class MediaDecoder {
     }
   }
 
-  /** The sound has ended, if there is one. */
+  /** Ends the sound, if there is one. */
   close(events: GatewayEvent[], own: JsonObject = {}): void {
     if (this.#sound === undefined) return;
     const { block, rest } = this.#sound;
@@ -71,7 +71,7 @@ export class MediaDecoder {
     events.push({ type: 'media-end', ...base, ...withExtra(own) });
   }
 
-  /** Base64 may be cut anywhere; events carry whole groups of four. */
+  /** Returns whole groups of four characters, because base64 may be cut anywhere. */
   #wholeQuads(data: string): string {
     if (this.#sound === undefined) return '';
     const all = this.#sound.rest + data;

@@ -217,7 +217,7 @@ export class ChoiceEncoder {
   }
 }
 
-/** Unknown fields of a call and of the object inside it. */
+/** Writes the unknown fields of a call and of the object inside it. */
 function putOwn(call: MutableObject, event: ChoiceEvent, custom: boolean): void {
   const fields = own(event.extra);
   for (const key in fields) {

@@ -64,7 +64,7 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   };
 }
 
-/** `system` and the history. */
+/** Returns `system` and the history. */
 function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'messages'> {
   const list = optionalArray(body.messages, 'messages');
   // A prompt that the provider keeps brings messages of its own.

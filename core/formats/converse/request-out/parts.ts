@@ -132,7 +132,7 @@ function encodeResult(block: ToolResultBlock, writing: Writing): JsonObject {
   return finish({ toolResult: wire }, own(block.extra), ['toolResult']);
 }
 
-/** No cache point stands in a result. */
+/** Returns the parts of a result, in which cache points are not allowed. */
 function resultPart(part: Block, writing: Writing): readonly JsonObject[] {
   const { cache, ...bare } = part;
   if (cache !== undefined && !writing.native) writing.target.drop(`${requestPathOf(part)}.cache`);

@@ -29,7 +29,7 @@ const historyWords: HistoryWords<Writing> = {
   },
 };
 
-/** `system` and `messages` of the wire. */
+/** Returns `system` and `messages` of the body. */
 export function encodeHistory(request: ChatRequest, writing: Writing): WrittenHistory {
   return new HistoryWriter(historyWords, writing).write(request);
 }

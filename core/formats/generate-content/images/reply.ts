@@ -83,7 +83,7 @@ function inContents({ candidates, promptFeedback }: JsonObject): Found {
   return { images, text: text.trim(), refused };
 }
 
-/** Why there is no image: it was refused, or the model only talked. */
+/** Returns the error for a response without an image: it was refused, or the model only wrote text. */
 function nothing(refused: string | undefined, text: string): GatewayError {
   if (refused !== undefined) {
     const message = `The upstream returned no image: ${redact(refused).slice(0, 500)}`;

@@ -152,7 +152,7 @@ function writeForModel(body: MutableObject, request: ChatRequest, { target }: Wr
   writeResponseFormat(body, responseFormat, target.traits, target.drop);
 }
 
-/** Structured output on a model that has none: a function that must be called, when the client brought no functions of its own. */
+/** Requests structured output from a model that has none, with a function that must be called, if the client sent no functions. */
 function forceAnswer(body: MutableObject, request: ChatRequest, { target }: Writing): string | undefined {
   const { responseFormat } = request.settings;
   const { jsonSchema, forcedTools, refuses } = target.traits;

@@ -128,7 +128,7 @@ function typeOf({ type }: MediaBlock, { url, mimeType }: Source & { kind: 'url' 
   return typeOfAddress(url) ?? (type === 'image' ? 'image/jpeg' : undefined);
 }
 
-/** `auto` is the default and is omitted. */
+/** Writes the resolution. `auto` is the default and is omitted. */
 function writeResolution(part: MutableObject, block: MediaBlock, detail: string, writing: Writing): void {
   const resolution = writing.native || asksByLevel(writing) ? writeDetail(detail) : undefined;
   if (resolution !== undefined) part.mediaResolution = resolution;

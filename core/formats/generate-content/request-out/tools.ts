@@ -123,7 +123,7 @@ export function encodeToolConfig(body: MutableObject, request: ChatRequest, writ
     putAt(body, 'toolConfig.functionCallingConfig.streamFunctionCallArguments', true);
 }
 
-/** The tool choice: as the client wrote it while it still means the same. */
+/** Writes the tool choice, as the client wrote it if it still means the same. */
 function encodeToolChoice(body: MutableObject, request: ChatRequest, writing: Writing): void {
   const written = own(request.extra).$toolConfig;
   if (isObject(written)) {

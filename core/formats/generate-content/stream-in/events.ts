@@ -15,7 +15,7 @@ export class ChunkEvents {
     this.#out.push(event);
   }
 
-  /** An event that this format's encoder writes something for. */
+  /** Adds an event for which this format's encoder writes something. */
   produce(event: GatewayEvent): void {
     this.#producers.push(this.#out.push(event) - 1);
   }
@@ -29,7 +29,7 @@ export class ChunkEvents {
     return this.#out.length;
   }
 
-  /** Everything so far; what follows is of another chunk. */
+  /** Ends the chunk: the events that follow are of another one. */
   settle(): void {
     this.#producers = [];
   }

@@ -145,7 +145,7 @@ export class ReplyDecoder implements StreamDecoder {
     }
   }
 
-  /** A prompt that was refused has no candidates. */
+  /** Handles a refused prompt, which has no candidates. */
   #blocked(chunk: JsonObject): void {
     const feedback = isObject(chunk.promptFeedback) ? chunk.promptFeedback : undefined;
     if (typeof feedback?.blockReason !== 'string' || this.#candidates.size > 0) return;
@@ -189,7 +189,7 @@ export class ReplyDecoder implements StreamDecoder {
     return first?.held;
   }
 
-  /** A held finish stands unless its candidate goes on after all. */
+  /** Emits a held finish, unless its candidate goes on after all. */
   #settleHeld(candidates: readonly JsonObject[]): void {
     candidates.forEach((wire, position) => {
       const candidate = this.#candidates.get(indexOf(wire, position));
@@ -224,7 +224,7 @@ export class ReplyDecoder implements StreamDecoder {
     });
   }
 
-  /** A non-streamed response is complete, also without a finish reason. */
+  /** Completes a non-streamed response, also without a finish reason. */
   #completeWhole(): void {
     const chunk = this.#chunk;
     if (this.#candidates.size === 0)

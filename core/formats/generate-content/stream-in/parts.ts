@@ -68,7 +68,7 @@ export class PartReader {
     this.#events = events;
   }
 
-  /** `chunk` is the number of the chunk that the part stands in. */
+  /** Reads a part. `chunk`: number of the chunk that holds it. */
   read(candidate: Candidate, part: JsonObject, chunk: number): void {
     const { functionCall, inlineData, fileData } = part;
     const field = dataField(part);
@@ -143,7 +143,7 @@ export class PartReader {
     this.#events.produce({ type: 'tool-end', ...address, ...call.extras.extra() });
   }
 
-  /** A part of a call: all of it, its beginning, or more of the one that goes on. */
+  /** Reads a part of a call: all of it, its beginning, or its continuation. */
   #call(candidate: Candidate, part: JsonObject, call: JsonObject): void {
     const id = isText(call.id) ? call.id : undefined;
     const begins = isText(call.name);

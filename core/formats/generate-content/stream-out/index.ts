@@ -181,7 +181,7 @@ export class ReplyEncoder implements StreamEncoder {
     choice.cited.push({ citation: event.citation, text: () => block?.text ?? '' });
   }
 
-  /** A text block is over: its proof goes on its last part, or on an empty one. */
+  /** Writes the proof of a text block that has ended, on its last part or on an empty one. */
   #seal(event: EventOf<'text-end' | 'reasoning-end' | 'refusal-end'>, proof: Proof | undefined): void {
     const choice = this.#live(event);
     if (choice === undefined || proof === undefined) return;

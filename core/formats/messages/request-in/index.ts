@@ -71,7 +71,7 @@ function decodeMessageContent(value: JsonValue | undefined, path: string, messag
   return decodeContent(value, path);
 }
 
-/** `system` and the history. */
+/** Returns `system` and the history. */
 function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'messages'> {
   const list = requiredArray(body.messages, 'messages');
   const { leading, rest } = readMessages(list, formatName, decodeMessageContent);

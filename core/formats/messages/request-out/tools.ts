@@ -72,7 +72,7 @@ function hosted(
   return { type, ...(given === undefined ? {} : { name: given }) };
 }
 
-/** `tool_choice`, which providers refuse where there are no tools. */
+/** Returns `tool_choice`, which providers refuse if there are no tools. */
 function encodeChoice(request: ChatRequest, some: boolean, writing: Writing): JsonObject | undefined {
   const { toolChoice, settings } = request;
   const parallel = settings.parallelTools;

@@ -39,7 +39,7 @@ const historyWords: HistoryWords<Writing> = {
   },
 };
 
-/** `system` and `messages` of the wire, with a thought in each turn that called tools for models that want their reasoning back. */
+/** Returns `system` and `messages` of the body. For models that require their reasoning, each turn with tool calls has a thought. */
 export function encodeHistory(request: ChatRequest, writing: Writing): WrittenHistory {
   const history = new HistoryWriter(historyWords, writing).write(request);
   const { traits } = writing.target;

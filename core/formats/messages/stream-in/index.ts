@@ -231,7 +231,7 @@ const blocks = new Map<unknown, { kind: 'text' | 'reasoning' | 'tool'; fields: R
   ['tool_use', { kind: 'tool', fields: setOf('type id name input') }],
 ]);
 
-/** Initial content of a block. */
+/** Reads the initial content of a block. */
 function beginContent(opened: OpenBlock, content: JsonObject, events: GatewayEvent[]): void {
   const { kind, block } = opened;
   const { input } = content;
@@ -261,7 +261,7 @@ const endWords: ConstructorParameters<typeof OpenBlocks>[0] = {
   },
 };
 
-/** `{extra}` with the unknown fields of a delta and of its frame; nothing is allocated for the ordinary one. */
+/** Returns `{extra}` with the unknown fields of a delta and of its frame. Allocates nothing if there are none. */
 function restOf(delta: JsonObject, key: string, frame: JsonObject): Kept {
   let odd = false;
   for (const field in delta) if (field !== 'type' && field !== key) odd = true;

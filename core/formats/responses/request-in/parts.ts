@@ -88,7 +88,7 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): Block {
   return { type: 'file', source, at, ...defined({ name, detail }) };
 }
 
-/** `file_data` is a data URL or bare base64. */
+/** Decodes `file_data`: a data URL or bare base64. */
 function fileData(data: string, name: string | undefined, left: Leftovers): Source {
   if (!isAddress(data)) return bareFile(data, name, left);
   left.put('$in', 'file_data');

@@ -78,7 +78,7 @@ function namedTool(
   return { ...tool, format: { type: 'grammar', grammar: { syntax, definition } }, ...left.extra() };
 }
 
-/** `tool_choice`. One that only this format has a meaning for is kept as an unknown field, or in part. Throws 400 with the path. */
+/** Returns the tool choice. One that only this format knows is kept, wholly or in part, as an unknown field. Throws 400 with the path. */
 export function decodeToolChoice(value: JsonValue | undefined, left: Leftovers): ToolChoice | undefined {
   if (!given(value)) return undefined;
   left.put('$tool_choice', value);

@@ -14,7 +14,7 @@ export function opaqueFrame(value: JsonObject): GatewayEvent {
 
 /** Reads one item of the output, from its first event to its last. */
 export abstract class ItemDecoder {
-  /** An event of the item between the two. */
+  /** Reads an event of the item between its first and its last one. */
   frame(frame: JsonObject, out: GatewayEvent[]): void {
     out.push(opaqueFrame(frame));
   }

@@ -18,7 +18,7 @@ export class FrameWriter {
     this.#out.push({ event: type, json });
   }
 
-  /** Last frame of every stream in the Open Responses specification. The official clients accept it, because chat completions have it too. */
+  /** Writes the last frame of every stream in the Open Responses specification. The official clients accept it, because chat completions have it too. */
   end(): void {
     this.#out.push({ text: '[DONE]' });
   }

@@ -110,7 +110,7 @@ export class ResponsesStreamEncoder extends FloorEncoder {
     if (isObject($item) && typeof $item.id === 'string') this.#blocksById.set($item.id, block);
   }
 
-  /** An event that only this format knows goes where it belongs: to its item, or between the others. */
+  /** Writes an event that only this format knows, in its item or between the others. */
   protected takeOpaque(value: JsonObject, event: EventOf<'opaque'>): void {
     const type = textOf(value.type);
     if (type === '' || reserved.has(type)) return;

@@ -101,7 +101,7 @@ export class OutputWriter {
     this.#close(status);
   }
 
-  /** `done` is the item as its provider finished it. */
+  /** Closes the item. `done`: the item as its provider finished it. */
   #close(status: ItemStatus, done?: JsonObject): void {
     const item = this.#item;
     if (item === undefined) return;
@@ -216,7 +216,7 @@ export class OutputWriter {
     this.#leave(kept(event.extra, '$done'));
   }
 
-  /** A proof that text and calls have no field for rides in a reasoning item of its own, for the way back. */
+  /** Writes a proof of a text or call, which have no field for it, as a reasoning item, so that the client sends it back. */
   #carry(proof: Proof, on: 'text' | 'tool-call'): void {
     this.#open('reasoning', undefined, (begun) => new ReasoningItem(begun)).prove(proof, on);
     this.#close('completed');

@@ -175,7 +175,7 @@ export class ReasoningItem extends TextItem {
     this.emitAdded({ ...(added ?? { type: 'reasoning' }), id, summary: [], ...content });
   }
 
-  /** Proof in the finished item. `on`: kind of block that it belongs to, if that is not reasoning. */
+  /** Writes a proof in the finished item. `on`: kind of block that it belongs to, if that is not reasoning. */
   prove(proof: Proof, on?: 'text' | 'tool-call'): void {
     this.#proof = proof.format === formatName && on === undefined ? proof.value : sealProof(proof, on);
   }

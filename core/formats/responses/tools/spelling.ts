@@ -20,7 +20,7 @@ export function neutralName(name: string, namespace: string | undefined): string
   return namespace === undefined ? name : `${namespace}__${name}`;
 }
 
-/** Every tool that a body offers, in `tools` or in `additional_tools` items, by its neutral name. */
+/** Returns every tool that a body offers, in `tools` or in `additional_tools` items, by its neutral name. */
 export function toolSpellings(body: JsonObject): ReadonlyMap<string, ToolSpelling> {
   const spellings = new Map<string, ToolSpelling>();
   addTools(spellings, body.tools, undefined);
