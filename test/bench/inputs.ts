@@ -17,7 +17,7 @@ export function bodyOf(
   return writeJson(writers[wire](session, model, stream), style);
 }
 
-/** Where it is sent. */
+/** Returns the path of a request. */
 export function pathOf(wire: Wire, model: string, stream = false): string {
   if (wire !== 'generateContent') return paths[wire];
   return `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
@@ -54,7 +54,7 @@ export function headersOf(wire: Wire, key: string): Readonly<Record<string, stri
     : { ...library, authorization: `Bearer ${key}` };
 }
 
-/** What browsers, load balancers and tracing add to the headers of a library. */
+/** Headers that browsers, load balancers and tracing add to those of a library. */
 export const addedHeaders: Readonly<Record<string, string>> = {
   'x-forwarded-for': '203.0.113.7, 10.0.0.4',
   'x-forwarded-proto': 'https',

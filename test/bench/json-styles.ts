@@ -3,13 +3,13 @@
 interface Writer {
   readonly comma: string;
   readonly colon: string;
-  /** What each level is moved in by; nothing is broken into lines without it. */
+  /** Indentation of each level; without it the JSON is on one line. */
   readonly indent?: string;
   /** Characters of a text that are escaped besides those that must be. */
   readonly escaped?: RegExp;
   /** Their escapes, where those are not `\uXXXX`. */
   readonly escapes?: Readonly<Record<string, string>>;
-  /** What stands behind the value. */
+  /** Text after the value. */
   readonly end?: string;
 }
 

@@ -22,7 +22,7 @@ export interface Shot {
   readonly deltas?: number;
   /** A whole reply shorter than this is wrong. */
   readonly atLeast?: number;
-  /** How it is written and sent, where that is not the ordinary way. */
+  /** Style in which it is written and sent, if not the default. */
   readonly manner?: Manner;
   /** Each call has a connection of its own. */
   readonly newConnections?: boolean;
@@ -52,7 +52,7 @@ export interface RateLoad {
   readonly most: number;
 }
 
-/** What was done: replies, their deltas, and what was wrong with the others. */
+/** Results: replies, their deltas, and the errors of the others. */
 export interface Done {
   readonly replies: number;
   readonly deltas: number;
@@ -74,7 +74,7 @@ export interface Rated {
   readonly clientLag: number;
 }
 
-/** How long the first byte of streams took, and each delta from the provider to here; milliseconds. */
+/** Times in milliseconds until the first byte of streams, and of each delta from the provider to the client. */
 export interface Timed {
   readonly firstByte: readonly number[];
   readonly chunk: readonly number[];

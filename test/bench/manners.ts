@@ -2,7 +2,7 @@
 import type { IdStyle } from './tool-ids.ts';
 import { jsonStyles, type JsonStyle } from './json-styles.ts';
 
-/** How a request is written and sent. What is absent is as in {@link simplest}, but for ids: those are OpenAI's. */
+/** Style in which a request is written and sent. Absent members are as in {@link simplest}, except that ids are OpenAI's. */
 export interface Manner {
   readonly ids?: IdStyle;
   readonly json?: JsonStyle;
@@ -13,7 +13,7 @@ export interface Manner {
   readonly fresh?: boolean;
 }
 
-/** What the others of its size are compared with. */
+/** Baseline of the other styles of its size. */
 export const simplest: Manner = { ids: 'simple' };
 
 /** Makers of ids whose clients speak chat completions. */

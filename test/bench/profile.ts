@@ -22,10 +22,10 @@ interface ProfileNode {
   readonly children?: readonly number[];
 }
 
-/** What stands above the rows of {@link profiled}. */
+/** Heading of the rows of {@link profiled}. */
 export const profileHeading: Row = ['scenario', 'spent by', 'CPU', 'share'];
 
-/** What spends less of a call than this is shown in one row. */
+/** Share of a call below which entries are combined in one row. */
 const smallest = 0.01;
 
 /** Runs each scenario against a gateway of its own, and divides what its calls cost among rooms of the source, libraries and threads. */
@@ -113,7 +113,7 @@ function now(): number {
   return Number(process.hrtime.bigint() / 1000n);
 }
 
-/** That of the worker: primaries do next to nothing. */
+/** Returns the profile of the worker, which is the largest, because the primary does little. */
 function largestProfile(folder: string): CpuProfile {
   const texts = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
   const [largest] = texts.toSorted((a, b) => b.length - a.length);

@@ -19,10 +19,10 @@ export interface StreamShapes {
   end(model: string, chunks: number): string;
 }
 
-/** How each delta begins, with the quote before it: clients count these. */
+/** Start of each delta with its quote, which clients count. */
 export const word = '"lorem';
 
-/** What stands at the end of a stream that is complete, in each client's format. */
+/** Pattern of the end of a complete stream in each client's format. */
 export const lastWords: Readonly<Record<Wire, RegExp>> = {
   chat: /data: \[DONE\]\n\n$/,
   messages: /\{"type":"message_stop"\}\n\n$/,

@@ -6,7 +6,7 @@ import { spread } from './statistics.ts';
 /** A row: cells from the left. */
 export type Row = readonly string[];
 
-/** What stands above {@link costs}. */
+/** Heading of {@link costs}. */
 export const costHeading: Row = [
   'scenario',
   'target',
@@ -46,7 +46,7 @@ export function costs(scenarios: readonly Scenario[], rounds: Rounds): readonly 
   });
 }
 
-/** What stands above {@link varieties}. */
+/** Heading of {@link varieties}. */
 export const varietyHeading: Row = [
   'requests',
   'target',
@@ -90,7 +90,7 @@ function lawful(ratio: number, because: string | undefined): string {
   return because === undefined ? 'NO' : `no: ${because}`;
 }
 
-/** What stands above {@link Row}s of other figures. */
+/** Heading of {@link Row}s of other figures. */
 export const figureHeading: Row = ['figure', 'target', 'value', 'goal'];
 
 /** A goal, and whether it is reached. */

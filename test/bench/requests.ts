@@ -16,7 +16,7 @@ export interface Sent {
 /** A body that is sent many times. */
 interface Made {
   readonly body: Buffer;
-  /** Where in it the characters of ids begin that are other ones in each session. */
+  /** Offsets of the parts of ids that differ in each session. */
   readonly ids: readonly number[];
 }
 
@@ -55,7 +55,7 @@ function madeFor({ wire, input, model, stream, manner = {} }: Shot): Made {
   return one;
 }
 
-/** Where the random part of each id begins that looks like OpenAI's. */
+/** Returns the offsets of the random parts of ids in OpenAI's form. */
 function placesOfIds(bytes: Buffer): readonly number[] {
   const found = [...bytes.toString('latin1').matchAll(/"call_[0-9A-Za-z]{24}"/g)];
   return found.map(({ index }) => index + '"call_'.length);

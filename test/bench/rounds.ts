@@ -3,13 +3,13 @@ import type { Measured, Scenario } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 import type { Target } from './targets.ts';
 
-/** What one round of a scenario gave, by the name of the target. */
+/** Results of one round of a scenario by target. */
 export type Round = Readonly<Record<string, Measured>>;
 
 /** The rounds of each scenario, by its name. */
 export type Rounds = ReadonlyMap<string, readonly Round[]>;
 
-/** How long all of it takes, in seconds for each scenario and target. */
+/** Durations in seconds for each scenario and target. */
 export interface Pace {
   /**
    * Before the first round, at most, for each worker, because they share the calls. A server runs for days, and V8 compiles for up to 15,000 calls

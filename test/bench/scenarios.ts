@@ -13,7 +13,7 @@ import { inputs, type InputName } from './sessions.ts';
 import type { Stage } from './stage.ts';
 import { cpuUsed, type Target } from './targets.ts';
 
-/** What one run of a scenario cost. */
+/** Cost of one run of a scenario. */
 export interface Measured {
   /** Microseconds of CPU, of all processes of the target, per call or chunk. */
   readonly cpu: number;
@@ -27,7 +27,7 @@ export interface Scenario {
   readonly name: string;
   readonly title: string;
   readonly group: 'native' | 'translated' | 'variety';
-  /** What is counted. */
+  /** Unit of the count. */
   readonly unit: 'call' | 'chunk';
   /** Sluice should cost at most so many times what raw costs. */
   readonly goal?: number;

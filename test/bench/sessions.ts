@@ -17,7 +17,7 @@ import {
 } from './texts.ts';
 import { idStyles, type IdStyle } from './tool-ids.ts';
 
-/** What is said before a call, in no format. */
+/** History before a call, independent of the format. */
 export interface Session {
   readonly instructions: string;
   readonly tools: readonly Tool[];
@@ -122,12 +122,12 @@ function question(random: Random): string {
   return `${prose(random, 180, '\n\n')}\n\nSee src/${pick(random, nouns)}/${pick(random, nouns)}.ts, "${pick(random, verbs)}".`;
 }
 
-/** What agents say of the project in their first message: its rules, its folders, a file. */
+/** Returns the description of a project in an agent's first message: rules, folders, a file. */
 function surroundings(random: Random, bytes: number): string {
   return `${markdown(random, bytes * 0.5)}\n\`\`\`\n${code(random, bytes * 0.5, false)}\n\`\`\`\n`;
 }
 
-/** What a tool gave: a file with numbered lines, what a search found, or the output of a command. */
+/** Returns the result of a tool: a file with numbered lines, search results, or the output of a command. */
 function result(random: Random, bytes: number): string {
   const text = code(random, Math.max(40, bytes * 1.02), true);
   const kind = random();

@@ -38,7 +38,7 @@ const loads: readonly { readonly name: LoadName; readonly title: string; readonl
   { name: 'turn30', title: 'agent turn 30, limited key', unit: 'calls' },
   { name: 'paced', title: 'paced streams, limited key', unit: 'chunks' },
 ];
-/** Those whose questions to PostgreSQL and Redis are counted. */
+/** Scenarios whose statements to PostgreSQL and commands to Redis are counted. */
 const counted = ['limited', 'levels', 'unlimited'] as const;
 
 /** A setup that runs. */
@@ -48,7 +48,7 @@ interface Running {
   readonly counts: () => Promise<Shared>;
 }
 
-/** What the shared servers have done so far. */
+/** Counters of the shared servers. */
 interface Shared {
   readonly transactions: number;
   readonly scripts: number;
@@ -57,7 +57,7 @@ interface Shared {
 /** Seconds of each load before the first round, for each worker of all gateways. */
 const warmUp = 3;
 
-/** What one round gave. */
+/** Result of one round. */
 interface Cost {
   readonly workers: number;
   readonly primary: number;

@@ -1,4 +1,4 @@
-/** Where half, a quarter and three quarters of the values lie below. */
+/** Median, lower and upper quartile. */
 export interface Spread {
   readonly low: number;
   readonly median: number;
@@ -11,7 +11,7 @@ export function spread(values: readonly number[]): Spread {
   return { low: quantile(sorted, 0.25), median: quantile(sorted, 0.5), high: quantile(sorted, 0.75) };
 }
 
-/** What half of the values, and 99 of 100, do not exceed. */
+/** Median and 99th percentile. */
 export interface Delays {
   readonly p50: number;
   readonly p99: number;

@@ -14,7 +14,7 @@ import { endsWithUs, onCore, start } from './processes.ts';
 export interface Target {
   readonly name: string;
   readonly url: string;
-  /** What its clients show. */
+  /** API key of its clients. */
   readonly key: string;
   /** Another key, with a budget, rates and a concurrency limit that are never reached; the same one where keys have no such limits. */
   limitedKey(): Promise<string>;
@@ -64,7 +64,7 @@ export async function startRaw(upstream: string, core?: number): Promise<Target>
   };
 }
 
-/** How Sluice is started. */
+/** Options for starting Sluice. */
 export interface SluiceOptions {
   readonly name: string;
   /** The folder of its source. */

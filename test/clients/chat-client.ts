@@ -13,7 +13,7 @@ import {
 
 type ChatMessage = OpenAI.Chat.Completions.ChatCompletionMessageParam;
 
-/** What providers of this dialect add for reasoning, and clients send back. */
+/** Reasoning fields that providers of this dialect add, and clients send back. */
 interface ChatReasoning {
   reasoning_content?: string | null;
   reasoning_details?: ChatDetail[];

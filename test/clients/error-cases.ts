@@ -2,7 +2,7 @@ import * as messagesErrors from '@anthropic-ai/sdk';
 import * as chatErrors from 'openai';
 import type { Access, FormatName } from './sdks.ts';
 
-/** What is asked through an SDK. */
+/** Request through an SDK. */
 export interface Request {
   readonly model: string;
   readonly text?: string;
@@ -13,7 +13,7 @@ export interface Request {
   readonly wrong?: Record<string, unknown>;
 }
 
-/** What an SDK makes of an error: its class, and the fields it has parsed. */
+/** Error of an SDK: its class and its parsed fields. */
 export interface Seen {
   readonly class: unknown;
   readonly type: string;

@@ -89,7 +89,7 @@ interface Raised {
   /** The messages format says it in the body too. */
   readonly idInBody: string | undefined;
   readonly headers: Headers;
-  /** What came before the error, when it came inside a stream. */
+  /** Text before the error in a stream. */
   readonly text: string;
 }
 
@@ -239,7 +239,7 @@ async function raised(run: () => Promise<unknown>): Promise<unknown> {
   throw new Error('The SDK raised nothing.');
 }
 
-/** What the SDK of this format must make of a case. */
+/** Returns the error that the SDK of this format must throw for a case. */
 function seenBy(format: FormatName, { chat, messages, generateContent }: Case): Seen {
   return {
     'chat-completions': chat,
@@ -472,7 +472,7 @@ describe.each(
 });
 
 describe('retries', () => {
-  /** How many requests an SDK with its ordinary retries makes. */
+  /** Number of requests that an SDK makes with its default retries. */
   const tries: Readonly<Record<FormatName, (model: string, recorder: Recorder) => Promise<unknown>>> = {
     'chat-completions': (model, recorder) =>
       openai(gateway, { recorder, retries: 2 }).chat.completions.create({

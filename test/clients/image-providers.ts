@@ -53,10 +53,10 @@ export const event = (type: string, more: JsonObject = {}): JsonObject => ({
 /** The address of a file that the same provider gives out. */
 const fileOf = ({ headers }: SeenRequest): string => `http://${headers.host}/files/1.png`;
 
-/** What a provider does when it is asked. */
+/** Handler of a provider's requests. */
 export type Answering = (request: SeenRequest, response: ServerResponse) => void | Promise<void>;
 
-/** How each provider answers, and where it is asked for which endpoint. */
+/** Responses of a provider, and its URLs by endpoint. */
 interface Provider {
   readonly urls: { readonly [Endpoint in 'generate' | 'edit' | 'vary']?: string };
   /** Undefined where the gateway has to make the stream by itself. */

@@ -54,7 +54,7 @@ export const config = (fields: Fields): Fields => ({ generationConfig: fields })
 /** Fields of a request, and what of them the other format has no place for, in the client's own words. */
 type Row = readonly [fields: Fields, lost: readonly string[]];
 
-/** What a client of each format may ask for, and what of it a channel of another format has no place for. */
+/** Settings of each client format, and the losses at channels of other formats. */
 export const rows: readonly {
   readonly client: FormatName;
   readonly channel: FormatName;

@@ -11,7 +11,7 @@ import {
   type ToolSpec,
 } from './conversation.ts';
 
-/** What is used of the client; that of a cloud has no more. */
+/** Part of the client that is used here; clients of clouds have only this part. */
 interface MessagesClient {
   readonly messages: Pick<Anthropic['messages'], 'create' | 'stream' | 'parse'>;
   readonly beta: { readonly messages: Pick<Anthropic['beta']['messages'], 'toolRunner'> };

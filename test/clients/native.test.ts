@@ -10,7 +10,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 import { anthropic, formats, genai, olderAnthropic, openai, Recorder, type FormatName } from './sdks.ts';
 
-/** What the provider holds: a name of its own for the model, and keys that are not the client's. */
+/** Key of the channel, which differs from the client's key. */
 const channelKey = 'channel-key-0123456789';
 
 /** Each provider serves two models, one of them under a name of its own. */
@@ -37,7 +37,7 @@ const counting = definePlugin({
 
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
-/** What the provider answers next. */
+/** Handler of the provider's next request. */
 let script: (request: SeenRequest, response: ServerResponse) => void | Promise<void>;
 
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { eventProblems, responseProblems } from '../support/open-responses.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { SocketClient } from '../support/websocket.ts';
 
-/** What the acceptance tests of https://www.openresponses.org ask of a server, over a channel of each format of chat. */
+/** Runs the acceptance tests of https://www.openresponses.org over a channel of each chat format. */
 const formats = ['responses', 'chat-completions', 'messages', 'generate-content', 'converse'] as const;
 
 let gateway: TestGateway;

@@ -43,7 +43,7 @@ const clients: Readonly<Record<string, (gateway: TestGateway) => Client>> = {
   'anthropic vertex': (gateway) => messagesClient(anthropicVertex(gateway), 'adaptive'),
 };
 
-/** What a client has no words for: Responses know no stop sequences, and who leaves the history to the gateway cannot change it. */
+/** Capabilities that a client's format lacks: Responses has no stop sequences, and a history that the gateway stores cannot be changed. */
 const wordless: Readonly<Record<string, readonly string[]>> = {
   responses: ['stop'],
   'azure responses': ['stop'],
@@ -82,7 +82,7 @@ interface Pair {
   readonly model: string;
 }
 
-/** What a user can do through every pair of client and channel: column of the table, what is noticed, and the proof. */
+/** Capabilities of every pair of client and channel: column of the table, visible effect, and test. */
 const capabilities: readonly (readonly [
   column: string,
   sentence: string,

@@ -54,7 +54,7 @@ export class Recorder {
   }
 }
 
-/** Where an SDK finds the gateway, and with which key. */
+/** URL and key with which an SDK calls the gateway. */
 export interface Access {
   readonly url: string;
   readonly key: string;

@@ -9,7 +9,7 @@ import { openai, Recorder } from './sdks.ts';
 
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
-/** What the provider answers next. */
+/** Handler of the provider's next request. */
 let script: (request: SeenRequest, response: ServerResponse) => void;
 
 beforeAll(async () => {

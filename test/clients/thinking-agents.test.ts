@@ -32,7 +32,7 @@ const citySchema = z.object({ city: z.string() });
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 const named = { get_weather: '21 degrees', get_time: 'noon', book_trip: 'booked' };
 
-/** What the gateway says was lost, but for what the tools' own fields lost in another format. */
+/** Returns the reported losses, without those of the tools' own fields in another format. */
 function losses({ exchanges }: Recorder): readonly string[] {
   const paths = exchanges.flatMap(({ headers }) => headers.get('x-sluice-loss')?.split(', ') ?? []);
   return paths.filter((path) => !path.startsWith('tools['));

@@ -16,7 +16,7 @@ import {
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { formats, type FormatName } from './sdks.ts';
 
-/** How an answer ends. */
+/** End of a reply. */
 type Ending = 'ends' | 'reaches its limit' | 'is cut';
 
 const words = 'Forty-two, as has been known for a very long time.';

@@ -58,7 +58,7 @@ const vectorOf = (text: JsonValue | undefined): number[] => [String(text).length
 const textsOf = (value: JsonValue | undefined): readonly JsonValue[] =>
   Array.isArray(value) ? (value as readonly JsonValue[]) : [value ?? ''];
 
-/** How each provider answers a request for embeddings, and where it is asked. */
+/** Response of each provider to a request for embeddings, and its path. */
 const embedding: Readonly<
   Record<string, { readonly url: string; readonly reply: (body: JsonObject) => JsonObject }>
 > = {
@@ -217,7 +217,7 @@ describe('embedContent, by the official client', () => {
   });
 });
 
-/** How each provider answers a request to rerank. */
+/** Response of each provider to a request to rerank. */
 const ranking: Readonly<
   Record<string, { readonly url: string; readonly reply: (body: JsonObject) => JsonObject }>
 > = {

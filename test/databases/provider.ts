@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Where the provider listens. */
+/** Fake provider with its URL. */
 export interface EveryObject {
   readonly url: string;
   close(): Promise<void>;

@@ -23,7 +23,7 @@ export interface WrittenKey {
   readonly budgets: readonly WrittenBudget[];
 }
 
-/** What the calls of one key come to. */
+/** Sum of the calls of one key. */
 export interface WrittenSum {
   readonly group: string;
   readonly calls: number;

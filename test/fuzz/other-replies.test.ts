@@ -499,7 +499,7 @@ const types = fc.constantFrom(
   undefined,
 );
 
-/** Where a close alone marks the end, a reply that passes as it is shows no cut in its middle. */
+/** Framings in which a truncated reply can be detected; without a length, the close of the connection is the end. */
 const framings = fc.constantFrom<Sending['framing'][]>('length', 'chunked');
 
 const sendings: fc.Arbitrary<Sending> = fc.record({

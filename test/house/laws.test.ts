@@ -428,7 +428,7 @@ describe('one of a kind', () => {
     ).toBe('');
   });
 
-  /** What can open a connection, and what of it cannot. */
+  /** Patterns of code that can open a connection, without the exceptions. */
   const connecting =
     /\bimport\s+(?!type\b)(?:\{([^}]*)\}|[\w*][^'"]*?)\s*from\s*'(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|\.[^']*\/undici\.ts|ws|pg|@redis\/client)'|\bimport\('(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws)'\)\.(?!IncomingMessage|ServerResponse)|(?<!\btypeof )\bimport\('(?:pg|@redis\/client)'\)|\brequire\('(?:undici\/|pg')|(?<![.\w#])fetch\(|\bnew WebSocket\(/g;
   const connectsNowhere =

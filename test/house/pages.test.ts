@@ -83,7 +83,7 @@ describe('the pages are true', () => {
     expect(plain(table)).toBe(plain(await channelMatrix()));
   });
 
-  /** What `sluice check` says of a configuration in a page. */
+  /** Returns the result of `sluice check` for a configuration in a page. */
   function checked(shown: string): ReturnType<typeof examine> {
     return examine(join(operatorFolder({ 'gateway.config.ts': shown }), 'gateway.config.ts'));
   }

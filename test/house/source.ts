@@ -31,7 +31,7 @@ export function scripts(...folders: string[]): string[] {
     .filter((path) => path.endsWith('.ts') && !path.startsWith(page));
 }
 
-/** What {@link blank} takes out. */
+/** Options of {@link blank}. */
 export interface Blanking {
   readonly strings: boolean;
 }
@@ -147,7 +147,7 @@ export function imports(path: string): Import[] {
   );
 }
 
-/** What authors import by name. */
+/** Entry points that authors import by name. */
 const entries: Readonly<Record<string, string>> = {
   sluice: 'core/sdk/index.ts',
   'sluice/channel-kit': 'core/sdk/channel-kit.ts',
@@ -195,7 +195,7 @@ export function spreads(path: string): string[] {
   });
 }
 
-/** Whether an argument of the list that begins here is spread (what a function takes has a type), and where the list ends. */
+/** Returns true in `hasSpread` when the argument list that begins here has a spread argument, and the end of the list. */
 function listAt(code: string, start: number): { readonly hasSpread: boolean; readonly end: number } {
   let depth = 1;
   let hasSpread = false;

@@ -10,7 +10,7 @@ import { home, read } from './source.ts';
  * them, a line each. It is recorded in surface.txt, so that no change of it goes unnoticed. `npm run surface` records it anew.
  */
 
-/** Where it is recorded. */
+/** Path of the recorded surface. */
 export const recordFile = join(home, 'test/house/surface.txt');
 
 const entryPoints: Readonly<Record<string, string>> = {
@@ -65,7 +65,7 @@ export function surface(): readonly Declared[] {
   }
 }
 
-/** What stands behind the names is told as far as authors see it: the gateway's own insides, which a test may reach into, are not. */
+/** True for files whose declarations are recorded: those that authors see, not internals that tests import. */
 function isPublic(path: string): boolean {
   return /^core\/(?:model|sdk)\//.test(path) && !path.startsWith('core/sdk/define.');
 }
@@ -150,7 +150,7 @@ function pageOf(path: string): Page {
   return { path, own, from };
 }
 
-/** Where a declaration ends: with its last brace, or with a semicolon outside of all braces. */
+/** Returns the end of a declaration: its last brace, or a semicolon outside of all braces. */
 function endOf(source: string, start: number, isBlock: boolean): number {
   let depth = 0;
   for (let at = start; at < source.length; at += 1) {
@@ -171,7 +171,7 @@ export function linesOf(declared: readonly Declared[]): readonly string[] {
   return declared.map(({ name, text }) => `${name}: ${text}`);
 }
 
-/** What was recorded last: the lines, and what the changelog said to authors then. */
+/** Returns the recorded lines, and the changelog for authors at that time. */
 export function recorded(): { readonly changelog: string; readonly lines: readonly string[] } {
   const [changelog = '', ...lines] = readFileSync(recordFile, 'utf8').trimEnd().split('\n');
   return { changelog, lines };

@@ -47,7 +47,7 @@ export function contextOf(): ReplyContext {
 
 export const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** What a format refuses, as it may, is no work. */
+/** Returns a function that ignores refusals of a format. */
 export function tolerant(run: () => unknown): () => unknown {
   return () => {
     try {
@@ -180,7 +180,7 @@ function replyWork(): Work[] {
   );
 }
 
-/** What providers send in their own ways: decoded, and written for the clients of each format. */
+/** Returns the work of decoding providers' own frames and encoding them for the clients of each format. */
 function frameWork(): Work[] {
   return frameShapes.flatMap((shape) => {
     const codec = chatCodecOf(shape.format);
@@ -315,7 +315,7 @@ function wireWork(): Work[] {
   ];
 }
 
-/** What V8 takes for so many names, whoever asks it: no row of ours can be quicker. */
+/** Baseline: the time that V8 itself takes for as many names. */
 const tables: readonly Work[] = [
   {
     part: 'V8 alone: a copy of a table',

@@ -102,7 +102,7 @@ export class MeasuredGateway {
   }
 }
 
-/** Where a call is no longer made of what every call costs, whatever its size. */
+/** Size from which the fixed cost of a call does not dominate. */
 const least = 2048;
 
 /** Replies of which some formats have only one. */

@@ -7,7 +7,7 @@ import { PluginBench, row } from './plugin-bench.ts';
 
 /** The smaller of two sizes. */
 const size = 64;
-/** What copies a list for each of its members gives 2. Small tables that are grown blur the rest. */
+/** Maximum growth. Copying a list for each member is 2; the growth of small tables adds noise below that. */
 const most = 1.5;
 /** Of each part's shapes one in so many is tried here, of the next part the next ones: `npm run linear` tries all. */
 const share = 6;
@@ -18,7 +18,7 @@ beforeAll(() => {
 });
 afterAll(() => counter.close());
 
-/** What grows faster than its input. */
+/** Returns the work that grows faster than its input. */
 function growths(works: readonly Work[]): string[] {
   return works
     .map((work) => counter.growth(work, size, most))

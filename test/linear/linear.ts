@@ -46,7 +46,7 @@ interface Judged {
   readonly step: number;
 }
 
-/** What is known of each piece of work: the least of what was measured. */
+/** Results for each piece of work: the minimum of its measurements. */
 const judgements = new Map<Work, Judged>();
 
 function judge(work: Work, { name, exponent, step }: Judged): void {
@@ -82,7 +82,7 @@ function held(): number {
   return megabytes;
 }
 
-/** What throws is told as a row, and the others go on. */
+/** Runs work. Reports an error as a row and continues. */
 async function tried(work: Work, run: () => void | Promise<void>): Promise<void> {
   try {
     await run();
@@ -114,7 +114,7 @@ function count(counter: EffortCounter, work: Work): void {
   report(growth.steps > mostCounted || growth.bytes > mostCounted, work, `${figures}  ${name}`);
 }
 
-/** Those that are asked for. */
+/** Returns the selected work. */
 function wanted(works: readonly Work[]): readonly Work[] {
   const has = ({ part, shape }: Work, text: string): boolean => `${part}, ${shape}`.includes(text);
   const chosen = works

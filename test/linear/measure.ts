@@ -3,9 +3,9 @@ import { ofNames } from './requests.ts';
 
 /** A piece of work whose input has a size. */
 export interface Work {
-  /** What does it: `messages: request decode`. */
+  /** Code under measurement, for example `messages: request decode`. */
   readonly part: string;
-  /** What its input looks like. */
+  /** Shape of the input. */
   readonly shape: string;
   /** The size that is begun with; it is doubled until the work takes long enough to be measured. Default 512. */
   readonly least?: number;
@@ -27,7 +27,7 @@ export interface Job {
   run(): unknown;
 }
 
-/** How work grows. */
+/** Growth of the work. */
 export interface Growth {
   readonly work: Work;
   readonly size: number;
@@ -39,7 +39,7 @@ export interface Growth {
   readonly perMegabyte: number;
 }
 
-/** How much larger the second input is. */
+/** Ratio of the sizes of both inputs. */
 export const factor = 4;
 
 /** Milliseconds that the smaller input takes, where there can be so much of it, and the most that a run may. */
@@ -69,7 +69,7 @@ export function exponentOf(small: number, large: number): number {
   return Math.log(Math.max(1, large) / Math.max(1, small)) / Math.log(factor);
 }
 
-/** What is too much of {@link Growth}. */
+/** Maximum values of {@link Growth}. */
 export interface Limits {
   readonly exponent: number;
   readonly perMegabyte: number;
@@ -137,7 +137,7 @@ async function warm(job: Job): Promise<void> {
   for (let run = 0; run < mostRuns && performance.now() < end; run += 1) await job.run();
 }
 
-/** Whether there can be so much more of an input. */
+/** True when an input can be this much larger. */
 function fits(work: Work, job: Job, size: number, more: number, bytes: number): boolean {
   return size * more <= (work.most ?? Infinity) && job.bytes * more <= bytes;
 }
@@ -165,7 +165,7 @@ async function timeOfTable(size: number): Promise<number> {
   return time;
 }
 
-/** What every reader and writer of names does at least: one table becomes another, name by name. */
+/** Minimal work of every reader and writer of names: copies a table name by name. */
 export function tableOf(size: number): Job {
   const table = Object.fromEntries(Array.from({ length: size }, (_, index) => [`odd_${index}`, index]));
   return {

@@ -22,7 +22,7 @@ import type { Work } from './measure.ts';
 import { refusalWork } from './refusals.ts';
 import { members, times } from './requests.ts';
 
-/** What a request or a reply looks like, of an operation that is no chat. */
+/** Shape of a request or reply of an operation other than chat. */
 interface Shape {
   readonly name: string;
   readonly most?: number;
@@ -308,7 +308,7 @@ export function multipart(parts: readonly Part[]): Buffer {
   return Buffer.from(`${text.join('')}--b--\r\n`);
 }
 
-/** What a form consists of. */
+/** Parts of forms. */
 export const forms: readonly { readonly name: string; readonly most?: number; make(size: number): Part[] }[] =
   [
     { name: 'many fields', make: (size) => times(size, (index) => ({ name: `f${index}`, value: 'a' })) },
@@ -475,7 +475,7 @@ function patternWork(): Work[] {
   ]);
 }
 
-/** What is read and written besides chats. */
+/** Work of operations other than chat. */
 export const otherWork: readonly Work[] = [
   ...operationWork(),
   ...promptWork(),
@@ -485,7 +485,7 @@ export const otherWork: readonly Work[] = [
   ...refusalWork(),
 ];
 
-/** What can be counted: it is done at once, and by the product. */
+/** Work whose steps can be counted, because it is synchronous and in the product's code. */
 export const countedWork: readonly Work[] = [...codecWork, ...otherWork].filter(
   ({ except, part }) => except === undefined && part !== 'forms: read',
 );

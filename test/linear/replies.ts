@@ -47,7 +47,7 @@ function answer(name: string, make: (size: number) => GatewayEvent[]): ReplyShap
   return { name, make: (size) => [head, ...make(size), stop(), usage] };
 }
 
-/** What providers may send, in every size. */
+/** Replies that providers may send, in every size. */
 export const replyShapes: readonly ReplyShape[] = [
   answer('tiny pieces of text', (size) =>
     text(
@@ -232,7 +232,7 @@ const response = (output: JsonObject[], status = 'completed'): JsonObject => ({
 const members = (count: number): JsonObject =>
   Object.fromEntries(times(count, (index) => [`odd_${index}`, index]));
 
-/** What providers may send in their own ways, in every size. */
+/** Frames in providers' own formats, in every size. */
 export const frameShapes: readonly FrameShape[] = [
   chatFrames('calls in one chunk', (size) => [
     chunk([delta({ role: 'assistant', tool_calls: times(size, (index) => toolCall(index)) })]),

@@ -12,7 +12,7 @@ export const chatFormats: readonly ChatFormat[] = [
 
 type List = JsonObject[];
 
-/** How one format writes what a conversation is made of; each gives the items of its history. */
+/** Encoders of the parts of a conversation in a format; each returns items of the history. */
 interface Words {
   readonly text: (role: 'user' | 'assistant', text: string) => JsonObject;
   readonly parts: (texts: readonly string[]) => JsonObject;
@@ -249,7 +249,7 @@ const oneTool = (schema: (size: number) => JsonValue) => (words: Words, size: nu
   words.tool('look', schema(size) as JsonObject),
 ];
 
-/** What strangers may send, in every size. */
+/** Requests that untrusted clients may send, in every size. */
 export const requestShapes: readonly RequestShape[] = [
   history('one long word', (words, size) => [words.text('user', 'a'.repeat(64 * size))]),
   history('escaped text', (words, size) => [words.text('user', '"\\\n'.repeat(16 * size))]),

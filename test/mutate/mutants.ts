@@ -8,7 +8,7 @@ export interface Mutant {
   readonly file: string;
   /** First line of the replaced code, beginning at 1. */
   readonly line: number;
-  /** That line as it stands in the file, without the spaces around it. */
+  /** The trimmed source line. */
   readonly source: string;
   readonly mutator: string;
   readonly original: string;

@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => tested.close());
 
-/** What the plugins behind see of the call. Rejects when it is refused. */
+/** Returns the call as later plugins see it. Rejects when it is refused. */
 async function pass(options: CallOptions): Promise<Call> {
   const { sent, error } = await tested.run(options);
   if (error !== undefined) throw error;

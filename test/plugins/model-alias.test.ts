@@ -7,7 +7,7 @@ import { between } from './_between.ts';
 
 type Options = NonNullable<Parameters<typeof modelAlias>[0]>;
 
-/** What the plugin makes of a call, at a channel with these models. */
+/** Returns the call after the plugin, at a channel with these models. */
 async function passedOn(call: CallOptions, models: readonly string[], options: Options = {}) {
   const { plugins, passed } = between(modelAlias(options));
   const tested = await testPlugins(plugins, { channels: { one: models } });
@@ -16,7 +16,7 @@ async function passedOn(call: CallOptions, models: readonly string[], options: O
   return passed[0];
 }
 
-/** What goes on behind the plugin: the model in force, and what was added about reasoning. */
+/** Returns the resulting model, and the added reasoning settings. */
 async function resolve(model: string, models: string[], options: Options = {}, more: CallOptions = {}) {
   const { on } = (await passedOn({ model, ...more }, models, options)) ?? {};
   return { model: on?.model, requested: on?.askedModel, edits: on?.edits.settings?.reasoning };

@@ -27,7 +27,7 @@ function folderWith(page: string, config: string): string {
   return operatorFolder({ ...filesOn(page), 'gateway.config.ts': config });
 }
 
-/** How many tests of a folder pass with Node's own runner, all in one process. Rejects when one fails. */
+/** Returns the number of passed tests of a folder with Node's test runner in one process. Rejects when one fails. */
 async function runTestsIn(folder: string): Promise<number> {
   const args = ['--conditions=sluice-source', '--test', '--test-isolation=none', '--test-reporter=tap'];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
@@ -38,7 +38,7 @@ async function runTestsIn(folder: string): Promise<number> {
   return Number(/^# pass (\d+)$/m.exec(stdout)?.[1]);
 }
 
-/** What the editor would mark red in these folders. */
+/** Returns the type errors in these folders. */
 async function typeErrors(folders: readonly string[]): Promise<string> {
   const project = operatorFolder({
     'tsconfig.json': JSON.stringify({

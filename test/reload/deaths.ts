@@ -17,7 +17,7 @@ export interface DeathPlan {
   readonly print: (line: string) => void;
 }
 
-/** What became of the connections. */
+/** Outcome of the connections. */
 export interface DeathResult {
   readonly rounds: number;
   readonly answered: number;

@@ -12,7 +12,7 @@ const betweenSignals = 700;
 export interface RollingPlan {
   /** Settings of both gateways, such as a shared database; `first` and `second` are theirs alone. */
   readonly members: { readonly first: string; readonly second: string };
-  /** How often both gateways are restarted. */
+  /** Number of restarts of both gateways. */
   readonly rounds: number;
   /** Streams that are open at any time, and clients that make one short call after the other. */
   readonly streams: number;

@@ -3,7 +3,7 @@ import { Caller } from './caller.ts';
 import { configWith, operate } from './gateway.ts';
 import { NumberStream, voices, type End } from './streams.ts';
 
-/** What is tried. */
+/** Options of a run. */
 export interface ReloadPlan {
   readonly streams: number;
   /** Milliseconds between two numbers of a stream. */
@@ -18,7 +18,7 @@ export interface ReloadPlan {
   readonly print: (line: string) => void;
 }
 
-/** What came of it. */
+/** Result of a run. */
 export interface ReloadResult {
   readonly streams: Readonly<Record<End, number>>;
   /** Streams that became complete between the wish to stop and its deadline. */

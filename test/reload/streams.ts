@@ -10,7 +10,7 @@ interface Voice {
   body(words: string): Json;
   /** The text that a frame brings. */
   text(frame: Json): unknown;
-  /** Whether a frame says that the reply is complete, or that it failed. */
+  /** True for a frame that ends the reply, or reports its failure. */
   isEnd(frame: Json): boolean;
   isError(frame: Json): boolean;
 }
@@ -59,7 +59,7 @@ export const voices: readonly Voice[] = [
   },
 ];
 
-/** How a stream ended: whole; with the format's error, in order until then; or in any other way, which must not be. */
+/** End of a stream: complete; with the format's error after valid frames; or broken, which is a fault. */
 export type End = 'complete' | 'error' | 'broken';
 
 /** A stream of the numbers from 1 to `count` that a client reads. */
@@ -67,7 +67,7 @@ export class NumberStream {
   readonly end: Promise<End>;
   /** Resolves with the first bytes of text. */
   readonly begun: Promise<void>;
-  /** What was wrong with a stream that broke. */
+  /** Reason why the stream is broken. */
   why = '';
   /** Times of `performance.now()`. */
   endedAt = 0;

@@ -28,7 +28,7 @@ export interface Trace {
 /** The trace of the call that asks. */
 export const traces = new AsyncLocalStorage<Trace>();
 
-/** What counts for the workers of a world, and their ways to it. */
+/** Counters of a world, and the connections of its workers to them. */
 export interface Counters {
   /** The largest part by which the clocks of workers run too fast or too slow. */
   readonly drift: number;
@@ -49,11 +49,11 @@ export interface Trouble {
   readonly unleases?: 'worker' | 'all';
   /** Whose slots may stay taken after their calls. */
   readonly concerns?: 'worker' | 'all';
-  /** What was counted between these times is forgotten at the end of them. Workers find that within so many milliseconds. */
+  /** Loses the counts between these times at their end. Workers detect the loss within `found` milliseconds. */
   readonly lost?: { readonly from: number; readonly until: number; readonly foundIn: number };
 }
 
-/** What counters are made with. */
+/** Options of counters. */
 export interface CountersOptions {
   readonly time: Timeline;
   readonly chance: Chance;

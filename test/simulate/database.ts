@@ -25,7 +25,7 @@ export interface Row {
   readonly holder: string;
   microDollars: number;
   tokens: number;
-  /** What no call uses of it. */
+  /** Amounts of the allotment that no call uses. */
   free: Amounts;
   readonly day: number;
   readonly month: number;
@@ -172,7 +172,7 @@ export class MemoryDatabase {
     return this.of(id)[0];
   }
 
-  /** What a holder has spent in total, and what is reserved of its budgets; `remade`: how much of that by reservations that were made anew. */
+  /** Returns the total spending and the reserved amounts of a holder. `remade`: part of the reserved amount that is in restored reservations. */
   totals(holder: string): Readonly<Record<'spent' | 'reserved' | 'remade', number>> {
     let [reserved, remade] = [0, 0];
     for (const { id, microDollars } of this.#live(holder)) {
@@ -274,7 +274,7 @@ function addTo(sums: Sums, { microDollars, tokens, free }: Row): void {
   sums.free_tokens += free.tokens;
 }
 
-/** When days and months of UTC began: computed once a day, because a world asks many times. */
+/** Start times of days and months in UTC. Cached by day, because a world reads them often. */
 class PeriodStarts {
   readonly #known = { day: new Map<number, number>(), month: new Map<number, number>() };
 

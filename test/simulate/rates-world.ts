@@ -34,7 +34,7 @@ const lookTime = 600;
 /** Maximum number of calls at once for all slots of a limit. */
 const maxRush = 60;
 
-/** What counts in a world. */
+/** Counters by kind of world. */
 const counterKinds: Readonly<Record<string, (options: CountersOptions) => Counters>> = {
   rates: (options) => new PrimaryCounters(options),
   redis: (options) => new RedisCounters(options),
@@ -47,23 +47,23 @@ interface Worker extends CountingWorker {
   blindUntil: number;
 }
 
-/** What a call was counted. */
+/** Amount that a call was counted with. */
 interface Counted {
-  /** When it asked, and when it was let in. */
+  /** Time range between the request and its admission. */
   readonly from: number;
   readonly until: number;
   amount: number;
   /** Before it was corrected, which others may not know yet. */
   before: number;
   correctedAt: number;
-  /** What counts may not know of it. */
+  /** True when the counters may have lost it. */
   isLost: boolean;
 }
 
 interface Minute {
   readonly subject: string;
   readonly limit: number;
-  /** What was counted in the last two minutes. Empty where there is no limit. */
+  /** Counts of the last two minutes. Empty without a limit. */
   counted: Counted[];
   /** The sum of that before corrections that lower it: where it is no more than the limit, no minute of it is. */
   most: number;
@@ -100,7 +100,7 @@ interface RunningCall {
   endedAt: number;
 }
 
-/** What is given of a call that is not left to chance: its tokens, and its milliseconds. */
+/** Tokens and duration in milliseconds of a call that is not random. */
 interface ExactCall {
   readonly cost: number;
   readonly length: number;
@@ -111,7 +111,7 @@ interface Served {
   readonly levels: readonly Level[];
   readonly call: RunningCall;
   readonly grant: RateGrant;
-  /** What it was counted in tokens, in each level. */
+  /** Counted tokens at each level. */
   readonly tokens: readonly Counted[];
 }
 
@@ -137,7 +137,7 @@ export class RatesWorld {
   readonly #workers = new Map<number, Worker>();
   readonly #levels: Level[] = [];
   readonly #keys: Key[] = [];
-  /** When was counted what the store has forgotten. */
+  /** Time ranges whose counts the store has lost. */
   readonly #lost: NonNullable<Trouble['lost']>[] = [];
   #ids = 0;
   #troubledUntil = 0;
@@ -319,7 +319,7 @@ export class RatesWorld {
     await this.#time.runUntil(this.#time.now + 3 * lease, check);
   }
 
-  /** What no call has used of a minute, however its slices are looked at, and none waits for. */
+  /** Returns the part of a minute's limit that no call has used or waits for, for any alignment of its slices. */
   #leftOf({ limit, waiting, counted }: Minute): number {
     const since = this.#time.now - minute - 2 * slice;
     return counted.reduce(
@@ -602,7 +602,7 @@ export class RatesWorld {
     this.#troubledUntil = Math.max(this.#troubledUntil, this.#time.now + length + minute + 1_000);
   }
 
-  /** What was counted between these times is forgotten. */
+  /** Loses the counts between these times. */
   #lose(lost: NonNullable<Trouble['lost']>): void {
     this.#lost.push(lost);
     const foundAt = lost.until + lost.foundIn;
@@ -614,7 +614,7 @@ export class RatesWorld {
     }
   }
 
-  /** When a worker has told what its calls hold that was lost until then; one that fails itself does so later. */
+  /** Returns the time at which a worker has reported the permits of its calls again after a loss; a failing worker reports later. */
   #recoveredAt(worker: Worker, until: number): number {
     return Math.max(until, worker.failsUntil) + recoveryTime;
   }

@@ -24,7 +24,7 @@ const berlinDays = [
 
 interface Made {
   readonly at: number;
-  /** What it may come to, and what it was charged once it has ended. */
+  /** Reserved amount of the call, or its charge once it has ended. */
   amount: number;
   readonly most: number;
   endedAt: number | undefined;
@@ -207,7 +207,7 @@ export class WindowsWorld {
     });
   }
 
-  /** What is spent and reserved never exceeds the budget, also not where an allotment is left with more than its calls have not used. */
+  /** Checks that spent and reserved amounts never exceed the budget, even when an allotment keeps more than its calls leave unused. */
   #checkStanding(): void {
     const [state] = this.#database.states('key', [this.#budget], this.#clock.wall());
     const { amount = 0, spent = 0, reserved = 0, ahead = 0 } = state ?? {};
@@ -222,7 +222,7 @@ export class WindowsWorld {
     return Math.floor((amount - spent - reserved - ahead) / 1.2);
   }
 
-  /** What was charged and runs in the present period. `more`: added to a window; `lag`: time for which ended calls hold all they had. */
+  /** Returns the charged and reserved amounts of the current period. `more`: time added to a window; `lag`: time for which ended calls keep their reservations. */
   #spentAt(now: number, more = 0, lag = 0): number {
     const since =
       this.#budget.period === 'hours'

@@ -25,7 +25,7 @@ const giveBackTime = 2_500;
 /** Time in ms after its end for which a call may hold its reservation in the database: settlements are gathered, and take their way. */
 const settleTime = 300;
 
-/** What goes wrong in a world. */
+/** Failures in a world. */
 export interface Faults {
   readonly slow: boolean;
   readonly losses: boolean;
@@ -64,16 +64,16 @@ interface Holder {
   readonly countsTokens: boolean;
   /** Charges that were handed to a bookkeeper, by the record's id. */
   readonly charges: Map<string, { readonly amount: number; readonly worker: Worker }>;
-  /** Those that the database does not have yet. */
+  /** Settlements that are not in the database yet. */
   readonly unsettled: Map<string, { readonly amount: number; readonly rowId: string; isLost: boolean }>;
   charged: number;
   /** Sum of the most that running calls may come to. */
   running: number;
   /** Sum of what calls that have just ended may still hold beyond their charges. */
   ending: number;
-  /** What calls wait to reserve. */
+  /** Amount that waiting calls want to reserve. */
   waiting: number;
-  /** What was taken beyond the budget: room of calls with lost reservations, and what calls cost beyond theirs. */
+  /** Amount beyond the budget: calls whose reservations were lost, and costs beyond reservations. */
   late: number;
   /** Times and the largest sums of what was charged, running and waiting since then. */
   readonly exposures: { at: number; exposure: number }[];
@@ -85,7 +85,7 @@ interface Key {
   readonly budgets: readonly HeldBudget[];
   /** The key itself, and its owners. */
   readonly holders: readonly [Holder, ...Holder[]];
-  /** How many of the largest calls fit into the smallest budget, but for those that take all that is left. */
+  /** Number of the largest calls that fit into the smallest budget, without those that take all that is left. */
   readonly parts: number;
   /** Calls that were refused one after the other. */
   refusals: number;
@@ -123,7 +123,7 @@ export class World {
   #isEnding = false;
   /** True when the database or the calls have changed since the rules were checked. */
   #isChanged = false;
-  /** What a call has thrown: it ends the world. */
+  /** Error that a call has thrown; it ends the world. */
   #broken: unknown;
 
   constructor(seed: number) {
@@ -548,7 +548,7 @@ export class World {
       );
   }
 
-  /** What must hold at any time. */
+  /** Checks the invariants that hold at any time. */
   #check(): void {
     if (this.#broken !== undefined) throw this.#broken;
     if (!this.#isChanged) return;
@@ -603,7 +603,7 @@ export class World {
     return state;
   }
 
-  /** What must hold when all has come to its end. */
+  /** Checks the invariants at the end of the world. */
   #checkEnd(): void {
     const now = startOfTime + this.#time.now;
     for (const holder of this.#holders) {

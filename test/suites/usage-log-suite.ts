@@ -113,7 +113,7 @@ const full: UsageRecord = {
   response: 'data: {}\n\n',
 };
 
-/** What every database must do with the usage log. `url` gives one without records, and `emptyUrl` one without tables. */
+/** Contract of the usage log on every database. `url` returns a database without records, `emptyUrl` one without tables. */
 export function usageLogSuite(
   url: () => string | Promise<string>,
   emptyUrl: () => string | Promise<string> = url,

@@ -47,7 +47,7 @@ const checking = (file: string, ...args: string[]): string[] => [
 ];
 const check = (file: string, ...args: string[]) => sluiceInShell(checking(file, ...args));
 
-/** What came of each trial, by its name. */
+/** Returns the result of each trial by name. */
 function findings(stdout: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     [...stdout.matchAll(/^ {2}(\S.*?) {2,}(holds|differs|refused)\b(.*)$/gm)].map(

@@ -193,7 +193,7 @@ describe('a log that cannot be written', () => {
   );
 });
 
-/** Whether this user may make a small disk: in a container even the first user may not. */
+/** True when this user may mount a small disk, which even root may not in a container. */
 function mayMount(): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-disk-'));
   try {

@@ -89,7 +89,7 @@ function snapshotOf(
   return { revision: 1, entries: [...entries.values()], order: [], bytes: 0 };
 }
 
-/** What a config comes to, in a form that can be compared. */
+/** Returns the effective config in a comparable form. */
 function effective({ channels, settings, pluginOptions, plugins }: LoadedConfig) {
   const listed = plugins.map(({ entry }) => [entry.spec.name, entry.options] as const);
   return {

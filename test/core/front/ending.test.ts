@@ -13,11 +13,11 @@ interface Stage {
   readonly connections: Connections;
   /** Responses that are open, in the order of their requests. */
   readonly open: ServerResponse[];
-  /** What the application was told to do. */
+  /** Commands that the application received. */
   readonly commands: string[];
   /** Number of calls that go on without a client. */
   readonly detached: { running: number };
-  /** How often everything else was closed. */
+  /** Number of times that everything else was closed. */
   readonly closes: () => number;
 }
 

@@ -19,7 +19,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-/** What a caller sees of an answer, whichever way its route was found; ids and times are each call's own. */
+/** Returns the response without ids and times, to compare both ways in which a route is found. */
 async function seen(path: string, method: string, body: string): Promise<object> {
   const response = await fetch(`${gateway.url}${path}`, {
     method,

@@ -59,7 +59,7 @@ describe('what plugins add to the head of a reply', () => {
 });
 
 describe('the head of an answer', () => {
-  /** What came of a head, over a socket. */
+  /** Sends response headers over a socket and returns the received ones. */
   async function sent(status: number, headers: Record<string, string>) {
     const { lines, log } = logged();
     const thrown: unknown[] = [];

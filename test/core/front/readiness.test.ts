@@ -22,7 +22,7 @@ const key = 'sk-right';
 const probedCalls: Call[] = [];
 const ended: string[] = [];
 
-/** What `/readyz` answers in a state. */
+/** Returns the response of `/readyz` in a state. */
 async function readyz(
   state: State = {},
   headers: Readonly<Record<string, string>> = {},

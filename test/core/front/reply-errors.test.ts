@@ -21,7 +21,7 @@ interface Stage {
   readonly lines: Record<string, unknown>[];
   /** Errors that were reported after the end of the reply, with the id of the call. */
   readonly late: unknown[];
-  /** How often the reply told that nothing more will be written. */
+  /** Number of times that the reply reported its end. */
   readonly done: () => number;
 }
 

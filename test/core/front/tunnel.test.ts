@@ -24,7 +24,7 @@ interface Stage {
   /** A client that answers nothing by itself, neither pings nor a close. */
   readonly client: Bare;
   readonly events: Subject<GatewayEvent>;
-  /** What the provider got of the client. */
+  /** Messages of the client that the provider received. */
   readonly got: SocketMessage[];
   readonly done: () => number;
   readonly lines: Record<string, unknown>[];
@@ -92,7 +92,7 @@ const closing = 8;
 const closeFrame = (code: number, reason = ''): Buffer =>
   frame(closing, Buffer.concat([Buffer.from([code >> 8, code & 0xff]), Buffer.from(reason)]));
 
-/** What came to the client behind the head of the handshake, in hexadecimal and as text. */
+/** Returns the bytes that the client received after the headers of the handshake, in hexadecimal and as text. */
 const received = ({ client }: Stage): string => client.text.slice(client.text.indexOf('\r\n\r\n') + 4);
 const hasClose = (one: Stage, code: number): boolean =>
   received(one).includes(String.fromCharCode(code >> 8, code & 0xff));

@@ -7,7 +7,7 @@ import { anyCharacter } from '../../support/characters.ts';
 
 const large = 1024 * 1024;
 
-/** What JSON.stringify and the platform's own encoder make of it. */
+/** Returns the bytes of JSON.stringify and the platform's encoder. */
 const plainly = (value: JsonValue): string => Buffer.from(JSON.stringify(value)).toString('hex');
 const here = (value: JsonValue, about = large): string =>
   Buffer.from(writeJson(value, about)).toString('hex');

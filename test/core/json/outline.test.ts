@@ -14,7 +14,7 @@ import { tries } from '../../support/tries.ts';
 const limits = { depth: 64, values: 10_000, members: 1000 };
 const seed = 20_261_122;
 
-/** What stands for each text that was left out. */
+/** Placeholder of each omitted text. */
 const leftOut = '...';
 
 /** An outline with the same in the place of all marks. */
@@ -275,7 +275,7 @@ function verdict(check: () => GatewayRequest): string {
   }
 }
 
-/** What whoever reads an outline may ask of it. */
+/** Returns the parts of a request that readers of an outline use. */
 function shape(request: GatewayRequest): unknown {
   if (!isChat(request)) return request.operation;
   const blocks = (content: (typeof request.messages)[number]['content']): unknown[] =>
@@ -327,7 +327,7 @@ describe.each(cases)('what is refused of $format, $operation,', ({ format, codec
     .map(requestOf)
     .filter(({ body }) => isObject(body));
 
-  /** What becomes of a request: why it is refused, or what its turns are. */
+  /** Returns the reason of a refusal, or the shape of the request. */
   const outcomeOf = (body: JsonObject, params: object): unknown => {
     const refused = verdict(() => codec.validate(body, params));
     return refused === 'accepted' ? shape(codec.validate(body, params)) : refused;

@@ -69,7 +69,7 @@ describe('garbage', () => {
   const mebibyte = 1024 * 1024;
   const plenty = 64 * 1024 * mebibyte;
 
-  /** How often a process goes through all its memory while it makes a gigabyte of buffers, each of which it needs for a moment. */
+  /** Returns the number of full collections while a process allocates a gigabyte of short-lived buffers. */
   function collections(before: string): number {
     const memory = new URL('../../../core/performance/memory.ts', import.meta.url).href;
     const script = `

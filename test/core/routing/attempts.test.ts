@@ -22,7 +22,7 @@ afterEach(() => {
 
 const two: readonly Wanted[] = [{ id: 'x', priority: 1, keys: ['a', 'b'] }, { id: 'y' }];
 
-/** How the call fared with providers of which the first ones answer with these errors. */
+/** Runs a call with providers of which the first ones respond with these errors. */
 async function after(
   errors: readonly GatewayError[],
   wanted = two,

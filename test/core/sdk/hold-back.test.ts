@@ -18,7 +18,7 @@ const bytes = (json: string): GatewayEvent => ({ type: 'bytes', bytes: Buffer.fr
 class TestKeeper implements Keeper {
   readonly failures: unknown[] = [];
   keeps = 0;
-  /** Whether there is anything to keep. */
+  /** True while there is anything to keep. */
   has = true;
   #go: (() => void)[] = [];
 

@@ -10,7 +10,7 @@ function open(url = 'sqlite::memory:', report?: (error: Error) => void): Stores 
   return stores;
 }
 
-/** What SQLite says of a statement, or of a connection, whose database was closed. */
+/** Error of SQLite for a statement or connection of a closed database. */
 const CLOSED = /finalized|not open/;
 
 function damage(stores: Stores, key: string, value = '{"value": tru'): void {

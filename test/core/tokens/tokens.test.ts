@@ -24,7 +24,7 @@ const asking = (...texts: readonly string[]): ChatRequest => ({
   settings: {},
 });
 
-/** What surrounds the words: 3 for the request, 4 for each message. */
+/** Returns the tokens besides the texts: 3 for the request, 4 for each message. */
 const besides = (messages: number): number => 3 + 4 * messages;
 
 describe('tokens of a request', () => {

@@ -29,7 +29,7 @@ function call(): ReturnType<typeof testCall> {
 }
 
 interface Watched extends Upload {
-  /** How often it was opened, how much of it was read, and how many readers have let go of it. */
+  /** Number of opened streams, read bytes, and closed streams. */
   readonly watch: { opened: number; read: number; closed: number };
 }
 
@@ -63,7 +63,7 @@ function upload(size: number, change: Partial<Upload> = {}): Watched {
   };
 }
 
-/** What a provider received. */
+/** Sends a form and returns the request that the provider received. */
 async function received(form: Form, options: Partial<HttpClientOptions> = {}): Promise<SeenRequest> {
   const provider = await startUpstream((_, response) => void response.end('{}'));
   closers.push(() => provider.close());

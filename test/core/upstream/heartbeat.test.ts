@@ -6,7 +6,7 @@ const silence = 1_000;
 let pings: number;
 let isPaused: boolean;
 let heartbeat: Heartbeat;
-/** When the other side was heard last, as the heartbeat sees it: at its first beat. */
+/** Time of the last message at the first heartbeat. */
 const start = 10_000_000;
 
 beforeEach(() => {

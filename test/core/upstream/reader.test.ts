@@ -64,7 +64,7 @@ function call(): { readonly call: Call; readonly exchange: Exchange } {
 const send = (to: Call, url: string): Promise<Upstream> => http.send(to, { url, headers: {}, body: '{}' });
 const status = (code: number, body = '{}'): string =>
   `HTTP/1.1 ${code} X\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-/** How many providers have the request of a call to read. */
+/** Returns the number of providers that read the request of a call. */
 const readers = (of: Call): number => accountOf(of).attempts.readers;
 
 describe('who has read the request of a call, for which somebody pays', () => {

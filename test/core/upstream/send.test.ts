@@ -275,7 +275,7 @@ describe('the chunks of an answer', () => {
   const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
   const words = Array.from({ length: 50 }, (_, index) => `word ${index} `);
 
-  /** What is handed on of an answer whose rest comes in one piece once its first chunk was seen, and what its end tells. */
+  /** Returns the forwarded pieces of a response whose rest arrives in one piece after the first chunk, and the error at its end. */
   async function handedOn(rest: string): Promise<{ pieces: string[]; error?: unknown }> {
     const provider = Promise.withResolvers<Socket>();
     const url = await sockets((socket) => {

@@ -22,7 +22,7 @@ afterEach(async () => {
 interface Session {
   readonly call: Call;
   readonly exchange: Exchange;
-  /** What the client sends. */
+  /** Messages of the client. */
   readonly input: Subject<SocketMessage>;
   /** Reads the socket; what came, and how it ended. */
   read(): Reading;

@@ -53,7 +53,7 @@ const allowed = () => Promise.resolve(true);
 
 const watch = (live: LiveCalls, mayWatch = allowed): Watching => new Watching(live, mayWatch);
 
-/** What is on its way arrives. */
+/** Lets pending messages arrive. */
 const soon = () => vi.advanceTimersByTimeAsync(1);
 
 /** A gateway's calls, followed by this. */

@@ -7,7 +7,7 @@ import openaiChannel from '../../../channels/openai.ts';
 import openaiCompatible from '../../../channels/openai-compatible.ts';
 import { lastResult, startAgent, startWeather, type Agent } from './_agent.ts';
 
-/** What OpenAI and Anthropic answer that have called a server by themselves. */
+/** Replies of OpenAI and Anthropic after they have called a server themselves. */
 const providersOwn = {
   responses: {
     id: 'resp_own',

@@ -15,7 +15,7 @@ const script = new URL('../../support/mcp/conformance-command.js', import.meta.u
 let player: ScriptedUpstream;
 /** Scenarios in which the gateway failed, with the reason. */
 const failures = new Map<string, string>();
-/** What the suite says of each scenario. */
+/** Verdicts of the suite by scenario. */
 let verdicts: ReadonlyMap<string, string>;
 /** Checks that failed, by the suite. */
 let output: string;
@@ -51,7 +51,7 @@ function run(...args: string[]): Promise<string> {
   });
 }
 
-/** What the gateway does not do as a client. */
+/** Features that the gateway does not have as a client. */
 const notDone = new Map([
   // It needs a token of the person behind each request from the company's identity provider. Clients of the gateway have keys.
   ['auth/cross-app-access-complete-flow', 'CompleteFlowTokenExchange'],

@@ -30,7 +30,7 @@ const prices: Readonly<Record<string, number>> = { cheap: 1, dear: 10, odd: 0.3,
 /** Micro-dollars that services cost on top in each answer, by model. */
 const services: Readonly<Record<string, number>> = { served: 40 };
 const priceQueries: unknown[] = [];
-/** What prices were asked for, whole. */
+/** Usages that were priced as a whole. */
 const priced: Usage[] = [];
 
 /** A bill of a batch. */

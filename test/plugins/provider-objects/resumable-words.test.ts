@@ -4,7 +4,7 @@ import providerObjects from '../../../plugins/provider-objects/index.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { startObjectServer, type Answer, type ObjectRequest } from '../../support/object-server.ts';
 
-/** What the provider answers to a request of an upload, unless a test says otherwise. */
+/** Handlers of the provider's upload requests, which tests may replace. */
 interface Provider {
   address: (url: string, path: string) => string | undefined;
   more: Record<string, string>;

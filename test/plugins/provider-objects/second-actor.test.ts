@@ -19,7 +19,7 @@ function mendStore({ gateway }: Stage): void {
   connectionOf(gateway.stores).exec('DROP TRIGGER full');
 }
 
-/** What is needed for an object is made while the store works; the function makes the object. */
+/** Creates the prerequisites of an object while the store works. The returned function creates the object. */
 type Make = (client: Client) => Promise<() => Promise<unknown>>;
 
 const upload = async (client: Client, text: string, purpose: 'user_data' | 'batch' | 'fine-tune') =>

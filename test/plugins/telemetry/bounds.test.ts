@@ -9,7 +9,7 @@ import { startCollector } from './_collector.ts';
 type Options = NonNullable<Parameters<typeof telemetry>[0]>;
 type Run = Awaited<ReturnType<typeof testPlugins>>['run'];
 
-/** What is exported of one call. */
+/** Returns the exports of one call. */
 async function exportsOf(options: Options, call: Parameters<Run>[0], answer: Parameters<Run>[1] = {}) {
   const collector = await startCollector();
   const tested = await testPlugins(telemetry({ endpoint: collector.url, ...options }));

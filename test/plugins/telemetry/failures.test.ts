@@ -14,7 +14,7 @@ const chats = async (gateway: TestGateway, count: number): Promise<void> => {
   );
 };
 
-/** What `GET /metrics` counts. */
+/** Returns a counter of `GET /metrics`. */
 async function counted({ url }: TestGateway, signal: string, reason: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const pattern = `sluice_plugin_telemetry_dropped_total{signal="${signal}",reason="${reason}"} `;

@@ -21,7 +21,7 @@ interface Outcome {
   readonly error: Error | undefined;
 }
 
-/** What a client of the provider's own format would get of a stream that comes in these pieces. */
+/** Returns the stream that a client of the provider's own format receives for these pieces. */
 function passed(
   codec: Codec,
   pieces: Iterable<Buffer>,
@@ -191,7 +191,7 @@ test('a response that fails before it says anything may be had elsewhere', () =>
   });
 });
 
-/** How many bytes are copied, searched or parsed while something is done. */
+/** Returns the number of bytes that are copied, searched or parsed during an action. */
 function looked(act: () => void): number {
   let bytes = 0;
   const { concat } = Buffer;

@@ -89,7 +89,7 @@ describe('the model in a request body', () => {
   });
 });
 
-/** What renaming means: the name at the top, and that of the message or response one level down. */
+/** Renames the model at the top level, and in the message or response one level down. */
 function expected(body: unknown, name: string): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   const copy: Record<string, unknown> = {};

@@ -54,7 +54,7 @@ const streams = {
   'half a frame': 'data: {"choices":[{"delta":{"con',
 } as const;
 
-/** What came of an answer with these bytes, in pieces of one size. */
+/** Decodes a response with these bytes in pieces of one size. */
 async function read(
   text: string,
   { codec, stream, passes, size }: { codec: Codec; stream: boolean; passes: boolean; size: number },
@@ -95,7 +95,7 @@ const ways = codecs.flatMap((codec) =>
 );
 
 describe.each(ways)('$format, $way, in pieces of $size', ({ codec, passes, size }) => {
-  /** What comes of it, in words. */
+  /** Describes the outcome in words. */
   const outcome = async (text: string, stream: boolean): Promise<string> => {
     const { begun, error } = await read(text, { codec, stream, passes, size });
     if (begun.length > 0) return 'it has begun';

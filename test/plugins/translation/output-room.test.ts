@@ -6,7 +6,7 @@ import { startUpstream } from '../../support/upstream.ts';
 
 type Json = Record<string, unknown>;
 
-/** What a messages provider is sent for a client of chat completions: a text of so many tokens, and what else the client says. */
+/** Returns the request to a messages provider for a chat completions client that sends a text of this many tokens and further fields. */
 async function sent(tokens: number, more: Json, traits: ModelTraits): Promise<Json> {
   const upstream = await startUpstream((_request, response) => {
     response.writeHead(400, { 'content-type': 'application/json' }).end('{}');

@@ -38,7 +38,7 @@ interface Options {
   readonly headers?: Record<string, string>;
 }
 
-/** What the client would get of an answer that comes in these pieces. */
+/** Returns the response that the client receives for these pieces. */
 async function passed(
   pieces: readonly string[],
   { codec = chat, stream = true, requestedModel = 'm', swallow = false, headers = {} }: Options = {},

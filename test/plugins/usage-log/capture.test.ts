@@ -5,7 +5,7 @@ import { redactor } from '../../../plugins/usage-log/redact.ts';
 
 const rules = redactor([String.raw`/secret-[a-z]+-end/`]);
 
-/** What is kept of a response with at most 40 characters. */
+/** Returns the captured part of a response, limited to 40 characters. */
 function kept(...events: readonly GatewayEvent[]): string | undefined {
   const capture = new ReplyCapture(40);
   for (const event of events) capture.event(event);

@@ -61,7 +61,7 @@ async function withBooks(
   return { ...tested, booked };
 }
 
-/** What is booked for one call. */
+/** Returns the settlement of one call. */
 async function bookedFor({ call = {}, options, charged, ...run }: Given): Promise<Settlement[]> {
   // As a plugin behind this one does, whose job comes later.
   const charging = definePlugin({

@@ -25,7 +25,7 @@ function program(name: string, script: string): string {
   return folder;
 }
 
-/** What agents find in the settings that `connect` writes for Codex, and one request. */
+/** Script of a fake agent: reads the settings that `connect` writes for Codex, and sends requests. */
 const codex = `
 const { readFileSync, writeFileSync } = require('node:fs');
 const settings = readFileSync(process.env.HOME + '/.codex/config.toml', 'utf8');

@@ -53,7 +53,7 @@ function examinedOf({ config = {}, folder = temporaryFolder(), ...more }: Given)
   };
 }
 
-/** What one check finds, without the rest of the page. */
+/** Returns the findings of one check. */
 async function found(check: string, given: Given = {}): Promise<readonly Finding[]> {
   return (await examineAll(examinedOf(given))).filter((finding) => finding.check === check);
 }

@@ -19,7 +19,7 @@ const breaker = (channel: string, state: Partial<SharedBreaker> = {}): SharedBre
 const namesIn = (news: HealthNews | undefined): readonly string[] =>
   news?.kind === 'heard' ? news.places.map(({ name }) => name.channel) : [];
 
-/** What workers say to the process that started them, and what each of them is told. */
+/** Creates workers that exchange messages with the primary process. */
 function workers() {
   const clock = { now: 1_000 };
   const server = new HealthServer(() => clock.now);
@@ -198,7 +198,7 @@ describe('a worker that shares health with the others', () => {
       adopted,
       news: (news: HealthNews) => listener(news),
       ticks: () => ticks,
-      /** What was sent since the last time. */
+      /** Returns the messages since the last call. */
       sent: () => words.splice(0),
     };
   }

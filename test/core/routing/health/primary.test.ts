@@ -29,7 +29,7 @@ class Line implements HealthLine {
   readonly #server: HealthServer;
   readonly #worker: number;
   #listener: ((news: HealthNews) => void) | undefined;
-  /** What waits while the other side hangs. */
+  /** Messages that wait while the primary process hangs. */
   #held: (() => void)[] | undefined;
 
   constructor(server: HealthServer, number: number) {
@@ -141,7 +141,7 @@ test('one worker at a time finds out; the turn of one that ends is free', async 
   expect(await acquireLease(others[1]!.line, target.channel.id)).toBeGreaterThan(0);
 });
 
-/** How long a place belongs to somebody else, as the server tells this worker. */
+/** Requests a probe lease. Resolves to the milliseconds until it is free, 0 when it was granted. */
 function acquireLease(line: Line, channel: string): Promise<number> {
   return new Promise((resolve) => {
     line.listen((news) => {

@@ -273,7 +273,7 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
     });
   });
 
-  /** How long a promise takes to be rejected, in milliseconds, and with what. */
+  /** Returns the milliseconds until a promise is rejected, and the message of its error. */
   async function refusal(promise: Promise<unknown>): Promise<{ took: number; message: string }> {
     const since = performance.now();
     const error = await promise.then(

@@ -10,7 +10,7 @@ const shown = (token: string) => ({ authorization: `Bearer ${token}` });
 
 let now: number;
 let tokenRequests: number;
-/** What the authorization server does; the number of the request. */
+/** Handler of the authorization server; receives the number of the request. */
 let answer: (count: number) => Promise<AccessToken> | AccessToken;
 const lines: { readonly fields: object; readonly sentence: string | undefined }[] = [];
 

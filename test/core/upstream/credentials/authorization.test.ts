@@ -26,7 +26,7 @@ const tools = {
 } as unknown as ChannelTools;
 
 let provider: ScriptedUpstream;
-/** What the provider answers to a request with this header. */
+/** Status of the provider for a request with this header. */
 let status: (token: unknown) => number;
 /** Bytes that the provider writes after a refusal, without an end. */
 let isEndless = false;

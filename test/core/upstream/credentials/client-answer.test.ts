@@ -22,7 +22,7 @@ const upstream = (status: number, body: string, headers: Upstream['headers'] = {
   bytes: of(Buffer.from(body)),
 });
 
-/** How a client fares with an answer to its own credential. */
+/** Returns the error for a provider's response to a client's own credential. */
 async function refusal(answer: Upstream): Promise<GatewayError> {
   const error: unknown = await clientAnswer(testCall().call, answer, credential).catch(
     (thrown: unknown) => thrown,

@@ -11,7 +11,7 @@ const begin = () => {
   return { deadline: new Deadline(call, 1_000), exchange };
 };
 
-/** What a step rejects with. */
+/** Returns the error with which a step rejects. */
 const reasonOf = (step: Promise<unknown>): Promise<unknown> =>
   step.then(
     () => 'nothing',
