@@ -197,7 +197,10 @@ export class RatesWorld {
     await this.#time.runUntil(end + 3_000, check);
     if (this.#chance.is(0.3)) await this.#holdForLong(check);
     const held = this.#chance.is(0.5) ? this.#holdOneOfEach() : new Set<string>();
-    await this.#time.runUntil(this.#time.now + 5_000 + lease + minute + 2 * slice, check);
+    // Calls of a worker that stands still end after that, and count what they used beyond their estimates.
+    const stops = [...this.#workers.values()].map(({ clock }) => clock.stoppedUntil);
+    const allRun = Math.max(this.#time.now, ...stops);
+    await this.#time.runUntil(allRun + 5_000 + lease + minute + 2 * slice, check);
     await this.#checkEnd(held, check);
     return { calls: this.#served, refused: this.#refused, fromMemory: this.#fromMemory };
   }
@@ -238,7 +241,9 @@ export class RatesWorld {
     );
     const worker: CountingWorker = { id: (this.#ids += 1), clock };
     const rates = this.#counters.open(worker);
-    this.#workers.set(worker.id, Object.assign(worker, { rates, failsUntil: 0, blindUntil: 0 }));
+    // What a server is about to lose a worker loses too that starts meanwhile.
+    const blindUntil = Math.max(0, ...this.#lost.map(({ until, foundIn }) => until + foundIn));
+    this.#workers.set(worker.id, Object.assign(worker, { rates, failsUntil: 0, blindUntil }));
   }
 
   #callAgain(key: Key, end: number): void {
@@ -628,6 +633,8 @@ export class RatesWorld {
           if (worker === undefined || call.worker === worker) loseSlots(level, call, until);
     };
     look();
+    // Calls that were sent just before the failure are let in when this job is over.
+    this.#time.after(0, look);
     this.#time.after(length, look);
   }
 
