@@ -64,7 +64,7 @@ export { CallReservation, clientLeft } from '../money/account/call-reservation.t
 export { accountOf } from '../money/account/index.ts';
 export { toolPrice } from './tool-price.ts';
 export { rounded } from '../money/account/record.ts';
-export { yieldTurn } from '../state/database/yield-turn.ts';
+export { yieldToEventLoop } from '../state/database/yield-to-event-loop.ts';
 export { connection } from './connection.ts';
 export type { Next } from './define.ts';
 export type { InternalTools } from '../config/internal-tools.ts';

@@ -1,5 +1,5 @@
 /** Divides long work into time slices, between which other calls run. */
-import { yieldTurn } from 'sluice/internal';
+import { yieldToEventLoop } from 'sluice/internal';
 
 /** Milliseconds after which long work lets other callers run. */
 const sliceMs = 5;
@@ -18,7 +18,7 @@ export function isSliceOver(): boolean {
  */
 export function nextSlice(): Promise<void> {
   last = last
-    .then(() => yieldTurn())
+    .then(() => yieldToEventLoop())
     .then(() => {
       began = performance.now();
     });

@@ -610,7 +610,7 @@ describe('how it is written', () => {
         places(plugins, /\b(?:setImmediate|queueMicrotask|nextTick)\b|\bsetTimeout\([^()]*,\s*0\)/, {
           strings: false,
         }),
-        'Figures of a call are final in `onOutcome`, and in `onClose` and `onSettled` of its account, in whatever order plugins run. Long work goes in slices with `yieldTurn`.',
+        'Figures of a call are final in `onOutcome`, and in `onClose` and `onSettled` of its account, in whatever order plugins run. Long work goes in slices with `yieldToEventLoop`.',
       ),
     ).toBe('');
   });

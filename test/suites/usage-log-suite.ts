@@ -15,7 +15,7 @@ import { Kinds } from '../../core/money/usage-log/kinds.ts';
 import type { PostgresSession } from '../../core/state/database/postgres-session.ts';
 import { insertRecordsInPostgres, insertRecordsInSqlite } from '../../core/money/usage-log/rows.ts';
 import { transactionInSqlite } from '../../core/state/database/sqlite-writes.ts';
-import { yieldTurn } from '../../core/state/database/yield-turn.ts';
+import { yieldToEventLoop } from '../../core/state/database/yield-to-event-loop.ts';
 import { tries } from '../support/tries.ts';
 import { makeOlder, olderInsertion } from './older-usage-log.ts';
 
@@ -1238,7 +1238,7 @@ export function usageLogSuite(
       );
       const writers = { left: 4 };
       const adding = async (): Promise<void> => {
-        while (writers.left > 0) if (!(await log.addToSums())) await yieldTurn();
+        while (writers.left > 0) if (!(await log.addToSums())) await yieldToEventLoop();
       };
       const adders = [adding(), adding()];
       const writing = Array.from({ length: 4 }, async (_, writer) => {

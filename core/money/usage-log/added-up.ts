@@ -132,9 +132,9 @@ function listedStarts(level: Segment['level'], since: number, until: number): So
  * Returns rows with `at`, `calls` and amounts, and `names`. By keys or subjects, there is one row for each of these, with `key` or `subject`, and
  * `failed_calls` and `refused_calls` in the place of names.
  */
-export function addedUp(kind: Database['kind'], asked: AddingUp): Source {
-  const { table, bucket, byId } = asked;
-  const each = rowsToAdd(kind, asked, columnsOf(asked));
+export function addedUp(kind: Database['kind'], wanted: AddingUp): Source {
+  const { table, bucket, byId } = wanted;
+  const each = rowsToAdd(kind, wanted, columnsOf(wanted));
   const sum = sumIn(kind);
   const added = ['calls', ...addedAmounts].map((name) => `${sum(name)} AS ${name}`).join(', ');
   if (byId) {

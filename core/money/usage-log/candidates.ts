@@ -1,6 +1,6 @@
 /** Finds the indexes that have few entries for a filter. */
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import { daysOf, type Candidates } from './candidate-entries.ts';
 import type { UsageFilter } from './index.ts';
 import { holds, type Source } from './narrowing.ts';
@@ -19,21 +19,21 @@ const named = { model: 'model', channel: 'channel', format: 'format', operation:
 
 /** Returns what the indexes of the database offer for a filter. */
 export async function offerFor(
-  ask: Ask,
+  query: Query,
   kind: Database['kind'],
   indexes: RecordIndexes,
   filter: UsageFilter,
 ): Promise<readonly Candidates[]> {
   const offer: Candidates[] = [];
   if (kind === 'postgres') {
-    const keys = filter.keyId === undefined ? await keysOf(ask, filter) : undefined;
+    const keys = filter.keyId === undefined ? await keysOf(query, filter) : undefined;
     if (filter.keyId !== undefined) offer.push(ofKey(filter.keyId));
     if (keys !== undefined) offer.push(ofKeys(keys, ownerOf(filter) ?? 'organisation'));
   }
   offer.push(...(await ofSubjects(kind, indexes, filter)));
   if (!(await indexes.areMade())) return offer;
   if (isOfFailures(filter)) offer.push(ofFailures(kind));
-  const kinds = await kindsOf(ask, filter);
+  const kinds = await kindsOf(query, filter);
   if (kinds !== undefined) offer.push(kind === 'sqlite' ? ofKindsInSqlite(kinds) : ofKinds(kinds));
   for (const by of ['ms', 'microDollars'] as const) {
     const found = indexes.measured(by, filter);
@@ -47,14 +47,14 @@ export async function offerFor(
  * are. `looks`: number of entries that were counted.
  */
 export async function fewest(
-  ask: Ask,
+  query: Query,
   offer: readonly Candidates[],
   since: number,
   until: number,
 ): Promise<{ readonly few?: Candidates; readonly count: number; readonly looks: number }> {
   if (offer.length === 0) return { count: 0, looks: 0 };
   const counted = offer.map((one) => one.select('1 AS one', since, until, listSlice + 1));
-  const [row = {}] = await ask(
+  const [row = {}] = await query(
     `SELECT ${counted.map(({ sql }, index) => `(SELECT COUNT(*) FROM (${sql}) AS found) AS c${index}`).join(', ')}`,
     counted.flatMap(({ values }) => values),
   );
@@ -199,11 +199,11 @@ function ownerOf({
  * The keys that calls of a team, a member or an organisation came with, whether these are in the sums or not; undefined where they are many, and
  * where some calls came without a key.
  */
-async function keysOf(ask: Ask, filter: UsageFilter): Promise<readonly string[] | undefined> {
+async function keysOf(query: Query, filter: UsageFilter): Promise<readonly string[] | undefined> {
   const column = ownerOf(filter);
   const owner = column && filter[column];
   if (owner === undefined) return undefined;
-  const found = await ask(
+  const found = await query(
     `SELECT key_id FROM usage_subjects WHERE kind = ${subjectKinds.bearer} AND ${column} = ?
      UNION SELECT u.key_id FROM usage_unsummed_owned u JOIN usage_owners o ON o.id = u.owners WHERE o.${column} = ? LIMIT ?`,
     [owner, owner, mostKinds + 1],
@@ -213,7 +213,7 @@ async function keysOf(ask: Ask, filter: UsageFilter): Promise<readonly string[] 
 }
 
 /** The kinds with the names of a filter; undefined where it has none, or where they are many. */
-async function kindsOf(ask: Ask, filter: UsageFilter): Promise<readonly number[] | undefined> {
+async function kindsOf(query: Query, filter: UsageFilter): Promise<readonly number[] | undefined> {
   const parts: string[] = [];
   const values: string[] = [];
   for (const [member, column] of Object.entries(named)) {
@@ -227,7 +227,7 @@ async function kindsOf(ask: Ask, filter: UsageFilter): Promise<readonly number[]
     values.push(filter.modelPart.toLowerCase());
   }
   if (parts.length === 0) return undefined;
-  const found = await ask(`SELECT id FROM usage_kinds WHERE ${parts.join(' AND ')} LIMIT ?`, [
+  const found = await query(`SELECT id FROM usage_kinds WHERE ${parts.join(' AND ')} LIMIT ?`, [
     ...values,
     mostKinds + 1,
   ]);

@@ -18,7 +18,7 @@ type Added = Map<string, { readonly values: readonly number[]; more: number }>;
 
 /** Returns the statements of {@link addCharges}, and the one that reads the charges that wait for it. */
 export function chargeStatements(kind: Database['kind']) {
-  const place = kind === 'sqlite' ? 'u.rowid' : 'CAST(u.ctid AS TEXT)';
+  const rowNumber = kind === 'sqlite' ? 'u.rowid' : 'CAST(u.ctid AS TEXT)';
   const chosen =
     kind === 'sqlite'
       ? 'SELECT value FROM json_each(?)'
@@ -37,7 +37,7 @@ export function chargeStatements(kind: Database['kind']) {
   };
   return {
     ...numberings(kind),
-    read: `SELECT ${place} AS place, u.*, o.team, o.member, o.organisation
+    read: `SELECT ${rowNumber} AS place, u.*, o.team, o.member, o.organisation
       FROM usage_unsummed_charged u LEFT JOIN usage_owners o ON o.id = u.owners ORDER BY ${kind === 'sqlite' ? 'u.rowid' : 'u.ctid'} LIMIT ?`,
     remove: `DELETE FROM usage_unsummed_charged WHERE ${kind === 'sqlite' ? 'rowid IN' : 'ctid = ANY'} (${kind === 'sqlite' ? chosen : `ARRAY(${chosen})`})`,
     totals: adding('usage_totals', 'key'),
@@ -59,19 +59,19 @@ export function* addCharges(
   for (const { one, at, subjects: own } of calls) {
     const lastDay = Math.floor(at / day);
     const more = Number(one['charged_more']);
-    const named = names.place(namedOf(one), lastDay);
-    const unnamed = names.place(unnamedOf(one), lastDay);
-    const key = keys.place([one['key_id'] as Value], lastDay);
+    const named = names.indexOf(namedOf(one), lastDay);
+    const unnamed = names.indexOf(unnamedOf(one), lastDay);
+    const key = keys.indexOf([one['key_id'] as Value], lastDay);
     for (const { level, size, hasKeys, hasNames } of levels) {
       const start = at - (at % size);
       if (size > minute || start >= minutesSince)
         add(totals, [level, start, hasKeys ? key : -1, hasNames ? named : unnamed], more);
     }
     for (const { kind, values } of own) {
-      const place = subjects.place(values, lastDay);
+      const subject = subjects.indexOf(values, lastDay);
       for (const { level, size, hasNames, kind: summed } of subjectLevels)
         if (summed === kind)
-          add(subjectTotals, [level, at - (at % size), place, hasNames ? named : unnamed], more);
+          add(subjectTotals, [level, at - (at % size), subject, hasNames ? named : unnamed], more);
     }
   }
   const nameIds = yield* names.ids(statements.names);
@@ -86,9 +86,9 @@ export function* addCharges(
 }
 
 function add(added: Added, values: readonly number[], more: number): void {
-  const place = values.join(' ');
-  const found = added.get(place);
-  if (found === undefined) added.set(place, { values, more });
+  const key = values.join(' ');
+  const found = added.get(key);
+  if (found === undefined) added.set(key, { values, more });
   else found.more += more;
 }
 

@@ -55,23 +55,23 @@ export class ChosenSubjects {
 
   /** Reads which names have sums in their hours, and how many new ones each tenant has there. */
   *read(all: readonly Named[]): Work<void> {
-    const places = new Map<string, { readonly one: Named; readonly subjects: Set<string> }>();
+    const groups = new Map<string, { readonly one: Named; readonly subjects: Set<string> }>();
     for (const one of all) {
-      const place = placeOf(one.kind, one.at);
-      const found = places.get(place);
-      if (found === undefined) places.set(place, { one, subjects: new Set([one.subject]) });
+      const prefix = prefixOf(one.kind, one.at);
+      const found = groups.get(prefix);
+      if (found === undefined) groups.set(prefix, { one, subjects: new Set([one.subject]) });
       else found.subjects.add(one.subject);
     }
-    for (const [place, { one, subjects }] of places) {
+    for (const [prefix, { one, subjects }] of groups) {
       const start = startOf(one.at);
       const level = subjectLevel(one.kind, false, hour) ?? 0;
       const names = JSON.stringify([...subjects]);
       for (const { subject } of yield* rows(this.#find, subjectKinds[one.kind], names, level, start))
-        this.#known.add(`${place} ${String(subject)}`);
+        this.#known.add(`${prefix} ${String(subject)}`);
       const byTenant = new Map<string, number>();
       for (const { subject, count } of yield* rows(newIn, newSubjectLevels[one.kind].level, start))
         byTenant.set(String(subject), Number(count));
-      this.#counts.set(place, {
+      this.#counts.set(prefix, {
         byTenant,
         all: [...byTenant.values()].reduce((sum, count) => sum + count, 0),
       });
@@ -80,15 +80,15 @@ export class ChosenSubjects {
 
   /** True for a subject that has sums of its own in the hour of a time. */
   has({ kind, values }: Subject, at: number): boolean {
-    return !isChosen(kind) || this.#known.has(`${placeOf(kind, at)} ${String(values[1])}`);
+    return !isChosen(kind) || this.#known.has(`${prefixOf(kind, at)} ${String(values[1])}`);
   }
 
   /** Returns undefined for a subject that is one too many; true for a new one, which has to be counted for its tenant. */
   take(kind: ChosenKind, subject: string, at: number, tenant: string): boolean | undefined {
-    const place = placeOf(kind, at);
-    const name = `${place} ${subject}`;
+    const prefix = prefixOf(kind, at);
+    const name = `${prefix} ${subject}`;
     if (this.#known.has(name)) return false;
-    const counts = this.#counts.get(place) ?? { byTenant: new Map<string, number>(), all: 0 };
+    const counts = this.#counts.get(prefix) ?? { byTenant: new Map<string, number>(), all: 0 };
     const own = counts.byTenant.get(tenant) ?? 0;
     const { tenant: most, all, leastOfTenant } = this.#limits;
     if (own >= most || (counts.all >= all && own >= leastOfTenant)) return undefined;
@@ -99,7 +99,7 @@ export class ChosenSubjects {
   }
 }
 
-function placeOf(kind: ChosenKind, at: number): string {
+function prefixOf(kind: ChosenKind, at: number): string {
   return `${kind} ${startOf(at)}`;
 }
 

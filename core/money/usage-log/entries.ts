@@ -2,7 +2,7 @@
 import type { UsageRecord } from '../../model/usage-record.ts';
 import { kindColumns, ofKind, ownColumns } from '../../state/database/tables/usage-log.ts';
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
 import type { Source } from './narrowing.ts';
 import { conditions } from './questions.ts';
@@ -10,7 +10,7 @@ import { recordOf, rowsOf } from './read-rows.ts';
 import { recordColumns } from './rows.ts';
 
 /** Which entries are read, and which of their records are returned. */
-export interface EntriesAsked {
+export interface EntriesQuery {
   /** A SELECT of all columns of records with a limit of `looks` and one more. */
   readonly entries: Source;
   readonly looks: number;
@@ -48,8 +48,12 @@ function callsOf(records: string): string {
  * Reads entries. The rest of the filter is kept out of their SELECT, because a server might choose another index for it and read more than
  * the entries.
  */
-export async function readEntries(ask: Ask, kind: Database['kind'], asked: EntriesAsked): Promise<Entries> {
-  const { entries, looks, edge, filter, only, order, limit } = asked;
+export async function readEntries(
+  query: Query,
+  kind: Database['kind'],
+  wanted: EntriesQuery,
+): Promise<Entries> {
+  const { entries, looks, edge, filter, only, order, limit } = wanted;
   const { where, values } = conditions(filter);
   const sorted = (table: string): string => [...order, 'id'].map((name) => `${table}${name} DESC`).join(', ');
   const edges =
@@ -61,7 +65,7 @@ export async function readEntries(ask: Ask, kind: Database['kind'], asked: Entri
     ...(only === undefined ? [] : [only.sql]),
   ];
   const rows = await rowsOf(
-    ask,
+    query,
     kind,
     `WITH entries AS MATERIALIZED (${entries.sql}),
        edges AS MATERIALIZED (SELECT COUNT(*) AS entries, ${edges} FROM entries)

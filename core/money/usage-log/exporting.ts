@@ -1,6 +1,6 @@
 /** Reads all records of a filter for an export. */
 import type { UsageRecord } from '../../model/usage-record.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
 import { rangeOf, sliceEnd } from './questions.ts';
 import type { Select } from './selecting.ts';
@@ -9,10 +9,14 @@ import type { Select } from './selecting.ts';
 const batch = 500;
 
 /** Gives all records of a filter, oldest first. */
-export async function* exportOf(ask: Ask, select: Select, filter: UsageFilter): AsyncGenerator<UsageRecord> {
+export async function* exportOf(
+  query: Query,
+  select: Select,
+  filter: UsageFilter,
+): AsyncGenerator<UsageRecord> {
   const { start, end } = rangeOf(filter);
   for (let since = start; since < end;) {
-    const until = await sliceEnd(ask, since, end);
+    const until = await sliceEnd(query, since, end);
     let after: UsageRecord | undefined;
     do {
       const only = after && { sql: '(at, id) > (?, ?)', values: [after.at, after.id] };

@@ -1,5 +1,5 @@
 /** Finds the folds that there are, and removes those to whose time records were added later. */
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import { rows, type Row, type Work } from '../../state/database/sql.ts';
 import { firstSubjectFold, foldGrace, type Fold, type UsedFold } from './folds.ts';
 import { hour, minute, startOf, type Folded } from './levels.ts';
@@ -13,14 +13,14 @@ export const isWhole = `after IS NULL AND charged = ${largestId}`;
 
 /** Returns the folds that there are of a time. `until` is exclusive. */
 export async function foldedIn(
-  ask: Ask,
+  query: Query,
   all: readonly Fold[],
   since: number,
   until: number,
 ): Promise<readonly Folded[]> {
   if (all.length === 0) return [];
   const { sql, values } = foldsQuestion(all, since, until);
-  return foldedOf(all, await ask(sql, values));
+  return foldedOf(all, await query(sql, values));
 }
 
 /** Returns the statement that {@link foldedOf} takes the rows of. */

@@ -116,10 +116,10 @@ export class Folding {
   *#fold({ fold, start }: Tile, most: number): Work<boolean> {
     const { level, size, table } = fold;
     const column = columnOf(fold);
-    const place = [level, start / minute];
+    const foldKey = [level, start / minute];
     const known = yield* row(
       'SELECT after, charged FROM usage_folds WHERE level = ? AND start = ?',
-      ...place,
+      ...foldKey,
     );
     // An older gateway that went on with it has left out what was charged: it begins anew.
     const isOurs =
@@ -132,7 +132,7 @@ export class Folding {
     const last = next ?? largestId;
     yield* rows(
       `DELETE FROM ${table} WHERE level = ? AND start = ? AND ${column} > ? AND ${column} <= ?`,
-      ...place,
+      ...foldKey,
       after,
       last,
     );
@@ -141,7 +141,7 @@ export class Folding {
     yield* rows(
       `INSERT INTO usage_folds (level, start, until, after, charged) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (level, start) DO UPDATE SET after = excluded.after, charged = excluded.charged`,
-      ...place,
+      ...foldKey,
       (start + size) / minute,
       next ?? null,
       last,

@@ -1,6 +1,6 @@
 /** Reads what keys have spent in the last days, from their sums of days. */
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import type { UsageLog } from './index.ts';
 import { day, levels, minute } from './levels.ts';
 
@@ -16,7 +16,7 @@ const level = levels.findLast(({ hasKeys, hasNames, size }) => hasKeys && !hasNa
  * Opens the spend of keys. It looks up one row for each day and key, by the primary key of the sums, because a range of days would read those of
  * all other keys. Records that are in no sums yet are added.
  */
-export function createKeySpend(ask: Ask, kind: Database['kind']): UsageLog['spentByKeys'] {
+export function createKeySpend(query: Query, kind: Database['kind']): UsageLog['spentByKeys'] {
   // What providers say may be wrong, and come to more than whole numbers of SQLite hold.
   const sum = kind === 'sqlite' ? 'TOTAL' : 'SUM';
   return async (keyIds, since) => {
@@ -26,7 +26,7 @@ export function createKeySpend(ask: Ask, kind: Database['kind']): UsageLog['spen
     const start = (days[0] ?? 0) * minute;
     const wanted = padded(ids);
     const among = wanted.map(() => '?').join();
-    const rows = await ask(
+    const rows = await query(
       `SELECT key_id, ${sum}(calls) AS calls, ${sum}(micro_dollars) AS micro_dollars FROM (
          SELECT k.key_id AS key_id, t.calls AS calls, COALESCE(t.micro_dollars, 0) AS micro_dollars FROM usage_keys k JOIN usage_totals t ON t.key = k.id
            WHERE k.key_id IN (${among}) AND t.level = ${level} AND t.start IN (${days.join()})

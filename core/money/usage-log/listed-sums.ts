@@ -1,6 +1,6 @@
 /** Runs the statements of a question about sums, and lists the first groups and what is left. */
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import type { UsageSums, UsageSumsList, UsageTotals } from './index.ts';
 import type { Source } from './narrowing.ts';
 import { rowsOf, type Row } from './read-rows.ts';
@@ -12,14 +12,14 @@ export class FoldsGone extends Error {}
 
 /** Runs statements that list different groups each, and returns the first of all groups together. */
 export async function listOf(
-  ask: Ask,
+  query: Query,
   kind: Database['kind'],
   statements: readonly Source[],
   { bucket, isNumber }: Pick<Group, 'bucket' | 'isNumber'>,
   { order, used, limit }: Listed,
 ): Promise<UsageSumsList> {
   const rows = (
-    await Promise.all(statements.map(({ sql, values }) => rowsOf(ask, kind, sql, values)))
+    await Promise.all(statements.map(({ sql, values }) => rowsOf(query, kind, sql, values)))
   ).flat();
   if (rows.some(({ folds }) => Number(folds) !== used.length)) throw new FoldsGone();
   const listed: UsageSums[] = [];

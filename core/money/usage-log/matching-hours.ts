@@ -1,6 +1,6 @@
 /** Finds the hours in which a filter has records, by the sums. */
 import type { UsageFilter } from './index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import { namedMembers, narrowing, ownedMembers } from './narrowing.ts';
 import type { MatchingHour } from './matching-hour.ts';
 import { subjectHours } from './subject-hours.ts';
@@ -15,16 +15,16 @@ const day = 24 * hour;
 const summed = ['keyId', 'outcome', ...namedMembers, ...ownedMembers] as const;
 
 /** True when the sums know in which hours there are records of a filter. */
-export async function knowsHours(ask: Ask, filter: UsageFilter): Promise<boolean> {
+export async function knowsHours(query: Query, filter: UsageFilter): Promise<boolean> {
   if (summed.every((name) => filter[name] === undefined)) return false;
-  return (await ask('SELECT 1 FROM usage_summing', [])).length === 0;
+  return (await query('SELECT 1 FROM usage_summing', [])).length === 0;
 }
 
 /** True when there are more calls of a filter's names and outcome in the last week of a time than are read together. */
-export async function hasMany(ask: Ask, filter: UsageFilter, until: number): Promise<boolean> {
+export async function hasMany(query: Query, filter: UsageFilter, until: number): Promise<boolean> {
   const latest = Math.floor(Math.min(until, Date.now()) / day) * day;
   const sums = totalsIn({ level: 4, since: latest - 7 * day, until }, filter, ['calls']);
-  const [row] = await ask(`SELECT SUM(calls) AS calls FROM (${sums.sql}) AS sums`, sums.values);
+  const [row] = await query(`SELECT SUM(calls) AS calls FROM (${sums.sql}) AS sums`, sums.values);
   return Number(row?.['calls'] ?? 0) > listSlice;
 }
 
@@ -38,7 +38,7 @@ export function isOwned(filter: UsageFilter): boolean {
  * never occurs, is found without a look at the records in between.
  */
 export async function* matchingHours(
-  ask: Ask,
+  query: Query,
   filter: UsageFilter,
   since: number,
   until: number,
@@ -46,18 +46,18 @@ export async function* matchingHours(
   const { sql, values } = narrowing(filter);
   const from = Math.floor(since / hour) * hour;
   if (isOwned(filter)) {
-    yield* subjectHours(ask, filter, from, until);
+    yield* subjectHours(query, filter, from, until);
     return;
   }
   // First what is in no sums yet: what is added to them meanwhile is found in the sums.
-  const unsummed = await ask(
+  const unsummed = await query(
     `SELECT DISTINCT at - at % ${hour} AS start FROM usage_unsummed WHERE at >= ? AND at < ?${sql} ORDER BY start DESC`,
     [since, until, ...values],
   );
   const waiting = unsummed.map(({ start }) => Number(start));
   const hoursOf = async (level: number, first: number, end: number): Promise<Found[]> => {
     const sums = totalsIn({ level, since: first, until: end }, filter, ['start', 'calls']);
-    const rows = await ask(
+    const rows = await query(
       `SELECT start, SUM(calls) AS calls FROM (${sums.sql}) AS sums GROUP BY start ORDER BY start DESC`,
       sums.values,
     );
@@ -68,14 +68,14 @@ export async function* matchingHours(
   async function* stretches(): AsyncGenerator<Found> {
     for (const week of ofWeeks(isOfKey ? from : Math.floor(since / day) * day, until)) {
       if (isOfKey) yield week;
-      else yield* await daysOf(ask, filter, week.start, week.end ?? until);
+      else yield* await daysOf(query, filter, week.start, week.end ?? until);
     }
   }
   for await (const group of groupsOf(stretches())) {
     const [latest, oldest] = [group[0]?.start ?? 0, group.at(-1)?.start ?? 0];
     const hours =
       group[0]?.names !== undefined
-        ? await hoursOfNames(ask, filter, group)
+        ? await hoursOfNames(query, filter, group)
         : isOfKey
           ? await hoursOf(5, oldest, group[0]?.end ?? until)
           : await hoursOf(3, Math.max(from, oldest), Math.min(until, latest + day));
@@ -96,14 +96,14 @@ const [mostNames, mostDays] = [32, 7];
 
 /** Returns the days that have records of a filter, the latest first, with the names of these where they are few. */
 async function daysOf(
-  ask: Ask,
+  query: Query,
   filter: UsageFilter,
   since: number,
   until: number,
 ): Promise<readonly Found[]> {
   const named = narrowing(filter, 'n.');
   const older = olderTotalsIn({ level: 4, since, until }, filter, ['start', 'calls']);
-  const rows = await ask(
+  const rows = await query(
     `SELECT start, SUM(calls) AS calls, CASE WHEN COUNT(*) <= ${mostNames} THEN string_agg(CAST(names AS TEXT), ',') END AS names FROM (
        SELECT CAST(t.start AS BIGINT) * ${minute} AS start, t.calls AS calls, t.names AS names FROM usage_totals t
        JOIN usage_names n ON n.id = t.names WHERE t.level = 4 AND t.start >= ? AND t.start < ?${named.sql}
@@ -119,7 +119,7 @@ async function daysOf(
 
 /** Returns the hours of days that have records of names: to look them up one by one costs less than to read all sums of the days. */
 async function hoursOfNames(
-  ask: Ask,
+  query: Query,
   filter: UsageFilter,
   days: readonly Found[],
 ): Promise<readonly Found[]> {
@@ -128,7 +128,7 @@ async function hoursOfNames(
   const hours = days.flatMap(({ start }) =>
     Array.from({ length: day / hour }, (_, index) => minutesOf(start + index * hour)),
   );
-  const rows = await ask(
+  const rows = await query(
     `SELECT start, SUM(calls) AS calls FROM (
        SELECT CAST(t.start AS BIGINT) * ${minute} AS start, t.calls AS calls FROM usage_totals t
        WHERE t.level = 3 AND t.start IN (${hours.join(', ')}) AND t.key = 0 AND t.names IN (${[...namesOf(days)].join(', ')})

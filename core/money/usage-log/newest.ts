@@ -1,6 +1,6 @@
 /** Lists records by time, the newest first. */
 import type { UsageRecord } from '../../model/usage-record.ts';
-import { yieldTurn } from '../../state/database/yield-turn.ts';
+import { yieldToEventLoop } from '../../state/database/yield-to-event-loop.ts';
 import { isOfSubject, type Candidates } from './candidate-entries.ts';
 import { fewest, offerFor, ofKey } from './candidates.ts';
 import type { UsageFilter } from './index.ts';
@@ -28,7 +28,7 @@ export function createNewest(reading: Reading): FindNewest {
   return async (filter, limit, before) => {
     const { start, end } = rangeOf(filter);
     const page = pageFor(reading, filter, limit, before);
-    const { ask, found } = page;
+    const { query, found } = page;
     // A cursor without an id is before all records of its millisecond.
     const until = before === undefined ? end : Math.min(end, before.id === '' ? before.at : before.at + 1);
     const whole = { since: start, until };
@@ -44,20 +44,20 @@ export function createNewest(reading: Reading): FindNewest {
       Object.values(others).every((value) => value === undefined)
     )
       return newestOf(page, await readSlices(page, ofKey(keyId), whole));
-    const offer = await offerFor(ask, kind, indexes, filter);
+    const offer = await offerFor(query, kind, indexes, filter);
     // The sums know in which hours a key has such calls, and whether there are any.
-    const hasHours = await knowsHours(ask, filter);
-    const isRare = !hasHours || (keyId === undefined && !(await hasMany(ask, filter, until)));
+    const hasHours = await knowsHours(query, filter);
+    const isRare = !hasHours || (keyId === undefined && !(await hasMany(query, filter, until)));
     const rare = offer.filter(({ by }) => !hasHours || by === 'measure' || (by === 'names' && isRare));
     for (const one of hasHours ? offer : [])
       if (one.by === 'subject' && one.subject !== undefined)
-        if (!(await subjectHasMany(ask, filter, one.subject, start, until))) rare.push(one);
+        if (!(await subjectHasMany(query, filter, one.subject, start, until))) rare.push(one);
     if (await readIfFew(page, rare, whole)) return { found };
     // The sums do not know all tags and end users.
     const unknown = rare.filter(({ by }) => by === 'subject');
     if (!hasHours || unknown.length > 0)
       return newestOf(page, await walk(page, hasHours ? unknown : offer, whole));
-    const hours = matchingHours(ask, filter, start, until);
+    const hours = matchingHours(query, filter, start, until);
     const isOfIndex = offer.some((one) => isOfSubject(one) || !isOwned(filter)) && !isMeasured(filter);
     for await (const { runs, calls, ...stretch } of joinedHours(hours, isOfIndex ? limit : undefined)) {
       const inTime = [stretch, ...runs].map((one) => ({
@@ -122,7 +122,7 @@ async function readIfFew(page: Page, offer: readonly Candidates[], stretch: Stre
   const [first] = offer;
   if (first === undefined) return false;
   if (offer.length === 1) return readFew(page, first, stretch);
-  const { few, looks } = await fewest(page.ask, offer, stretch.since, stretch.until);
+  const { few, looks } = await fewest(page.query, offer, stretch.since, stretch.until);
   page.left -= looks;
   return few !== undefined && readFew(page, few, stretch);
 }
@@ -149,7 +149,7 @@ async function readStretch(
         : await readSlices(page, inOrder(offer), run);
     if (unread !== undefined) return unread;
     if (page.found.length >= page.limit) break;
-    await yieldTurn();
+    await yieldToEventLoop();
   }
   return undefined;
 }
@@ -178,7 +178,7 @@ async function walk(
     }
     if (left - page.left < listSlice / 2) width *= 2;
     end = from;
-    await yieldTurn();
+    await yieldToEventLoop();
   }
   return readSlices(page, inOrder(offer), { since, until: end });
 }

@@ -80,18 +80,18 @@ export class Numbered {
   readonly #places = new Map<string, number>();
   readonly #rows: Value[][] = [];
 
-  place(values: readonly Value[], lastDay: number): number {
+  indexOf(values: readonly Value[], lastDay: number): number {
     const text = values.join('\0');
-    let place = this.#places.get(text);
-    if (place === undefined) {
-      place = this.#rows.length;
-      this.#places.set(text, place);
+    let index = this.#places.get(text);
+    if (index === undefined) {
+      index = this.#rows.length;
+      this.#places.set(text, index);
       this.#rows.push([...values, lastDay]);
-      return place;
+      return index;
     }
-    const found = this.#rows[place];
+    const found = this.#rows[index];
     if (found !== undefined) found[values.length] = Math.max(Number(found[values.length]), lastDay);
-    return place;
+    return index;
   }
 
   /** Their numbers in the database, by their places. */

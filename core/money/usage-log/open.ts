@@ -38,9 +38,9 @@ export function openUsageLog(
   { database }: Pick<Stores, 'database'>,
   { slices = maxSlices, subjects = subjectLimits, fold = fewestFolded, inThread = false }: LogOptions = {},
 ): UsageLog {
-  const ask = operatorReads(database);
+  const query = operatorReads(database);
   /** Reads from the primary server, because pruning must not decide by a replica that lags behind. */
-  const askPrimary = longReads(database);
+  const queryPrimary = longReads(database);
   const addRecords = createSumming(database, fold);
   const addOwned = createSubjectSumming(database, subjects);
   const addToSums = async (): Promise<boolean> => {
@@ -48,9 +48,9 @@ export function openUsageLog(
     return (await addOwned()) || hasMore;
   };
 
-  const select = createSelect(ask, database.kind);
-  const indexes = createRecordIndexes(database.kind, ask);
-  const reading = { ask, kind: database.kind, indexes, select, slices };
+  const select = createSelect(query, database.kind);
+  const indexes = createRecordIndexes(database.kind, query);
+  const reading = { query, kind: database.kind, indexes, select, slices };
   const newest = createNewest(reading);
 
   return {
@@ -64,7 +64,7 @@ export function openUsageLog(
       return unread === undefined ? { records } : { records, next: `${unread}.`, searchedSince: unread };
     },
     async find(id) {
-      const [row] = await ask(
+      const [row] = await query(
         `SELECT ${recordColumns}, d.request, d.response FROM usage_calls u
          LEFT JOIN usage_details d ON d.at = u.at AND d.id = u.id WHERE u.id = ?`,
         [id],
@@ -72,11 +72,11 @@ export function openUsageLog(
       return row === undefined ? undefined : recordOf(row);
     },
     ...((inThread ? openSumsThread(database) : undefined) ??
-      createSumsReader({ kind: database.kind, ask, askLarge: largeReads(database) })),
+      createSumsReader({ kind: database.kind, query, queryLarge: largeReads(database) })),
     addToSums,
-    failedAttempts: (since) => failedAttemptsIn(ask, since),
-    each: (filter) => exportOf(ask, select, filter),
-    standing: (keep) => standingOf(askPrimary, keep, (at) => removedWith(database, keep.days, at)),
-    prune: createPruning(database, askPrimary, addToSums),
+    failedAttempts: (since) => failedAttemptsIn(query, since),
+    each: (filter) => exportOf(query, select, filter),
+    standing: (keep) => standingOf(queryPrimary, keep, (at) => removedWith(database, keep.days, at)),
+    prune: createPruning(database, queryPrimary, addToSums),
   };
 }

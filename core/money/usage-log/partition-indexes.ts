@@ -1,5 +1,5 @@
 /** Indexes of partitions, and how those from before there were some of them get theirs. */
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 
 /** Indexes of each partition, by the table. The place in the list is part of an index's name. */
 export const partitionIndexes = {
@@ -40,8 +40,8 @@ export const lackingIndexes = `SELECT c.relname AS name, n AS number, pg_relatio
     WHERE x.indrelid = c.oid AND x.indisvalid AND made.relname = c.relname || '_' || n)`;
 
 /** Returns the numbers of the added indexes that some partition lacks. */
-export async function lackingNumbers(ask: Ask): Promise<readonly number[]> {
-  const found = await ask(`SELECT DISTINCT number FROM (${lackingIndexes}) AS lacking`, []);
+export async function lackingNumbers(query: Query): Promise<readonly number[]> {
+  const found = await query(`SELECT DISTINCT number FROM (${lackingIndexes}) AS lacking`, []);
   return found.map(({ number }) => Number(number));
 }
 

@@ -1,9 +1,9 @@
 /** Removes records and sums that are too old or too many. */
 import type { Database } from '../../state/database/index.ts';
 import { rows, sqlOf, type Row, type Sql } from '../../state/database/sql.ts';
-import { yieldTurn } from '../../state/database/yield-turn.ts';
+import { yieldToEventLoop } from '../../state/database/yield-to-event-loop.ts';
 import type { UsageLog, UsageRetention } from './index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import { dropPartitions, makePartitions, rangeEnd, keepsWholeDays } from './partitions.ts';
 import { slice, type Cursor } from './questions.ts';
 import { removeSums } from './sums-pruning.ts';
@@ -24,19 +24,19 @@ const mostRemoved = 2_000_000;
  */
 export function createPruning(
   database: Database,
-  ask: Ask,
+  query: Query,
   addToSums: () => Promise<boolean>,
 ): UsageLog['prune'] {
   const sql = sqlOf(database);
   return async (keep) => {
     const failure = await tend(database, keep.days);
     // The sums must have counted a record before it goes.
-    while (await addToSums()) await yieldTurn();
+    while (await addToSums()) await yieldToEventLoop();
     const removedSums = await removeSums(sql, keep.sumDays);
-    const [unsummed] = await ask('SELECT 1 FROM usage_summing', []);
+    const [unsummed] = await query('SELECT 1 FROM usage_summing', []);
     if (unsummed !== undefined) return { records: 0, sums: removedSums };
-    const records = await removeRecords(database, await endOf(ask, keep), keep);
-    await removeKinds(sql, ask);
+    const records = await removeRecords(database, await endOf(query, keep), keep);
+    await removeKinds(sql, query);
     if (failure !== undefined) throw failure;
     return { records, sums: removedSums };
   };
@@ -58,9 +58,9 @@ interface End extends Cursor {
   readonly isByNumber: boolean;
 }
 
-async function endOf(ask: Ask, { days, records }: UsageRetention): Promise<End> {
+async function endOf(query: Query, { days, records }: UsageRetention): Promise<End> {
   const byAge = { at: Math.ceil(Date.now() - days * day), id: '' };
-  const byNumber = await nthNewest(ask, records);
+  const byNumber = await nthNewest(query, records);
   return byNumber !== undefined && byNumber.at > byAge.at
     ? { ...byNumber, isByNumber: true }
     : { ...byAge, isByNumber: false };
@@ -96,13 +96,13 @@ async function removeSubjectRecords(sql: Sql): Promise<void> {
       ),
     );
     if (gone.length === 0) return;
-    await yieldTurn();
+    await yieldToEventLoop();
   }
 }
 
 /** Removes kinds and owners of records that have gone. Two days more, for clocks that differ. */
-async function removeKinds(sql: Sql, ask: Ask): Promise<void> {
-  const [oldest] = await ask('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
+async function removeKinds(sql: Sql, query: Query): Promise<void> {
+  const [oldest] = await query('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
   const before = Math.floor(Number(oldest?.['at'] ?? Date.now()) / day) - 2;
   for (const table of ['usage_kinds', 'usage_owners'])
     for (let found = batch; found === batch;) {
@@ -114,15 +114,15 @@ async function removeKinds(sql: Sql, ask: Ask): Promise<void> {
         ),
       );
       found = gone.length;
-      await yieldTurn();
+      await yieldToEventLoop();
     }
 }
 
 /** The newest record that is one too many; undefined when there are no more than so many. The sums tell in which hour it is. */
-async function nthNewest(ask: Ask, number: number): Promise<Cursor | undefined> {
+async function nthNewest(query: Query, number: number): Promise<Cursor | undefined> {
   const most = Math.max(0, Math.trunc(number));
   const sums = totalsIn({ level: 1, since: 0, until: Number.MAX_SAFE_INTEGER }, {}, ['start', 'calls']);
-  const [found] = await ask(
+  const [found] = await query(
     `SELECT start, calls, counted FROM (
        SELECT start, SUM(calls) AS calls, SUM(SUM(calls)) OVER (ORDER BY start DESC) AS counted
        FROM (${sums.sql}) AS sums GROUP BY start) AS hours
@@ -130,16 +130,16 @@ async function nthNewest(ask: Ask, number: number): Promise<Cursor | undefined> 
     [...sums.values, most],
   );
   if (found === undefined) return undefined;
-  let place: Cursor = { at: Number(found['start']) + hour, id: '' };
+  let cursor: Cursor = { at: Number(found['start']) + hour, id: '' };
   for (let left = most - (Number(found['counted']) - Number(found['calls'])); ; left -= slice) {
-    const [row] = await ask(
+    const [row] = await query(
       'SELECT at, id FROM usage_records WHERE at <= ? AND (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?',
-      [place.at, place.at, place.id, Math.min(left, slice - 1)],
+      [cursor.at, cursor.at, cursor.id, Math.min(left, slice - 1)],
     );
     if (row === undefined) return undefined;
-    place = { at: Number(row['at']), id: String(row['id']) };
-    if (left < slice) return place;
-    await yieldTurn();
+    cursor = { at: Number(row['at']), id: String(row['id']) };
+    if (left < slice) return cursor;
+    await yieldToEventLoop();
   }
 }
 
@@ -173,7 +173,7 @@ async function removeUpTo(sql: Sql, { at, id }: Cursor): Promise<number> {
     if (last === undefined) return removed;
     removed += found.length;
     since = lastAt;
-    await yieldTurn();
+    await yieldToEventLoop();
   }
   return removed;
 }

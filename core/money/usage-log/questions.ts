@@ -1,7 +1,7 @@
 /** WHERE conditions, cursors and time slices of queries on `usage_records`. */
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import type { UsageFilter } from './index.ts';
 import { holds, ofClass, ownedNarrowing } from './narrowing.ts';
 
@@ -101,8 +101,8 @@ export function cursorOf(cursor: string): Cursor {
 }
 
 /** Returns the end of the time slice that begins at `since` and contains {@link slice} records. */
-export async function sliceEnd(ask: Ask, since: number, end: number): Promise<number> {
-  const [row] = await ask(
+export async function sliceEnd(query: Query, since: number, end: number): Promise<number> {
+  const [row] = await query(
     'SELECT at FROM usage_records WHERE at >= ? AND at < ? ORDER BY at LIMIT 1 OFFSET ?',
     [since, end, slice],
   );
@@ -110,8 +110,13 @@ export async function sliceEnd(ask: Ask, since: number, end: number): Promise<nu
 }
 
 /** Returns the start of the time slice that contains so many records and ends before `until`. */
-export async function sliceStart(ask: Ask, until: number, start: number, records: number): Promise<number> {
-  const [row] = await ask(
+export async function sliceStart(
+  query: Query,
+  until: number,
+  start: number,
+  records: number,
+): Promise<number> {
+  const [row] = await query(
     'SELECT at FROM usage_records WHERE at < ? AND at >= ? ORDER BY at DESC LIMIT 1 OFFSET ?',
     [until, start, records],
   );

@@ -3,7 +3,7 @@ import { parseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 
 /** A row as the drivers give it; large whole numbers may come as texts. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -66,13 +66,13 @@ export function recordOf(row: Row): UsageRecord {
  * for 5,000 groups, as they take to be parsed as JSON. Numbers are exact up to 2^53, as they are in records.
  */
 export async function rowsOf(
-  ask: Ask,
+  query: Query,
   kind: Database['kind'],
   sql: string,
   values: readonly (string | number)[],
 ): Promise<readonly Row[]> {
-  if (kind === 'sqlite') return ask(sql, values);
-  const [row] = await ask(
+  if (kind === 'sqlite') return query(sql, values);
+  const [row] = await query(
     `SELECT CAST(json_agg(selected) AS TEXT) AS rows_as_json FROM (${sql}) AS selected`,
     values,
   );

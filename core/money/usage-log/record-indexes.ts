@@ -1,6 +1,6 @@
 /** The indexes of records by kind, failure, duration, cost, end user and tag, and whether a database has them already. */
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import type { UsageFilter, UsageMeasure } from './index.ts';
 import type { Source } from './narrowing.ts';
 import { firstOfSubjects, lackingNumbers } from './partition-indexes.ts';
@@ -34,10 +34,10 @@ export interface RecordIndexes {
 }
 
 /** Looks after the indexes of a database. */
-export function createRecordIndexes(kind: Database['kind'], ask: Ask): RecordIndexes {
+export function createRecordIndexes(kind: Database['kind'], query: Query): RecordIndexes {
   let lacking: Promise<readonly number[]> | undefined;
   const look = async (): Promise<readonly number[]> => {
-    const numbers = await lackingNumbers(ask);
+    const numbers = await lackingNumbers(query);
     setTimeout(() => (lacking = undefined), numbers.length === 0 ? pauses.made : pauses.lacking).unref();
     return numbers;
   };

@@ -134,9 +134,9 @@ export function insertRecordsInSqlite(
   const values: Value[] = [];
   for (const [index, record] of records.entries()) {
     const kind = ofRecords[index];
-    for (let place = 0; place < fillings.length; place += 1) {
-      const filling = fillings[place];
-      values[place] =
+    for (let column = 0; column < fillings.length; column += 1) {
+      const filling = fillings[column];
+      values[column] =
         kind !== undefined && filling?.empty !== undefined ? filling.empty : (filling?.fill(record) ?? null);
     }
     const details = detailsOf(record, kind !== undefined);

@@ -1,7 +1,7 @@
 /** Selects records of a filter. */
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import type { UsageFilter, UsageMeasure } from './index.ts';
 import type { Source } from './narrowing.ts';
 import { conditions } from './questions.ts';
@@ -28,10 +28,10 @@ export interface Selection {
 export type Select = (selection: Selection) => Promise<readonly UsageRecord[]>;
 
 /** Opens the selection of records. */
-export function createSelect(ask: Ask, kind: Database['kind']): Select {
+export function createSelect(query: Query, kind: Database['kind']): Select {
   return async (selection) => {
     const { sql, values } = selectionOf(selection);
-    return (await rowsOf(ask, kind, sql, values)).map(recordOf);
+    return (await rowsOf(query, kind, sql, values)).map(recordOf);
   };
 }
 

@@ -1,6 +1,6 @@
 /** Reads records in the order of time, so many together, until a page is full or has read as much as it may. */
 import type { UsageRecord } from '../../model/usage-record.ts';
-import { yieldTurn } from '../../state/database/yield-turn.ts';
+import { yieldToEventLoop } from '../../state/database/yield-to-event-loop.ts';
 import type { Candidates } from './candidate-entries.ts';
 import { ofTime } from './candidates.ts';
 import { readEntries } from './entries.ts';
@@ -43,9 +43,9 @@ export function pageFor(
 ): Page {
   const page: Page = {
     ...reading,
-    ask(sql, values) {
+    query(sql, values) {
       page.left -= costOfStatement[reading.kind];
-      return reading.ask(sql, values);
+      return reading.query(sql, values);
     },
     filter,
     limit,
@@ -100,7 +100,7 @@ export async function readSlices(
     } else end = least + 1;
     page.hasRead = true;
     if (count > most / 2) looks = Math.min(mostLooks, 4 * looks);
-    await yieldTurn();
+    await yieldToEventLoop();
   }
   return undefined;
 }
@@ -114,8 +114,8 @@ async function readPart(
   looks: number,
   isInOrder: boolean,
 ) {
-  const { ask, kind, filter, limit, before, found } = page;
-  const entries = await readEntries(ask, kind, {
+  const { query, kind, filter, limit, before, found } = page;
+  const entries = await readEntries(query, kind, {
     entries: source.select('*', since, until, looks + 1),
     looks,
     edge: isInOrder ? 'at' : undefined,

@@ -146,8 +146,8 @@ function additionsOf(all: Iterable<Alike>, minutesSince: number): Iterable<Addit
       const start = alike.start - (alike.start % size);
       if (size === minute && start < minutesSince) continue;
       const keyId = hasKeys ? alike.keyId : '';
-      const place = `${level} ${start} ${String(alike.failed)} ${String(keyId)}\0${hasNames ? named : isRefused ? 'refused' : ''}`;
-      let one = additions.get(place);
+      const key = `${level} ${start} ${String(alike.failed)} ${String(keyId)}\0${hasNames ? named : isRefused ? 'refused' : ''}`;
+      let one = additions.get(key);
       if (one === undefined) {
         one = {
           level,
@@ -159,7 +159,7 @@ function additionsOf(all: Iterable<Alike>, minutesSince: number): Iterable<Addit
           amounts: amounts.map(() => 0),
           bins: new Map(),
         };
-        additions.set(place, one);
+        additions.set(key, one);
       }
       one.calls += alike.calls;
       for (let index = 0; index < amounts.length; index += 1)

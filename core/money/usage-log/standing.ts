@@ -1,7 +1,7 @@
 /** The backlog of records and sums behind the rule by which they are kept. */
 import type { Kept } from '../../state/upkeep.ts';
 import type { UsageRetention } from './index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import { totalsIn } from './totals.ts';
 
 const hour = 3_600_000;
@@ -17,18 +17,18 @@ const patience = day;
  * the last records that are removed together with those of a time.
  */
 export async function standingOf(
-  ask: Ask,
+  query: Query,
   keep: UsageRetention,
   lastWith: (at: number) => Promise<number>,
 ): Promise<readonly Kept[]> {
   const now = Date.now();
-  const [first] = await ask('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
+  const [first] = await query('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
   const oldest = first === undefined ? undefined : Number(first['at']);
-  return [await records(ask, keep, oldest, now, lastWith), await sums(ask, keep, oldest)];
+  return [await records(query, keep, oldest, now, lastWith), await sums(query, keep, oldest)];
 }
 
 async function records(
-  ask: Ask,
+  query: Query,
   { days, records: most }: UsageRetention,
   oldest: number | undefined,
   now: number,
@@ -36,7 +36,7 @@ async function records(
 ): Promise<Kept> {
   const callsSince = async (since: number): Promise<number> => {
     const found = totalsIn({ level: 1, since, until: Number.MAX_SAFE_INTEGER }, {}, ['calls']);
-    const [row] = await ask(`SELECT SUM(calls) AS calls FROM (${found.sql}) AS sums`, found.values);
+    const [row] = await query(`SELECT SUM(calls) AS calls FROM (${found.sql}) AS sums`, found.values);
     return Number(row?.['calls'] ?? 0);
   };
   const rows = oldest === undefined ? 0 : await callsSince(Math.floor(oldest / hour) * hour);
@@ -63,12 +63,12 @@ async function records(
   };
 }
 
-async function sums(ask: Ask, { sumDays }: UsageRetention, oldest: number | undefined): Promise<Kept> {
-  const [waiting] = await ask(
+async function sums(query: Query, { sumDays }: UsageRetention, oldest: number | undefined): Promise<Kept> {
+  const [waiting] = await query(
     'SELECT COUNT(*) AS count FROM (SELECT 1 FROM usage_unsummed LIMIT ?) AS waiting',
     [mostCounted],
   );
-  const [older] = await ask('SELECT at FROM usage_summing', []);
+  const [older] = await query('SELECT at FROM usage_summing', []);
   const rows = Number(waiting?.['count'] ?? 0);
   const left = older === undefined || oldest === undefined ? 0 : Math.max(0, Number(older['at']) - oldest);
   const warning =

@@ -2,7 +2,7 @@
 import type { UsageFilter } from './index.ts';
 import { day, hour, largestStart, minute } from './levels.ts';
 import type { MatchingHour } from './matching-hour.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import { ownedMembers, ownedNarrowing } from './narrowing.ts';
 import { listSlice } from './questions.ts';
 import { subjectKinds, subjectLevel, type SubjectKind } from './subjects.ts';
@@ -15,7 +15,7 @@ const hourStart = `at - at % ${hour}`;
  * calls that the sums know of it. The rarest kind that the filter names is looked for.
  */
 export async function* subjectHours(
-  ask: Ask,
+  query: Query,
   filter: UsageFilter,
   since: number,
   until: number,
@@ -26,7 +26,7 @@ export async function* subjectHours(
   if (kind === undefined) return;
   const owned = ownedNarrowing({ [kind]: filter[kind] });
   // First what is in no sums yet: what is added to them meanwhile is found in the sums.
-  const waiting = await ask(
+  const waiting = await query(
     `SELECT DISTINCT ${hourStart} AS start FROM
        (SELECT u.*, o.team, o.member, o.organisation FROM usage_unsummed_owned u LEFT JOIN usage_owners o ON o.id = u.owners) AS waiting
      WHERE at >= ? AND at < ?${owned.sql}`,
@@ -35,7 +35,7 @@ export async function* subjectHours(
   const column = columnOf(kind);
   // A tag or end user that was one too many in its hour is among the rest there.
   const isRest = kind === 'tag' || kind === 'endUser' ? " OR subject = ''" : '';
-  const found = await ask(
+  const found = await query(
     `SELECT t.start, SUM(CASE WHEN s.subject = '' THEN 0 ELSE t.calls END) AS calls
        FROM (SELECT id, subject FROM usage_subjects WHERE kind = ${subjectKinds[kind]} AND (${column} = ?${isRest})) AS s
        JOIN usage_subject_totals t ON t.subject = s.id AND t.level = ${subjectLevel(kind, false, hour)}
@@ -50,7 +50,7 @@ export async function* subjectHours(
 
 /** True when the sums know more calls of an owner, a tag or an end user in a time than are read together. */
 export async function subjectHasMany(
-  ask: Ask,
+  query: Query,
   filter: UsageFilter,
   kind: SubjectKind,
   since: number,
@@ -60,7 +60,7 @@ export async function subjectHasMany(
   if (name === undefined) return false;
   // An index of a server has whole days of a tag.
   const size = kind === 'tag' || until - since > 7 * day ? day : hour;
-  const [row] = await ask(
+  const [row] = await query(
     `SELECT SUM(t.calls) AS calls FROM usage_subject_totals t WHERE t.level = ${subjectLevel(kind, false, size)}
        AND t.subject IN (SELECT id FROM usage_subjects WHERE kind = ${subjectKinds[kind]} AND ${columnOf(kind)} = ?)
        AND t.start >= ? AND t.start < ?`,

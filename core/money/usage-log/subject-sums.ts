@@ -119,8 +119,8 @@ function addCall(
   { names, subjects, additions }: Numbering,
 ): void {
   const lastDay = Math.floor(at / day);
-  const named = names.place(namedOf(one), lastDay);
-  const unnamed = names.place(unnamedOf(one), lastDay);
+  const named = names.indexOf(namedOf(one), lastDay);
+  const unnamed = names.indexOf(unnamedOf(one), lastDay);
   for (const subject of own) {
     const { kind } = subject;
     let { values } = subject;
@@ -130,17 +130,17 @@ function addCall(
       if (isNew === undefined) ({ values } = others(subject));
       else if (isNew) {
         const { level, kind: number } = newSubjectLevels[kind];
-        const place = subjects.place([number, tenant, null, null, null, null], lastDay);
-        count(additions, undefined, { level, start: at - (at % hour), subject: place, names: unnamed });
+        const id = subjects.indexOf([number, tenant, null, null, null, null], lastDay);
+        count(additions, undefined, { level, start: at - (at % hour), subject: id, names: unnamed });
       }
     }
-    const place = subjects.place(values, lastDay);
+    const id = subjects.indexOf(values, lastDay);
     for (const { level, size, hasNames, kind: summed } of subjectLevels)
       if (summed === kind)
         count(additions, one, {
           level,
           start: at - (at % size),
-          subject: place,
+          subject: id,
           names: hasNames ? named : unnamed,
         });
   }
@@ -188,11 +188,11 @@ function count(
   source: Row | undefined,
   { level, start, subject, names }: Pick<Addition, 'level' | 'start' | 'subject' | 'names'>,
 ): void {
-  const place = `${level} ${start} ${subject} ${names}`;
-  let one = additions.get(place);
+  const key = `${level} ${start} ${subject} ${names}`;
+  let one = additions.get(key);
   if (one === undefined) {
     one = { level, start, subject, names, calls: 0, amounts: amounts.map(() => 0) };
-    additions.set(place, one);
+    additions.set(key, one);
   }
   one.calls += 1;
   if (source === undefined) return;

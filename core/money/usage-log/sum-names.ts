@@ -19,18 +19,18 @@ export class SumNames {
 
   *#find<Key>(
     all: Map<Key, Known>,
-    place: Key,
+    key: Key,
     { find, add, see }: Table,
     values: readonly SqlValue[],
     start: number,
   ): Work<number> {
     const lastDay = Math.floor(start / day);
-    let known = all.get(place);
+    let known = all.get(key);
     if (known === undefined) {
       const found = (yield* row(find, ...values)) ??
         (yield* row(add, ...values, lastDay)) ?? { id: 0, last_day: 0 };
       known = { id: Number(found['id']), lastDay: Number(found['last_day']) };
-      all.set(place, known);
+      all.set(key, known);
     }
     if (known.lastDay < lastDay) {
       yield* rows(see, lastDay, known.id);

@@ -1,6 +1,6 @@
 /** Removes sums that are too old, and names that no sum has any more. */
 import { rows, type Sql } from '../../state/database/sql.ts';
-import { yieldTurn } from '../../state/database/yield-turn.ts';
+import { yieldToEventLoop } from '../../state/database/yield-to-event-loop.ts';
 import { addingLock } from './adding-lock.ts';
 import { largestId } from './folded.ts';
 import { folds, latestStart, type Fold } from './folds.ts';
@@ -72,7 +72,7 @@ export async function removeSums(sql: Sql, days: number): Promise<number> {
           rows(`DELETE FROM ${name} WHERE level = ? AND start = ?${portion}`, level, Number(oldest['start'])),
         );
         removed += 1;
-        await yieldTurn();
+        await yieldToEventLoop();
       }
     }
   await removeNames(sql, days);
@@ -106,6 +106,6 @@ async function removeNames(sql: Sql, days: number): Promise<void> {
         );
         return gone.length;
       });
-      await yieldTurn();
+      await yieldToEventLoop();
     }
 }

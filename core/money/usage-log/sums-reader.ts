@@ -1,6 +1,6 @@
 /** Reads sums with the names of their groups: in this process, or in a thread. */
 import type { Database } from '../../state/database/index.ts';
-import type { Ask } from '../../state/database/long-reads.ts';
+import type { Query } from '../../state/database/long-reads.ts';
 import { storedKeyNames, storedOwnerNames } from '../../state/api-keys/stored-names.ts';
 import type { UsageGrouping, UsageLog, UsageSums } from './index.ts';
 import { createKeySpend } from './key-spend.ts';
@@ -9,20 +9,20 @@ import { createSums } from './sums.ts';
 /** Methods of the usage log that read sums. */
 export type SumsReader = Pick<UsageLog, 'sums' | 'sumsInJson' | 'spentByKeys'>;
 
-/** Dependencies of the sums reader. `askLarge`: for statements that add up very many rows. */
+/** Dependencies of the sums reader. `queryLarge`: for statements that add up very many rows. */
 export interface SumsReads {
   readonly kind: Database['kind'];
-  readonly ask: Ask;
-  readonly askLarge: Ask;
+  readonly query: Query;
+  readonly queryLarge: Query;
 }
 
 /** Opens the sums of a log, to be read in this thread. */
-export function createSumsReader({ kind, ask, askLarge }: SumsReads): SumsReader {
-  const unnamed = createSums(ask, askLarge, kind);
+export function createSumsReader({ kind, query, queryLarge }: SumsReads): SumsReader {
+  const unnamed = createSums(query, queryLarge, kind);
   const sums: UsageLog['sums'] = async (filter, grouping, options) => {
     const list = await unnamed(filter, grouping, options);
     if (options?.names !== true) return list;
-    return { ...list, sums: list.sums.map(await namesOf(ask, grouping, list.sums)) };
+    return { ...list, sums: list.sums.map(await namesOf(query, grouping, list.sums)) };
   };
   return {
     sums,
@@ -31,15 +31,15 @@ export function createSumsReader({ kind, ask, askLarge }: SumsReads): SumsReader
       const isSome = others.rest !== undefined && listed.length <= mostGroups && isBearer(grouping);
       const groups = isSome ? { groups: listed.map(({ group }) => String(group)) } : {};
       const [nameOf, earlier] = await Promise.all([
-        namesOf(ask, grouping, listed),
+        namesOf(query, grouping, listed),
         before === undefined ? undefined : unnamed(before, grouping, { ...options, ...groups }),
       ]);
       const found = { ...others, json: jsonOf(listed.map(nameOf)) };
       if (earlier === undefined) return found;
-      const nameOfEarlier = isSome ? nameOf : await namesOf(ask, grouping, earlier.sums);
+      const nameOfEarlier = isSome ? nameOf : await namesOf(query, grouping, earlier.sums);
       return { ...found, before: jsonOf(earlier.sums.map(nameOfEarlier)) };
     },
-    spentByKeys: createKeySpend(ask, kind),
+    spentByKeys: createKeySpend(query, kind),
   };
 }
 
@@ -57,14 +57,14 @@ function isBearer(grouping: UsageGrouping): boolean {
 
 /** Returns the function that adds the names of their keys or owners to these sums. */
 async function namesOf(
-  ask: Ask,
+  query: Query,
   grouping: UsageGrouping,
   sums: readonly UsageSums[],
 ): Promise<(sum: UsageSums) => UsageSums> {
   const find = grouping === 'keyId' ? storedKeyNames : isOwner(grouping) ? storedOwnerNames : undefined;
   if (find === undefined) return (sum) => sum;
   const names = await find(
-    ask,
+    query,
     sums.map(({ group }) => String(group)),
   );
   return (sum) => {

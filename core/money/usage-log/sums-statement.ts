@@ -34,9 +34,9 @@ function addedIn(kind: Database['kind'], columns: Readonly<Record<string, string
     .join(', ');
 }
 
-function firstOf({ order, limit }: Listed, place: string): string {
+function firstOf({ order, limit }: Listed, last: string): string {
   const [first, second] = order === 'cost' ? ['micro_dollars', 'calls'] : ['calls', 'micro_dollars'];
-  return ` ORDER BY ${first} DESC, ${second} DESC, ${place} LIMIT ${Math.trunc(limit)}`;
+  return ` ORDER BY ${first} DESC, ${second} DESC, ${last} LIMIT ${Math.trunc(limit)}`;
 }
 
 /** Returns the statement that lists groups, and in its last row, which has no name, all groups together. Times are bounded by who asks for them. */

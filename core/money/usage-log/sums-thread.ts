@@ -48,7 +48,7 @@ export function openSumsThread(database: Database): SumsReader | undefined {
   if (thread === undefined) return undefined;
   const running = new Map<string, SharedQuestion>();
   /** Several tabs of a browser ask the same at the same time. */
-  const ask = (question: SumsQuestion): Promise<unknown> => {
+  const query = (question: SumsQuestion): Promise<unknown> => {
     const text = JSON.stringify(question);
     let shared = running.get(text);
     if (shared === undefined) {
@@ -67,8 +67,9 @@ export function openSumsThread(database: Database): SumsReader | undefined {
     });
   };
   return {
-    sums: (...values) => ask({ name: 'sums', values }) as ReturnType<SumsReader['sums']>,
-    sumsInJson: (...values) => ask({ name: 'sumsInJson', values }) as ReturnType<SumsReader['sumsInJson']>,
-    spentByKeys: (...values) => ask({ name: 'spentByKeys', values }) as ReturnType<SumsReader['spentByKeys']>,
+    sums: (...values) => query({ name: 'sums', values }) as ReturnType<SumsReader['sums']>,
+    sumsInJson: (...values) => query({ name: 'sumsInJson', values }) as ReturnType<SumsReader['sumsInJson']>,
+    spentByKeys: (...values) =>
+      query({ name: 'spentByKeys', values }) as ReturnType<SumsReader['spentByKeys']>,
   };
 }

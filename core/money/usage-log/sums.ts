@@ -9,7 +9,7 @@ import { foldsFor, foldsOfKind, usedFolds, type Fold } from './folds.ts';
 import { day, levelFor, minute, segmentsOf, type Folded, type Segment } from './levels.ts';
 import { FoldsGone, listOf } from './listed-sums.ts';
 import { percentilesStatement, timesOf, type TimesOfCalls } from './percentiles.ts';
-import { askedOnce, type Ask } from '../../state/database/long-reads.ts';
+import { shareEqualQueries, type Query } from '../../state/database/long-reads.ts';
 import { groupOf, type Group } from './sums-grouping.ts';
 import { rangeOf } from './questions.ts';
 import { namedMembers, type Source } from './narrowing.ts';
@@ -43,15 +43,15 @@ const longestOfBins = 62 * day;
 /** Maximum number of attempts of a query whose folds were removed while it ran. The last attempt uses no folds. */
 const attempts = 3;
 
-/** Opens the sums of a log. `askLarge`: for statements that add up very many rows. `halvesFrom`: number of keys whose sums are read in two halves. */
+/** Opens the sums of a log. `queryLarge`: for statements that add up very many rows. `halvesFrom`: number of keys whose sums are read in two halves. */
 export function createSums(
-  ask: Ask,
-  askLarge: Ask,
+  query: Query,
+  queryLarge: Query,
   kind: Database['kind'],
   { halvesFrom = fewestInHalves }: { readonly halvesFrom?: number } = {},
 ): UsageLog['sums'] {
   // Shares equal queries, because an overview requests many sums of one range.
-  const sums = createReading(askedOnce(ask), askLarge, kind, halvesFrom);
+  const sums = createReading(shareEqualQueries(query), queryLarge, kind, halvesFrom);
   const first = createFirstGroups(sums);
   return async (filter, grouping, options) => {
     for (let attempt = 1; ; attempt += 1) {
@@ -66,7 +66,7 @@ export function createSums(
   };
 }
 
-function createReading(ask: Ask, askLarge: Ask, kind: Database['kind'], halvesFrom: number) {
+function createReading(query: Query, queryLarge: Query, kind: Database['kind'], halvesFrom: number) {
   return async (
     filter: UsageFilter,
     grouping: UsageGrouping,
@@ -79,13 +79,13 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind'], halvesFr
       useFolds,
     }: UsageSumsOptions & { readonly useFolds: boolean },
   ): Promise<UsageSumsList> => {
-    const { start, end } = await roundedRange(ask, filter);
+    const { start, end } = await roundedRange(query, filter);
     const plan = subjectPlan(filter, grouping);
     const group = groupOf(grouping, plan?.grouped !== undefined);
     const most = Math.max(1, Math.min(mostGroups, limit));
     const isOfRecords = ofRecords.some((name) => filter[name] !== undefined);
     const folded = (all: readonly Fold[]): Promise<readonly Folded[]> =>
-      foldedIn(ask, useFolds && !isOfRecords ? all : [], start, end);
+      foldedIn(query, useFolds && !isOfRecords ? all : [], start, end);
     if (plan !== undefined) {
       const owned = isOfRecords ? ({ ...plan, kind: 'records' } as const) : plan;
       const segments = subjectSegments(
@@ -99,7 +99,7 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind'], halvesFr
       const source = subjectSource(kind, owned, filter, segments, group.bucket, groups);
       const listed = { limit: groups === undefined ? most : mostGroups, order, used: usedFolds(segments) };
       const statement = groupsStatement(kind, source, group, listed);
-      const list = await listOf(askLarge, kind, [statement], group, listed);
+      const list = await listOf(queryLarge, kind, [statement], group, listed);
       return withRest ? among(groups, list) : { sums: list.sums };
     }
     const needsKeys = filter.keyId !== undefined || grouping === 'keyId';
@@ -118,13 +118,13 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind'], halvesFr
           await folded(foldsFor(needs)),
         );
     if (segments.length === 0) return { sums: [] };
-    const incompleteBefore = await unsummedBefore(ask, start);
+    const incompleteBefore = await unsummedBefore(query, start);
     const byKey = grouping === 'keyId';
     const listed = { limit: groups === undefined ? most : mostGroups, order, used: usedFolds(segments) };
     const isOfKeys = byKey && segments.some(({ level }) => level !== 'records');
-    const asked = { kind, filter, segments, groups, listed, withRest, halvesFrom };
+    const wanted = { kind, filter, segments, groups, listed, withRest, halvesFrom };
     const statements = isOfKeys
-      ? await keyStatements(ask, { ...asked, isLookedUp: most <= mostLookedUp })
+      ? await keyStatements(query, { ...wanted, isLookedUp: most <= mostLookedUp })
       : [
           groupsStatement(
             kind,
@@ -133,9 +133,9 @@ function createReading(ask: Ask, askLarge: Ask, kind: Database['kind'], halvesFr
             listed,
           ),
         ];
-    const list = among(groups, await listOf(askLarge, kind, statements, group, listed));
+    const list = among(groups, await listOf(queryLarge, kind, statements, group, listed));
     const times =
-      percentiles && !needsKeys ? await timesIn({ askLarge, kind }, filter, segments, group) : undefined;
+      percentiles && !needsKeys ? await timesIn({ queryLarge, kind }, filter, segments, group) : undefined;
     return {
       ...(withRest ? list : { sums: list.sums }),
       ...(times === undefined
@@ -155,7 +155,7 @@ function among(groups: readonly string[] | undefined, list: UsageSumsList): Usag
 
 /** Returns the times of the calls of each group. */
 async function timesIn(
-  { askLarge, kind }: { readonly askLarge: Ask; readonly kind: Database['kind'] },
+  { queryLarge, kind }: { readonly queryLarge: Query; readonly kind: Database['kind'] },
   filter: UsageFilter,
   segments: readonly Segment[],
   { sql: group }: Group,
@@ -165,16 +165,16 @@ async function timesIn(
   const isOfMany = segments.some(({ level, since, until }) => level === 'records' && until - since > hour);
   if (isOfMany || Math.min(last, Date.now()) - first > longestOfBins) {
     const { sql, values } = percentilesStatement(kind, source, group);
-    return timesOf(await askLarge(sql, values));
+    return timesOf(await queryLarge(sql, values));
   }
   const { sql, values } = binsStatement(kind, source, group);
-  return timesOf(percentileBins(await askLarge(sql, values)));
+  return timesOf(percentileBins(await queryLarge(sql, values)));
 }
 
 /** Returns the range of a filter. Rounded to whole hours at an end whose records were removed. */
-async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: number; end: number }> {
+async function roundedRange(query: Query, filter: UsageFilter): Promise<{ start: number; end: number }> {
   const { start, end } = rangeOf(filter);
-  const [row] = await ask('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
+  const [row] = await query('SELECT at FROM usage_records ORDER BY at LIMIT 1', []);
   const oldest = row === undefined ? Number.MAX_SAFE_INTEGER : Number(row['at']);
   return {
     start: start < oldest ? Math.floor(start / hour) * hour : start,
@@ -183,8 +183,8 @@ async function roundedRange(ask: Ask, filter: UsageFilter): Promise<{ start: num
 }
 
 /** True where no hourly sums since a time were removed, so that the sums of all calls and those of keys cover the same calls. */
-async function hasHoursSince(ask: Ask, start: number): Promise<boolean> {
-  const [row] = await ask('SELECT start FROM usage_totals WHERE level = 1 ORDER BY start LIMIT 1', []);
+async function hasHoursSince(query: Query, start: number): Promise<boolean> {
+  const [row] = await query('SELECT start FROM usage_totals WHERE level = 1 ORDER BY start LIMIT 1', []);
   return row !== undefined && Number(row['start']) * minute <= start;
 }
 
@@ -211,13 +211,13 @@ function isNamed(filter: UsageFilter): boolean {
 }
 
 /** Returns the time before which records are missing from the sums, where it is later than `start`. */
-async function unsummedBefore(ask: Ask, start: number): Promise<number | undefined> {
-  const [row] = await ask('SELECT at FROM usage_summing WHERE at > ?', [start]);
+async function unsummedBefore(query: Query, start: number): Promise<number | undefined> {
+  const [row] = await query('SELECT at FROM usage_summing WHERE at > ?', [start]);
   return row === undefined ? undefined : Number(row['at']);
 }
 
 /** A question by keys that sums answer. */
-interface KeysAsked {
+interface KeysQuery {
   readonly kind: Database['kind'];
   readonly filter: UsageFilter;
   readonly segments: readonly Segment[];
@@ -230,16 +230,16 @@ interface KeysAsked {
 }
 
 /** Returns the statements that together list the first keys. */
-async function keyStatements(ask: Ask, asked: KeysAsked): Promise<readonly Source[]> {
-  const { kind, filter, segments, groups, listed, withRest, halvesFrom, isLookedUp } = asked;
+async function keyStatements(query: Query, wanted: KeysQuery): Promise<readonly Source[]> {
+  const { kind, filter, segments, groups, listed, withRest, halvesFrom, isLookedUp } = wanted;
   const sum = sumIn(kind);
   if (groups !== undefined) {
     const keys = keysInOrder(kind, filter, segments, sum, { ids: groups });
     return [chosenKeysStatement(kind, keys, groups, listed)];
   }
-  const inOrder = isLookedUp && (!withRest || (await hasHoursSince(ask, segments[0]?.since ?? 0)));
+  const inOrder = isLookedUp && (!withRest || (await hasHoursSince(query, segments[0]?.since ?? 0)));
   // An overview, which has no rest, asks many things at once already.
-  const ranges = withRest && filter.keyId === undefined ? await keyRanges(ask, kind, halvesFrom) : [{}];
+  const ranges = withRest && filter.keyId === undefined ? await keyRanges(query, kind, halvesFrom) : [{}];
   return ranges.map((range, index) => {
     const keys = keysInOrder(kind, filter, segments, sum, { range });
     if (!inOrder) return allKeysStatement(kind, keys, listed);
@@ -253,9 +253,13 @@ async function keyStatements(ask: Ask, asked: KeysAsked): Promise<readonly Sourc
  * Returns the ranges of keys whose sums are read beside each other, each in a statement of its own. PostgreSQL adds up in one process, because its
  * own parallel plans send groups of keys from process to process, which takes longer than it gains.
  */
-async function keyRanges(ask: Ask, kind: Database['kind'], halvesFrom: number): Promise<readonly KeyRange[]> {
+async function keyRanges(
+  query: Query,
+  kind: Database['kind'],
+  halvesFrom: number,
+): Promise<readonly KeyRange[]> {
   if (kind === 'sqlite') return [{}];
-  const [row] = await ask('SELECT MAX(id) AS id FROM usage_keys', []);
+  const [row] = await query('SELECT MAX(id) AS id FROM usage_keys', []);
   const last = Number(row?.['id'] ?? 0);
   if (last < halvesFrom) return [{}];
   const half = Math.ceil(last / 2);

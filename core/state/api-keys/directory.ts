@@ -1,7 +1,7 @@
 /** Reads API keys from the database for administration: pages, searches, ids, names and counts. */
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { Database } from '../database/index.ts';
-import { operatorReads, type Ask } from '../database/long-reads.ts';
+import { operatorReads, type Query } from '../database/long-reads.ts';
 import { rows, sqlOf, type Row } from '../database/sql.ts';
 import type { Filling } from './filling.ts';
 import type { KeyPage } from './index.ts';
@@ -38,7 +38,7 @@ export class KeyDirectory {
   readonly #ownedBy: OwnedBy;
   readonly #searchInScope: ReturnType<typeof searchingInScope>;
   /** For short reads by an index. */
-  readonly #query: Ask;
+  readonly #query: Query;
 
   constructor(database: Database, filling: Filling, decode: Decode, window?: number) {
     this.#filling = filling;

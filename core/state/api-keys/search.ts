@@ -1,6 +1,6 @@
 /** Searches API keys by text, owner and scope, with the indexes of each kind of database. */
 import type { Database } from '../database/index.ts';
-import type { Ask } from '../database/long-reads.ts';
+import type { Query } from '../database/long-reads.ts';
 import type { Row } from '../database/sql.ts';
 import { scopeCondition, type KeyScope } from './key-scope.ts';
 
@@ -27,7 +27,7 @@ const mostSorted = 20_000;
 export const mostLookedAt = 25_000;
 
 /** Returns the search of a kind of database. `window`: number of keys that one search for a short text scans. */
-export function searching(kind: Database['kind'], query: Ask, window = mostLookedAt): Search {
+export function searching(kind: Database['kind'], query: Query, window = mostLookedAt): Search {
   const short = kind === 'sqlite' ? shortInSqlite : shortInPostgres;
   const long = kind === 'sqlite' ? inSqlite(query) : inPostgres(query);
   return async (text, before, limit) => {
@@ -44,7 +44,7 @@ export function searching(kind: Database['kind'], query: Ask, window = mostLooke
 
 /** Finds keys in a range of places that match a text. */
 type ShortSearch = (
-  query: Ask,
+  query: Query,
   text: string,
   since: string,
   before: string,
@@ -73,7 +73,7 @@ const shortInPostgres: ShortSearch = (query, text, since, before, limit) =>
 /** A search by an index. */
 type LongSearch = (text: string, before: string, limit: number) => Promise<readonly Row[]>;
 
-function inSqlite(query: Ask): LongSearch {
+function inSqlite(query: Query): LongSearch {
   return (text, before, limit) => {
     const phrase = `"${text.replaceAll('"', '""')}"`;
     return query(
@@ -88,7 +88,7 @@ function inSqlite(query: Ask): LongSearch {
 const matches = `(strpos(left(words, length(words) - length(prefix)), api_key_lower(?)) > 0 OR starts_with(lower(prefix), api_key_lower(?)))`;
 
 /** PostgreSQL's index returns keys in no order. So a frequent text is found by a scan in order, a rare one by the index. */
-function inPostgres(query: Ask): LongSearch {
+function inPostgres(query: Query): LongSearch {
   return async (text, before, limit) => {
     const newest = await query(
       `SELECT place::text AS place, hash FROM
@@ -117,7 +117,7 @@ function inPostgres(query: Ask): LongSearch {
 export type OwnedBy = (owner: string, text: string, before: string, limit: number) => Promise<readonly Row[]>;
 
 /** Returns the search among the keys of one owner. It reads all of the owner's keys, by an index. */
-export function ownedBy(kind: Database['kind'], query: Ask): OwnedBy {
+export function ownedBy(kind: Database['kind'], query: Query): OwnedBy {
   const selects = kind === 'sqlite' ? selectsInSqlite : matches;
   const texts = kind === 'sqlite' ? 4 : 2;
   return (owner, text, before, limit) =>
@@ -129,7 +129,7 @@ export function ownedBy(kind: Database['kind'], query: Ask): OwnedBy {
 }
 
 /** Returns the search among the keys of a scope: those that match a text, which may be empty. */
-export function searchingInScope(kind: Database['kind'], query: Ask) {
+export function searchingInScope(kind: Database['kind'], query: Query) {
   return (
     scope: KeyScope & { readonly owner: string | undefined },
     text: string,

@@ -1,13 +1,13 @@
 /** Reads names of keys and owners from the database, for threads that hold no copies of them. */
 import { parseObject } from '../../json/parse.ts';
-import type { Ask } from '../database/long-reads.ts';
+import type { Query } from '../database/long-reads.ts';
 
 /** Maximum number of names in one query. */
 const batchSize = 500;
 
 /** Returns the names of existing and deleted keys by id. */
 export async function storedKeyNames(
-  query: Ask,
+  query: Query,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const names = await namesIn(query, 'SELECT id, name FROM api_keys WHERE id', ids, unescaped);
@@ -22,7 +22,7 @@ export async function storedKeyNames(
 
 /** Returns the names of existing owners by id. */
 export async function storedOwnerNames(
-  query: Ask,
+  query: Query,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   return namesIn(query, entriesOf('owners'), ids, (text) => {
@@ -46,7 +46,7 @@ function valueIn(text: string): unknown {
 }
 
 async function namesIn(
-  query: Ask,
+  query: Query,
   select: string,
   ids: readonly string[],
   nameIn: (text: string) => string | undefined,

@@ -5,27 +5,27 @@ import type { PostgresSession } from './postgres.ts';
 import type { Row } from './sql-values.ts';
 
 /** Runs a SELECT; `?` is a placeholder. Rejects when the database fails. */
-export type Ask = (sql: string, values: readonly (string | number)[]) => Promise<readonly Row[]>;
+export type Query = (sql: string, values: readonly (string | number)[]) => Promise<readonly Row[]>;
 
 /** Timeout of such a statement in milliseconds: less than the server's own timeout of statements. */
 const readPatience = 8_000;
 
 /** Returns the function for reads from the primary. */
-export function longReads(database: Database): Ask {
+export function longReads(database: Database): Query {
   return database.kind === 'postgres' ? numbered(database.query) : database.read;
 }
 
 /** As {@link longReads}, for views of operators: from a read replica where there is one, which may lag behind. */
-export function operatorReads(database: Database): Ask {
+export function operatorReads(database: Database): Query {
   return database.kind === 'postgres' ? numbered(database.read) : database.read;
 }
 
 /** As {@link operatorReads}, for statements that add up very many rows. */
-export function largeReads(database: Database): Ask {
+export function largeReads(database: Database): Query {
   return database.kind === 'postgres' ? numbered(database.read, true) : database.read;
 }
 
-function numbered(query: PostgresSession['query'], isLarge = false): Ask {
+function numbered(query: PostgresSession['query'], isLarge = false): Query {
   return (sql, values) => {
     let position = 0;
     return query(
@@ -37,8 +37,8 @@ function numbered(query: PostgresSession['query'], isLarge = false): Ask {
 }
 
 /** Returns a function that runs a query once for all callers that request it while it runs. */
-export function askedOnce(query: Ask): Ask {
-  const running = new Map<string, ReturnType<Ask>>();
+export function shareEqualQueries(query: Query): Query {
+  const running = new Map<string, ReturnType<Query>>();
   return (sql, values) => {
     const name = JSON.stringify([sql, values]);
     const known = running.get(name);

@@ -1,7 +1,7 @@
 /** Opens the database for the program that runs in a reading thread. */
 import { workerData } from 'node:worker_threads';
 import { Semaphore } from '../../sdk/semaphore.ts';
-import { largeReads, operatorReads, type Ask } from './long-reads.ts';
+import { largeReads, operatorReads, type Query } from './long-reads.ts';
 import { usualPoolSize } from './postgres-pool.ts';
 import type { ThreadConnections, ThreadTarget } from './reading-thread.ts';
 import { openSqliteToRead } from './sqlite-to-read.ts';
@@ -15,8 +15,8 @@ const reportInterval = 1_000;
 export interface ThreadDatabase {
   readonly kind: ThreadTarget['kind'];
   /** See `operatorReads` and `largeReads`. */
-  readonly ask: Ask;
-  readonly askLarge: Ask;
+  readonly query: Query;
+  readonly queryLarge: Query;
   close(): Promise<void>;
 }
 
@@ -25,8 +25,8 @@ export async function openThreadDatabase(): Promise<ThreadDatabase> {
   const target = workerData as ThreadTarget;
   if (target.kind === 'sqlite') {
     const read = openSqliteToRead(target.path);
-    const ask = limitConcurrency(async (sql, values) => read(sql, values), new Semaphore(1));
-    return { kind: 'sqlite', ask, askLarge: ask, close: async () => {} };
+    const query = limitConcurrency(async (sql, values) => read(sql, values), new Semaphore(1));
+    return { kind: 'sqlite', query, queryLarge: query, close: async () => {} };
   }
   // Loaded here because a file does not need them.
   const [{ openPostgres }, { schema }] = await Promise.all([
@@ -47,8 +47,8 @@ export async function openThreadDatabase(): Promise<ThreadDatabase> {
   reporting.unref();
   return {
     kind: 'postgres',
-    ask: limitConcurrency(operatorReads(database), permits),
-    askLarge: limitConcurrency(largeReads(database), permits),
+    query: limitConcurrency(operatorReads(database), permits),
+    queryLarge: limitConcurrency(largeReads(database), permits),
     close: () => {
       clearInterval(reporting);
       return database.close();

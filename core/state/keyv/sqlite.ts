@@ -4,7 +4,7 @@ import type { KeyvStoreAdapter } from 'keyv';
 import type { SqliteDatabase } from '../database/index.ts';
 import { lazyStatement } from '../database/lazy-statement.ts';
 import { transactionInSqlite, writeInSqlite } from '../database/sqlite-writes.ts';
-import { yieldTurn } from '../database/yield-turn.ts';
+import { yieldToEventLoop } from '../database/yield-to-event-loop.ts';
 
 /*
  * @keyv/sqlite and @keyv/postgres are not used because they open connections of their own. Entries are written in transactions with other tables
@@ -58,7 +58,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
     const found = new Map<string, string | undefined>();
     for (let from = 0; from < keys.length; from += TOGETHER) {
       // oxlint-disable-next-line no-await-in-loop -- others get their turn between the slices
-      if (from > 0) await yieldTurn();
+      if (from > 0) await yieldToEventLoop();
       const slice = keys.slice(from, from + TOGETHER);
       // SQLite gives a key back that is no Unicode as another one.
       if (slice.length > FEW && slice.every((key) => key.isWellFormed())) this.#getTogether(slice, found);
@@ -124,7 +124,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
       }
       if (rows.length < PAGE) return;
       // oxlint-disable-next-line no-await-in-loop -- waiting between pages is the purpose
-      await yieldTurn();
+      await yieldToEventLoop();
       rows = this.#statements.nextPage().all(namespace ?? '', last, Date.now(), PAGE);
     }
   }
