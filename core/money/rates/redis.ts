@@ -238,7 +238,6 @@ export class RedisRates implements Rates {
   async #renew(): Promise<void> {
     if (this.#isRenewing || !this.#store.isUp) return;
     this.#isRenewing = true;
-    this.#release(this.#abandoned.splice(0));
     const began = this.#clock.now();
     try {
       const lost = await this.#renewAll(this.#held.all(), false);
@@ -247,6 +246,8 @@ export class RedisRates implements Rates {
       if (lost.length > 0) this.#shares.giveUp(forgotten.keys());
       await this.#renewAll(lost, true);
       this.#renewedAt = began;
+      // After slots that the store has lost are there again: others would be given more than are free otherwise.
+      this.#release(this.#abandoned.splice(0));
     } catch {
       // Slots that are not renewed are not used for calls that follow.
     } finally {

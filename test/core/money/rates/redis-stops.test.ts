@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { RedisRates } from '../../../../core/money/rates/redis.ts';
-import { renewScript, takeScript } from '../../../../core/money/rates/scripts.ts';
+import { giveBackScript, renewScript, takeScript } from '../../../../core/money/rates/scripts.ts';
 import type { Clock } from '../../../../core/money/ledger/clock.ts';
 import type { RatesStore } from '../../../../core/money/rates/store.ts';
 import { MemoryRedis } from '../../../simulate/redis.ts';
@@ -16,6 +17,7 @@ function world() {
     process: string,
     afterTake: () => Promise<void> = async () => {},
     afterRenewal: () => void = () => {},
+    before?: (script: Parameters<RatesStore['run']>[0]) => Promise<void>,
   ): RedisRates => {
     const own: (() => void)[] = [];
     timers.set(process, own);
@@ -30,6 +32,7 @@ function world() {
     const store: RatesStore = {
       isUp: true,
       async run(script, keys, values) {
+        if (before !== undefined) await before(script);
         const reply = redis.run(script.text, keys, values);
         if (script === takeScript) await afterTake();
         if (script === renewScript && keys.length > 0) afterRenewal();
@@ -41,6 +44,7 @@ function world() {
     return new RedisRates({ whenDown: 'refuse', times: { lease }, clock, process, connect: () => store });
   };
   return {
+    redis,
     start,
     pass: (milliseconds: number) => void (now += milliseconds),
     /** Runs what the process waits to do. */
@@ -89,7 +93,34 @@ test('a call keeps its slot when its process stood still for less than a lease w
   });
   expect(await stopped.take([], slots)).toMatchObject({ allowed: true });
   tick('stopped');
-  await new Promise((resolve) => setImmediate(resolve));
+  await setImmediate();
   pass(0.2 * lease);
   expect(await start('other').take([], slots)).toMatchObject({ allowed: false, exceeded: 'key:calls' });
+});
+
+test('slots that could not be given back are free only when those that the store has lost are there again', async () => {
+  const { redis, start, tick } = world();
+  const two = [{ subject: 'key:calls', limit: 2 }];
+  const taken: boolean[] = [];
+  let cannotGiveBack = false;
+  const other = start('other');
+  const failed = start('failed', undefined, undefined, async (script) => {
+    if (cannotGiveBack && script === giveBackScript) throw new Error('The store cannot be reached.');
+    if (script !== renewScript || taken.length > 0) return;
+    taken.push((await other.take([], two)).allowed);
+    taken.push((await other.take([], two)).allowed);
+  });
+  const ended = await failed.take([], two);
+  const copy = redis.snapshot();
+  cannotGiveBack = true;
+  ended.grant?.release();
+  await setImmediate();
+  cannotGiveBack = false;
+  expect(await failed.take([], two)).toMatchObject({ allowed: true });
+  // Another server takes over, and lacks the latest writes: it knows the call that has ended, and not the one that runs.
+  redis.restore(copy);
+  tick('failed');
+  await setImmediate();
+  expect(taken).toEqual([true, false]);
+  expect(await other.take([], two)).toMatchObject({ allowed: false });
 });
