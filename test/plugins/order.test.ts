@@ -14,7 +14,7 @@ const plugins = found.map(({ value }) => (value as Plugin<never>).spec);
 function documentedOrders(): readonly (readonly string[])[] {
   const page = readFileSync(join(home, 'plugins/README.md'), 'utf8');
   const names = new Set(plugins.map(({ name }) => name));
-  return [...page.matchAll(/ run, in this order:\s([\s\S]*?)\.\s/g)].map(([, sentence = '']) =>
+  return [...page.matchAll(/[Tt]he order(?: in `admit`)? is:\s([\s\S]*?)\.\s/g)].map(([, sentence = '']) =>
     [...sentence.matchAll(/`([a-z-]+)`/g)].map(([, name = '']) => name).filter((name) => names.has(name)),
   );
 }
