@@ -1,4 +1,4 @@
-/** Number of parts of a micro-dollar in which prices per token are counted: a millionth is the smallest difference. */
+/** Number of pico-dollars (1e-12 dollars) in a micro-dollar. Prices per token are whole numbers of pico-dollars. */
 export const PICO = 1_000_000n;
 
 /** Dollars as a whole number of 1e-12 dollars; what is finer is rounded up. `digits` is 6 for prices per million. */

@@ -1,4 +1,4 @@
-/** Requests under way that count ahead for a process. Calls wait for them, so that parallel calls do not each send a request. */
+/** Keeps the pending requests that count ahead for a process. Parallel calls wait for them and do not each send a request. */
 import type { Shares } from './shares.ts';
 import type { RateRule, RatesAnswer, RateVerdict, SlotRule } from './index.ts';
 
@@ -8,7 +8,7 @@ const waitsPerCall = 2;
 /** A request that may count ahead. It resolves when the shares have its answer. */
 type AheadRequest = Promise<RatesAnswer | undefined>;
 
-/** Counts a call for which nobody has responded. */
+/** Counts a call without the other process or the store, because the request got no response. */
 type CountAlone = (rules: readonly RateRule[], slots: readonly SlotRule[]) => RateVerdict;
 
 /** The pending requests that may count ahead, by first subject: at most one for each. */
@@ -32,12 +32,15 @@ export class AheadRequests {
     void request.then(remove, remove);
   }
 
-  /** True while a request is pending for calls with these limits. */
+  /**
+   * True while a request is pending for calls with these limits. A caller that awaits {@link take} without it sends its own request a turn later, so that
+   * calls that come at once all find no request pending.
+   */
   has(rules: readonly RateRule[], slots: readonly SlotRule[]): boolean {
     return this.#pending.has(firstSubject(rules, slots));
   }
 
-  /** Waits for the pending request and counts the call in what that has counted ahead. Undefined where other calls have taken all of it. */
+  /** Waits for the pending request, and counts the call in what was counted ahead by it. Undefined where there is none, or other calls have taken all of it. */
   async take(rules: readonly RateRule[], slots: readonly SlotRule[]): Promise<RateVerdict | undefined> {
     const subject = firstSubject(rules, slots);
     for (let tries = 0; tries < waitsPerCall; tries += 1) {

@@ -246,7 +246,7 @@ export class RedisRates implements Rates {
       if (lost.length > 0) this.#shares.giveUp(forgotten.keys());
       await this.#renewAll(lost, true);
       this.#renewedAt = began;
-      // After slots that the store has lost are there again: others would be given more than are free otherwise.
+      // Only when the lost slots are restored: otherwise other processes could take slots that running calls still use.
       this.#release(this.#abandoned.splice(0));
     } catch {
       // Slots that are not renewed are not used for calls that follow.

@@ -97,7 +97,7 @@ function isAmong(kind: Database['kind'], select: string): string {
   return kind === 'sqlite' ? `IN (${select})` : `= ANY(ARRAY(${select}))`;
 }
 
-/** Folds that overlap: that of yesterday is kept for a day beside that of today, so that a range of starts would have both. */
+/** Folds that overlap: yesterday's is kept for a day beside today's, so that a range of starts would match both. */
 const latestFolds: ReadonlySet<Segment['level']> = new Set(
   folds.filter(({ isOfLatest }) => isOfLatest).map(({ level }) => level),
 );

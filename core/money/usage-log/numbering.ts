@@ -77,15 +77,15 @@ export function numberings(kind: Database['kind']) {
 
 /** Rows of a table that numbers them, each once. */
 export class Numbered {
-  readonly #places = new Map<string, number>();
+  readonly #indexes = new Map<string, number>();
   readonly #rows: Value[][] = [];
 
   indexOf(values: readonly Value[], lastDay: number): number {
     const text = values.join('\0');
-    let index = this.#places.get(text);
+    let index = this.#indexes.get(text);
     if (index === undefined) {
       index = this.#rows.length;
-      this.#places.set(text, index);
+      this.#indexes.set(text, index);
       this.#rows.push([...values, lastDay]);
       return index;
     }
